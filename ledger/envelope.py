@@ -1,0 +1,144 @@
+"""How an event is written down: CloudEvents 1.0, structured JSON, with the lineage extensions.
+
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md. The whole envelope is
+the message body; only `Nats-Msg-Id` and the concurrency headers are set outside it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge
+from ledger.event import Fact, JsonObject, NewEvent
+from ledger.events import FACTS
+from ledger.scopes import Entity
+from ledger.upcasts import upcast
+
+SCHEMA_PREFIX = "urn:kledger:"
+# The broker's max_payload counts headers too; ours are under 1 KiB plus the subject.
+MAX_BODY_BYTES = 1024 * 1024 - 8 * 1024
+_SCHEMA = re.compile(r"urn:kledger:([a-z_]+\.[a-z_]+):([1-9][0-9]{0,8})")
+
+Short = Annotated[str, Field(min_length=1, max_length=512)]
+
+
+class Envelope(BaseModel):
+    """The attributes of one event. `subject` is `{entity}/{entity_id}`, `dataschema` names the version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    specversion: Literal["1.0"] = "1.0"
+    id: Short
+    type: Short
+    source: Short
+    subject: Annotated[str, Field(min_length=1, max_length=1024)]
+    time: AwareDatetime
+    datacontenttype: Literal["application/json"] = "application/json"
+    dataschema: Annotated[str, Field(pattern=r"^urn:kledger:[a-z_]+\.[a-z_]+:[1-9][0-9]{0,8}$")]
+    actor: Entity
+    traceparent: Short | None = None
+    traceid: Short | None = None
+    messageid: Short | None = None
+    causationid: Short | None = None
+    correlationid: Short | None = None
+    data: JsonObject
+
+
+def schema_name(fact: type[Fact], version: int | None = None) -> str:
+    """`urn:kledger:knowledge.saved:2`: the `dataschema` of an event."""
+    return f"{SCHEMA_PREFIX}{fact.name}:{version or fact.version}"
+
+
+def encode(event: NewEvent) -> bytes:
+    """The message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
+    fact, lineage = event.fact, event.lineage
+    attributes: JsonObject = {
+        "specversion": "1.0",
+        "id": event.id,
+        "type": fact.name,
+        "source": event.source,
+        "subject": f"{fact.entity()}/{event.entity_id}",
+        "time": event.time,
+        "datacontenttype": "application/json",
+        "dataschema": schema_name(type(fact)),
+        "actor": event.actor,
+    }
+    for name, value in (
+        ("traceparent", lineage.traceparent),
+        ("traceid", lineage.trace_id),
+        ("messageid", lineage.message_id),
+        ("causationid", lineage.causation_id),
+        ("correlationid", lineage.correlation_id),
+    ):
+        if value:
+            attributes[name] = value
+    attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
+    body = orjson.dumps(attributes)
+    if len(body) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(
+            f"{fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "
+            "allowed: keep long text as a resource and refer to it"
+        )
+    return body
+
+
+def parse_json(body: bytes | str) -> object:
+    """Parse JSON. Raises BadJson with the place of the fault."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadJson(f"not valid JSON: {error}") from error
+
+
+def decode_envelope(body: bytes) -> Envelope:
+    """Read an envelope. Raises BadJson or InvalidPayload."""
+    document = parse_json(body)
+    try:
+        return Envelope.model_validate_json(body) if isinstance(document, dict) else _not_object()
+    except ValidationError as error:
+        raise invalid_payload("the envelope", error) from error
+
+
+def _not_object() -> Envelope:
+    raise InvalidPayload("the envelope is not a JSON object", errors=[])
+
+
+def decode_fact(envelope: Envelope) -> Fact:
+    """Read what an event says, at the current version of its schema.
+
+    Raises UnknownEvent, UnsupportedVersion, or InvalidPayload.
+    """
+    match = _SCHEMA.fullmatch(envelope.dataschema)
+    if match is None or match[1] != envelope.type:
+        raise InvalidPayload(
+            f"dataschema {envelope.dataschema!r} does not name the event type {envelope.type!r}: write "
+            f"{SCHEMA_PREFIX}{envelope.type}:VERSION",
+            errors=[],
+        )
+    data = upcast(envelope.type, int(match[2]), envelope.data)
+    try:
+        return FACTS[envelope.type].model_validate_json(orjson.dumps(data))
+    except (ValidationError, orjson.JSONEncodeError) as error:
+        raise invalid_payload(f"data of {envelope.type}", error) from error
+
+
+def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPayload:
+    """Say which fields of `what` are wrong, and why."""
+    if not isinstance(error, ValidationError):
+        return InvalidPayload(f"{what} does not fit: {error}", errors=[])
+    errors = [
+        {"field": ".".join(str(part) for part in fault["loc"]), "reason": fault["msg"]}
+        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    told = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
+    return InvalidPayload(f"{what} does not fit its schema: {told}", errors=errors)
+
+
+def to_iso(moment: datetime) -> str:
+    """RFC 3339 text of a moment."""
+    return moment.isoformat()

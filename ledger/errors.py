@@ -1,0 +1,149 @@
+"""What can go wrong, by name: every error has a stable code that is the same on every door.
+
+A message says what happened, to which id, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class LedgerError(Exception):
+    """Base of everything the product raises on purpose; `code` never changes once released."""
+
+    code = "ledger_error"
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class InvalidPayload(LedgerError):
+    """The request or event does not fit its schema; `details["errors"]` lists field and reason."""
+
+    code = "invalid_payload"
+
+
+class BadJson(LedgerError):
+    """The bytes are not JSON."""
+
+    code = "bad_json"
+
+
+class IllegalScope(LedgerError):
+    """A scope or owner that is not `{entity_type}:{entity_id}` (or `public` where that is legal)."""
+
+    code = "illegal_scope"
+
+
+class PayloadTooLarge(LedgerError):
+    """The event would not fit the broker's limit (1 MiB, headers included)."""
+
+    code = "payload_too_large"
+
+
+class UnknownEvent(LedgerError):
+    """An event type that this version does not know."""
+
+    code = "unknown_event"
+
+
+class UnsupportedVersion(LedgerError):
+    """A known event type in a version that no upcast reaches."""
+
+    code = "unsupported_version"
+
+
+class IllegalSubject(LedgerError):
+    """A subject that is not one of the ledger's, or that names something else than its event."""
+
+    code = "illegal_subject"
+
+
+class UnknownKnowledge(LedgerError):
+    """No such item, or none that the caller may see: the two are told apart by nobody."""
+
+    code = "unknown_knowledge"
+
+
+class KnowledgeExists(LedgerError):
+    """An item with this id is there already, with other content."""
+
+    code = "knowledge_exists"
+
+
+class UnknownProfile(LedgerError):
+    """The user has no profile of this memory type yet."""
+
+    code = "unknown_profile"
+
+
+class UnknownReference(LedgerError):
+    """A lineage reference that no event names."""
+
+    code = "unknown_reference"
+
+
+class NotOwner(LedgerError):
+    """Only the owner may change or delete."""
+
+    code = "not_owner"
+
+
+class IllegalState(LedgerError):
+    """The item is in a state that does not allow this: retired twice, restored while active."""
+
+    code = "illegal_state"
+
+
+class VersionConflict(LedgerError):
+    """Somebody else wrote first: the expected version or position is no longer the last one."""
+
+    code = "version_conflict"
+
+
+class ViewBehind(LedgerError):
+    """The view did not reach the asked position within the time allowed."""
+
+    code = "view_behind"
+
+
+class IllegalQuery(LedgerError):
+    """A query that the door does not admit: not read-only, too slow, or not well formed."""
+
+    code = "illegal_query"
+
+
+class BrokerUnavailable(LedgerError):
+    """The broker does not answer; an append that ends so may or may not have been kept: retry it."""
+
+    code = "broker_unavailable"
+
+
+class BrokerMisconfigured(LedgerError):
+    """The broker answers, but not as the ledger needs it: binary, port, rights or stream settings."""
+
+    code = "broker_misconfigured"
+
+
+class LogGap(LedgerError):
+    """Positions are missing between what was read and what came next: folding stops."""
+
+    code = "log_gap"
+
+
+class DataDirectoryInUse(LedgerError):
+    """Another node runs on this data directory."""
+
+    code = "data_directory_in_use"
+
+
+class NodeUnreachable(LedgerError):
+    """No node answers at the address."""
+
+    code = "node_unreachable"
+
+
+class ServiceFailed(LedgerError):
+    """Something inside failed that the caller did not cause; the log of the node has the cause."""
+
+    code = "internal_error"

@@ -1,0 +1,108 @@
+"""What an event is: a fact, who stated it about what, and where it came from (lineage).
+
+The stages of life have their own names: a `NewEvent` is asked for, `Appended` says where it was kept,
+a `StoredEvent` is what the stream holds at a position.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+DEFAULT_ORG = "default"
+
+
+class Fact(BaseModel):
+    """What an event says: the `data` of its envelope. One subclass an event name and current version.
+
+    Unknown fields are ignored, so that a newer writer does not break an older reader.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    name: ClassVar[str]
+    """`{entity}.{what happened}`, in the past tense: `knowledge.saved`."""
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def entity(cls) -> str:
+        """`knowledge` of `knowledge.saved`."""
+        return cls.name.partition(".")[0]
+
+    @classmethod
+    def verb(cls) -> str:
+        """`saved` of `knowledge.saved`."""
+        return cls.name.partition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where a fact came from; every part is optional and is kept as given (mission L3)."""
+
+    trace_id: str | None = None
+    message_id: str | None = None
+    causation_id: str | None = None
+    correlation_id: str | None = None
+    traceparent: str | None = None
+
+
+NO_LINEAGE = Lineage()
+
+
+def new_event_id() -> str:
+    return str(uuid.uuid4())
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A fact to append. `entity_id` names what it is about, `actor` (`kind:id`) who states it.
+
+    `expects` is the position of the last event of this entity that the writer knows (0: there is none);
+    when the entity's history has moved on, the append is refused with VersionConflict.
+    """
+
+    fact: Fact
+    entity_id: str
+    actor: str
+    org: str = DEFAULT_ORG
+    lineage: Lineage = NO_LINEAGE
+    source: str = "urn:kledger"
+    id: str = field(default_factory=new_event_id)
+    time: datetime = field(default_factory=utc_now)
+    expects: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where the stream keeps an event; `duplicate` when an earlier append of the same id had kept it."""
+
+    position: int
+    event_id: str
+    duplicate: bool = False
+
+
+class StoredEvent(NamedTuple):
+    """What the stream holds: `position` counts from 1 without gaps, `stored_ns` is the broker's UTC clock."""
+
+    position: int
+    stored_ns: int
+    subject: str
+    body: bytes
+
+
+class Head(NamedTuple):
+    """The end of the stream: its last position (0 when empty) and that event's `stored_ns`."""
+
+    position: int
+    stored_ns: int
+
+
+JsonObject = dict[str, Any]

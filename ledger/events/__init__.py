@@ -1,0 +1,10 @@
+"""The vocabulary: every event the ledger knows, by name. A family is a file; a new event joins its FACTS."""
+
+from __future__ import annotations
+
+from ledger.event import Fact
+from ledger.events import knowledge, profile, recall
+
+FACTS: dict[str, type[Fact]] = {
+    fact.name: fact for family in (knowledge, profile, recall) for fact in family.FACTS
+}

@@ -1,0 +1,143 @@
+"""What can be said about one item of knowledge (mission K1-K3): saved, revised, rated, scored, …
+
+The entity id of these events is the item's id. `revised`, `retired` and `restored` are the owner's alone;
+`rated` and `scored` are anybody's who may read the item.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ledger.event import Fact, JsonObject
+from ledger.scopes import Entity, Scope
+
+KNOWN_TYPES = ("user_profile", "strategy", "tool", "usecase", "definition", "plan")
+
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]
+Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
+Score = Annotated[int, Field(ge=1, le=5)]
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Source(BaseModel):
+    """Where the knowledge is from: a tool or paper, its urls, who queried, who submitted, and when."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    name: str | None = None
+    category: str | None = None
+    urls: list[str] = Field(default_factory=list)
+    agent_id: str | None = None
+    submitted_by: str | None = None
+    timestamp: str | None = None
+    trace_id: str | None = None
+    message_id: str | None = None
+
+
+class Case(BaseModel):
+    """One use of an item: what it was used for, with which outcome, in which trace."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    task: str | None = None
+    query: str | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    timestamp: str | None = None
+    trace_id: str | None = None
+    message_id: str | None = None
+
+
+class KnowledgeSaved(Fact):
+    """A new item. Version 1 was the form with a single `type` and no score (see ledger/upcasts.py)."""
+
+    name: ClassVar[str] = "knowledge.saved"
+    version: ClassVar[int] = 2
+
+    types: Types
+    task: str
+    content: Text
+    tags: JsonObject = Field(default_factory=dict)
+    scopes: Scopes
+    owner: Entity
+    resource_ids: list[str] = Field(default_factory=list)
+    source: Source = Source()
+    score: Score = 3
+    helpful: Count = 1
+    harmful: Count = 0
+    confidence: Confidence = 0.5
+
+
+class KnowledgeRevised(Fact):
+    """The owner states some fields anew; what is absent or null stays as it was."""
+
+    name: ClassVar[str] = "knowledge.revised"
+
+    types: Types | None = None
+    task: str | None = None
+    content: Text | None = None
+    tags: JsonObject | None = None
+    scopes: Scopes | None = None
+    owner: Entity | None = None
+    resource_ids: list[str] | None = None
+    source: Source | None = None
+    expected_version: Annotated[int, Field(ge=1)] | None = None
+    reason: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_something(cls, data: Any) -> Any:
+        stated = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source")
+        if isinstance(data, dict) and all(data.get(name) is None for name in stated):
+            raise ValueError(f"a revision states at least one of {', '.join(stated)}")
+        return data
+
+
+class KnowledgeRated(Fact):
+    """The item helped or harmed, with the case that shows it (K3)."""
+
+    name: ClassVar[str] = "knowledge.rated"
+
+    verdict: Literal["helpful", "harmful"]
+    case: Case = Case()
+
+
+class KnowledgeScored(Fact):
+    """Somebody gave the item a new score, 1 (poor) to 5."""
+
+    name: ClassVar[str] = "knowledge.scored"
+
+    score: Score
+    reason: str | None = None
+
+
+class KnowledgeRetired(Fact):
+    """The owner takes the item out of recall; it stays readable, with its history."""
+
+    name: ClassVar[str] = "knowledge.retired"
+
+    reason: str | None = None
+
+
+class KnowledgeRestored(Fact):
+    """The owner brings a retired item back."""
+
+    name: ClassVar[str] = "knowledge.restored"
+
+    reason: str | None = None
+
+
+FACTS: tuple[type[Fact], ...] = (
+    KnowledgeSaved,
+    KnowledgeRevised,
+    KnowledgeRated,
+    KnowledgeScored,
+    KnowledgeRetired,
+    KnowledgeRestored,
+)

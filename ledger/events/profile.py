@@ -1,0 +1,58 @@
+"""What is remembered of a user (mission P1, P2; source 003): two memories, `user` and `work`.
+
+The entity id is `{owner}/{memory_type}`, for example `user:123/work`. Only the owner states these.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from ledger.event import Fact, JsonObject
+from ledger.scopes import Entity
+
+MemoryType = Literal["user", "work"]
+
+
+def profile_id(owner: str, memory_type: MemoryType) -> str:
+    """The entity id of one memory of one user."""
+    return f"{owner}/{memory_type}"
+
+
+class _ProfileFact(Fact):
+    owner: Entity
+    memory_type: MemoryType
+
+
+class ProfileCreated(_ProfileFact):
+    """A memory begins, with its default content (source 003: at registration)."""
+
+    name: ClassVar[str] = "profile.created"
+
+    content: JsonObject
+
+
+class ProfileReplaced(_ProfileFact):
+    """The whole content is stated anew; a disabled memory is active again."""
+
+    name: ClassVar[str] = "profile.replaced"
+
+    content: JsonObject
+
+
+class ProfilePatched(_ProfileFact):
+    """Part of the content is stated anew: a JSON merge patch (RFC 7396), null removes a field."""
+
+    name: ClassVar[str] = "profile.patched"
+
+    patch: JsonObject
+
+
+class ProfileDisabled(_ProfileFact):
+    """The memory is not to be used any more; its content and history stay."""
+
+    name: ClassVar[str] = "profile.disabled"
+
+    reason: str | None = None
+
+
+FACTS: tuple[type[Fact], ...] = (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)

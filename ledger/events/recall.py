@@ -1,0 +1,38 @@
+"""What was recalled: which items were served, to whom, for which trace, out of which state (mission K7).
+
+Credit, promotion and "why did the agent believe this" are made of these. The entity id is the recall's id.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ledger.event import Fact
+from ledger.scopes import Scope
+
+
+class ServedItem(BaseModel):
+    """One item served: its version then, and the relevance that ranked it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    version: Annotated[int, Field(ge=1)]
+    relevance: float
+
+
+class RecallServed(Fact):
+    """Items were handed out, best first. `view_position` is the log position that the answer knew."""
+
+    name: ClassVar[str] = "recall.served"
+
+    kind: Literal["search", "startup", "focus"] = "search"
+    query: str
+    visible_scopes: list[Scope]
+    items: list[ServedItem]
+    view_position: Annotated[int, Field(ge=0)]
+
+
+FACTS: tuple[type[Fact], ...] = (RecallServed,)

@@ -1,0 +1,115 @@
+"""Who may see what: the grammar of scopes and owners, and the scopes that a caller sees.
+
+Mission S1-S3 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is an entity or `public`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, StringConstraints
+
+from ledger.errors import IllegalScope
+
+PUBLIC = "public"
+# Highest first: the order of source 002, user > project > agent > team > org > public.
+PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
+ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
+ENTITY_PATTERN = r"^(user|project|agent|team|org):[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
+ENTITY_MAX_LENGTH = 200
+_ENTITY = re.compile(ENTITY_PATTERN)
+
+Visibility = Literal["private", "shared", "org", "public"]
+
+
+def check_entity(value: str) -> str:
+    """Return `value` when it is a legal entity, raise IllegalScope otherwise."""
+    if len(value) <= ENTITY_MAX_LENGTH and _ENTITY.fullmatch(value):
+        return value
+    raise IllegalScope(
+        f"{value!r} is not an entity: write {{type}}:{{id}} with a type out of "
+        f"{', '.join(ENTITY_TYPES)} and an id of up to {ENTITY_MAX_LENGTH} printable characters"
+    )
+
+
+def check_scope(value: str) -> str:
+    """Return `value` when it is `public` or a legal entity, raise IllegalScope otherwise."""
+    return value if value == PUBLIC else check_entity(value)
+
+
+def _entity_or_value_error(value: str) -> str:
+    try:
+        return check_entity(value)
+    except IllegalScope as error:  # pydantic collects ValueErrors with their field
+        raise ValueError(error.message) from error
+
+
+def _scope_or_value_error(value: str) -> str:
+    return value if value == PUBLIC else _entity_or_value_error(value)
+
+
+Entity = Annotated[
+    str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(_entity_or_value_error)
+]
+Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(_scope_or_value_error)]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: any of the five identities. With none of them it is the operator of the node.
+
+    The operator may write for any owner (an import does), and sees what is public.
+    """
+
+    user: str | None = None
+    agent: str | None = None
+    project: str | None = None
+    team: str | None = None
+    org: str | None = None
+
+    def __post_init__(self) -> None:
+        for entity in self.entities():
+            check_entity(entity)
+
+    def entities(self) -> list[str]:
+        """The caller as entities, most specific first: user, agent, project, team, org."""
+        named = (
+            ("user", self.user),
+            ("agent", self.agent),
+            ("project", self.project),
+            ("team", self.team),
+            ("org", self.org),
+        )
+        return [f"{kind}:{name}" for kind, name in named if name]
+
+    @property
+    def is_operator(self) -> bool:
+        return not self.entities()
+
+    def visible_scopes(self) -> list[str]:
+        """All scopes the caller may read (source 002, build_visible_scopes)."""
+        return [*self.entities(), PUBLIC]
+
+    def may_act_for(self, owner: str) -> bool:
+        """True when the caller is the owner, or is the operator."""
+        return self.is_operator or owner in self.entities()
+
+
+def scope_priority(scopes: Iterable[str], visible: Sequence[str]) -> int:
+    """The highest priority among the item's scopes that the caller sees; 0 when it sees none."""
+    seen = set(visible)
+    return max((PRIORITY.get(s.partition(":")[0], 0) for s in scopes if s in seen), default=0)
+
+
+def visibility_of(scopes: Sequence[str], owner: str) -> Visibility:
+    """The label derived from scopes (S3): public, org, private (one person or the owner), shared."""
+    if PUBLIC in scopes:
+        return "public"
+    if any(scope.startswith("org:") for scope in scopes):
+        return "org"
+    if len(scopes) == 1 and (scopes[0] == owner or scopes[0].startswith("user:")):
+        return "private"
+    return "shared"
