@@ -30,7 +30,7 @@ Short = Annotated[str, Field(min_length=1, max_length=512)]
 class Envelope(BaseModel):
     """The attributes of one event. `subject` is `{entity}/{entity_id}`, `dataschema` names the version."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     specversion: Literal["1.0"] = "1.0"
     id: Short

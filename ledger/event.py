@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 DEFAULT_ORG = "default"
 
@@ -27,6 +27,16 @@ class Fact(BaseModel):
     name: ClassVar[str]
     """`{entity}.{what happened}`, in the past tense: `knowledge.saved`."""
     version: ClassVar[int] = 1
+    at_least_one: ClassVar[tuple[str, ...]] = ()
+    """Optional fields of which at least one must say something."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_something(cls, data: Any) -> Any:
+        stated = cls.at_least_one
+        if stated and isinstance(data, dict) and all(data.get(name) is None for name in stated):
+            raise ValueError(f"{cls.name} states at least one of {', '.join(stated)}")
+        return data
 
     @classmethod
     def entity(cls) -> str:

@@ -20,7 +20,8 @@ PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
 ENTITY_PATTERN = r"^(user|project|agent|team|org):[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
 ENTITY_MAX_LENGTH = 200
-_ENTITY = re.compile(ENTITY_PATTERN)
+# ASCII: `\s` then means the same here as in the SQL that checks whole batches.
+_ENTITY = re.compile(ENTITY_PATTERN, re.ASCII)
 
 Visibility = Literal["private", "shared", "org", "public"]
 
@@ -40,21 +41,23 @@ def check_scope(value: str) -> str:
     return value if value == PUBLIC else check_entity(value)
 
 
-def _entity_or_value_error(value: str) -> str:
+def entity_or_value_error(value: str) -> str:
+    """check_entity for pydantic, which collects ValueErrors with their field."""
     try:
         return check_entity(value)
-    except IllegalScope as error:  # pydantic collects ValueErrors with their field
+    except IllegalScope as error:
         raise ValueError(error.message) from error
 
 
-def _scope_or_value_error(value: str) -> str:
-    return value if value == PUBLIC else _entity_or_value_error(value)
+def scope_or_value_error(value: str) -> str:
+    """check_scope for pydantic."""
+    return value if value == PUBLIC else entity_or_value_error(value)
 
 
 Entity = Annotated[
-    str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(_entity_or_value_error)
+    str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(entity_or_value_error)
 ]
-Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(_scope_or_value_error)]
+Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(scope_or_value_error)]
 
 
 @dataclass(frozen=True, slots=True)

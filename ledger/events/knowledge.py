@@ -6,9 +6,9 @@ The entity id of these events is the item's id. `revised`, `retired` and `restor
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from ledger.event import Fact, JsonObject
 from ledger.scopes import Entity, Scope
@@ -78,6 +78,16 @@ class KnowledgeRevised(Fact):
     """The owner states some fields anew; what is absent or null stays as it was."""
 
     name: ClassVar[str] = "knowledge.revised"
+    at_least_one: ClassVar[tuple[str, ...]] = (
+        "types",
+        "task",
+        "content",
+        "tags",
+        "scopes",
+        "owner",
+        "resource_ids",
+        "source",
+    )
 
     types: Types | None = None
     task: str | None = None
@@ -89,14 +99,6 @@ class KnowledgeRevised(Fact):
     source: Source | None = None
     expected_version: Annotated[int, Field(ge=1)] | None = None
     reason: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _says_something(cls, data: Any) -> Any:
-        stated = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source")
-        if isinstance(data, dict) and all(data.get(name) is None for name in stated):
-            raise ValueError(f"a revision states at least one of {', '.join(stated)}")
-        return data
 
 
 class KnowledgeRated(Fact):

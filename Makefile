@@ -1,0 +1,71 @@
+# What a person types here. `make` alone explains itself.
+#
+# Everything happens in .venv, made from requirements.lock: every package pinned, every file checked by its
+# sha256 (the nats-server binary among them). A second run reuses it until a pin changes.
+
+SHELL := /bin/sh
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.set-up
+# The first of these that is new enough; `make setup PYTHON=/path/to/python3` chooses another one.
+PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
+	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo $$candidate; break; fi; done)
+PIP := "$(PY)" -m pip --disable-pip-version-check --quiet
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format check bench docs lock clean
+
+help: ## explain these commands
+	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## prepare .venv with .venv/bin/kledger (the others do it when it is needed)
+
+$(STAMP): pyproject.toml requirements.lock
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Python 3.11 or newer is needed, and $$(python3 --version 2>/dev/null || echo 'no python3') was found."; \
+		echo "Install one, or say where it is: make setup PYTHON=/path/to/python3.11"; exit 1; fi >&2
+	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@"$(PYTHON)" -m venv "$(VENV)" || { \
+		echo "The venv module of Python is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PIP) install --require-hashes --no-deps -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@"$(PY)" -m pip --disable-pip-version-check check
+	@touch "$@"
+
+demo: $(STAMP) ## a node, real knowledge, search in two languages, history, a rebuild: the product in a minute
+	@"$(PY)" -m producers.cli.demo $(ARGS)
+
+test: $(STAMP) ## the whole test suite; ARGS="-k name" for a part of it
+	@"$(PY)" -m pytest $(ARGS)
+
+lint: $(STAMP) ## style, format, types, and who may import what
+	@"$(PY)" -m ruff check .
+	@"$(PY)" -m ruff format --check .
+	@"$(PY)" -m mypy
+	@"$(VENV)/bin/lint-imports" --no-cache
+
+format: $(STAMP) ## put the code into its format
+	@"$(PY)" -m ruff check --fix --select I .
+	@"$(PY)" -m ruff format .
+
+check: lint test ## lint and test
+
+bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; ARGS="--only append"
+	@"$(PY)" -m bench $(ARGS)
+
+docs: $(STAMP) ## write docs/reference again from the code
+	@"$(PY)" -m docs.generate
+
+lock: $(STAMP) ## write requirements.lock again after a change of pyproject.toml
+	@"$(PYTHON)" -m venv "$(VENV)/lock"
+	@"$(VENV)/lock/bin/python" -m pip --disable-pip-version-check --quiet install pip-tools==7.6.2
+	@"$(VENV)/lock/bin/python" -m piptools compile --quiet --generate-hashes --extra dev --build-deps-for editable \
+		--allow-unsafe --strip-extras --no-header --no-emit-index-url --no-emit-find-links \
+		--no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
+
+clean: ## remove .venv and every cache; data in .kledger stays
+	rm -rf "$(VENV)" .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

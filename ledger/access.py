@@ -1,0 +1,140 @@
+"""Who may do what at the broker: four users, their rights, and how each of them connects.
+
+Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish events and look at
+them; `reader` may read the stream; `node` is both, and answers requests on `kledger.>`. So no process that
+runs day by day can cut or delete the log.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import quote, unquote, urlsplit
+
+from ledger.errors import BrokerMisconfigured
+from ledger.event import JsonObject
+from ledger.subjects import STREAM_SUBJECTS
+
+Role = Literal["admin", "writer", "reader", "node"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+LEDGER_STREAM = "LEDGER"
+EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
+EMBEDDING_SUBJECTS = "embedding.>"
+REQUEST_SUBJECTS = "kledger.>"
+# A plain client in any language keeps its default inbox; readers get private ones, since whoever may
+# subscribe to an inbox sees every event that is delivered there.
+PUBLIC_INBOX = "_INBOX"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAccess:
+    """How to reach a broker: its address without credentials, and a password a role.
+
+    With `own_user` (an outside server, given by URL) that one user serves every role.
+    """
+
+    url: str
+    passwords: Mapping[Role, str] = field(default_factory=dict, repr=False)
+    own_user: tuple[str, str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_url(cls, url: str) -> BrokerAccess:
+        """Access to an outside server by `nats://[user:password@]host:port`. Raises BrokerMisconfigured."""
+        try:
+            parts = urlsplit(url if "://" in url else f"nats://{url}")
+            host, port = parts.hostname, parts.port or 4222
+        except ValueError as error:
+            raise BrokerMisconfigured(f"the broker address is not a URL: {error}") from error
+        if parts.scheme not in ("nats", "tls") or not host:
+            raise BrokerMisconfigured(
+                f"the broker address needs the form nats://[user:password@]host:port, not scheme "
+                f"{parts.scheme!r} and host {host!r}"
+            )
+        address = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+        return cls(address, own_user=user)
+
+    def credentials(self, role: Role) -> tuple[str, str] | None:
+        """User and password of a role; None when the broker asks for none."""
+        if role in self.passwords:
+            return role, self.passwords[role]
+        return self.own_user
+
+    def url_for(self, role: Role) -> str:
+        """The address with the credentials of a role, for a client that takes a URL: keep it secret."""
+        user = self.credentials(role)
+        if user is None:
+            return self.url
+        scheme, _, address = self.url.partition("://")
+        return f"{scheme}://{quote(user[0], safe='')}:{quote(user[1], safe='')}@{address}"
+
+    def inbox_prefix(self, role: Role) -> str:
+        """The only prefix under which this role may receive answers."""
+        return private_inbox(role) if role in self.passwords else PUBLIC_INBOX
+
+
+def private_inbox(role: Role) -> str:
+    return PUBLIC_INBOX if role == "writer" else f"{PUBLIC_INBOX}_{role}"
+
+
+def new_passwords() -> dict[Role, str]:
+    """A random password a role."""
+    return {role: secrets.token_urlsafe(24) for role in ROLES}
+
+
+def account_users(passwords: Mapping[Role, str]) -> list[JsonObject]:
+    """The users of the ledger's account with their permissions, as nats-server's configuration has them."""
+    return [
+        {"user": role, "password": passwords[role]}
+        | ({"permissions": _PERMISSIONS[role]} if role in _PERMISSIONS else {})
+        for role in ROLES
+    ]
+
+
+def _look_at(stream: str) -> list[str]:
+    return [
+        f"$JS.API.STREAM.INFO.{stream}",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}.>",
+    ]
+
+
+def _consume(stream: str) -> list[str]:
+    return [
+        f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.INFO.{stream}.*",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
+        f"$JS.API.CONSUMER.DELETE.{stream}.*",
+    ]
+
+
+_WRITE = ["$JS.API.INFO", STREAM_SUBJECTS, *_look_at(LEDGER_STREAM)]
+_READ = [
+    "$JS.API.INFO",
+    *_look_at(LEDGER_STREAM),
+    *_consume(LEDGER_STREAM),
+    *_look_at(EMBEDDINGS_STREAM),
+    *_consume(EMBEDDINGS_STREAM),
+    EMBEDDING_SUBJECTS,
+]
+
+
+def _permissions(role: Role, publish: list[str], subscribe: list[str]) -> JsonObject:
+    return {
+        "publish": {"allow": sorted(set(publish))},
+        "subscribe": {"allow": [f"{private_inbox(role)}.>", *subscribe]},
+    }
+
+
+_PERMISSIONS: dict[Role, JsonObject] = {
+    "writer": _permissions("writer", _WRITE, []),
+    "reader": _permissions("reader", _READ, []),
+    "node": {
+        **_permissions("node", [*_WRITE, *_READ, REQUEST_SUBJECTS], [REQUEST_SUBJECTS]),
+        "allow_responses": True,
+    },
+}

@@ -1,0 +1,103 @@
+"""Is the stream there, and is it one that keeps everything? Creates it, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ledger.access import LEDGER_STREAM, BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.event import JsonObject
+from ledger.publication import PASSING, error_code, error_of
+from ledger.subjects import STREAM_SUBJECTS
+
+DUPLICATE_WINDOW_S = 120
+_NANOSECONDS = 1_000_000_000
+_NOT_FOUND = 10059
+_ALREADY_THERE = 10058
+_SETUP_TIMEOUT = 30.0
+
+
+def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
+    """The settings of the ledger's stream: everything is kept, for good."""
+    return {
+        "name": name,
+        "description": "Every event of the knowledge ledger, for good",
+        "subjects": [STREAM_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "max_msgs_per_subject": -1,
+        "max_msg_size": -1,
+        "discard": "old",
+        "deny_delete": True,
+        "deny_purge": True,
+        "allow_direct": True,
+        "allow_atomic": True,
+        "duplicate_window": DUPLICATE_WINDOW_S * _NANOSECONDS,
+    }
+
+
+async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, replicas: int = 1) -> None:
+    """Create the stream when it is not there, check it when it is; connects as `admin`.
+
+    Raises BrokerMisconfigured (settings that could lose events, or no right to create),
+    BrokerUnavailable.
+    """
+    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
+    try:
+        await _ensure(connection, name, replicas)
+    finally:
+        await connection.close()
+
+
+async def _ensure(connection: BrokerConnection, name: str, replicas: int) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _SETUP_TIMEOUT
+    while True:
+        try:
+            answer = await connection.api(f"STREAM.INFO.{name}")
+            if error_code(answer) == _NOT_FOUND:
+                answer = await connection.api(
+                    f"STREAM.CREATE.{name}", stream_config(name, replicas), timeout=_SETUP_TIMEOUT
+                )
+        except BrokerUnavailable:  # a cluster that has no leader yet does not answer
+            if loop.time() > deadline:
+                raise
+            await asyncio.sleep(0.1)
+            continue
+        code = error_code(answer)
+        if not code:
+            check_settings(answer["config"])
+            return
+        if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
+            raise error_of(answer, f"to set up the stream {name}")
+        await asyncio.sleep(0.05)
+
+
+def check_settings(config: JsonObject) -> None:
+    """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events."""
+    wanted = stream_config(config["name"], config.get("num_replicas", 1))
+    free = ("description", "num_replicas", "duplicate_window", "discard", "max_msg_size")
+    wrong = [
+        f"{setting} is {config.get(setting)!r} and must be {value!r}"
+        for setting, value in wanted.items()
+        if setting not in free and config.get(setting, value if value in (-1, 0) else None) != value
+    ]
+    # A persistence mode other than the default acknowledges events before they are on disk.
+    if config.get("persist_mode") not in (None, "", "default"):
+        wrong.append(f"persist_mode is {config['persist_mode']!r} and must be the default")
+    if config.get("duplicate_window", 0) < DUPLICATE_WINDOW_S * _NANOSECONDS:
+        wrong.append(f"duplicate_window is below {DUPLICATE_WINDOW_S} s")
+    if config.get("max_msg_size", -1) not in (-1, 0) and config["max_msg_size"] < 1024 * 1024:
+        wrong.append(f"max_msg_size is {config['max_msg_size']} and must be at least 1048576")
+    if config.get("sealed") or config.get("mirror") or config.get("sources"):
+        wrong.append("it is sealed, or copies another stream")
+    if wrong:
+        raise BrokerMisconfigured(
+            f"the stream {config['name']} is not one that keeps every event: {'; '.join(wrong)}. "
+            "Mend these settings, or give the ledger a broker account of its own"
+        )

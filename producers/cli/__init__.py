@@ -1,0 +1,1 @@
+"""What does a person type? The `kledger` command; `main.py` lists what it can do."""

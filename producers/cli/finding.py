@@ -1,0 +1,201 @@
+"""`kledger search`, `list`, `show`, `history`, `lineage`: what is known, since when, and where is it from?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from producers.cli import reading
+from producers.cli.screen import facts, plain, short_time, snippet, table, words
+from producers.cli.session import Answer, Session
+
+
+def search(
+    session: Session,
+    query: Annotated[str, typer.Argument(help="What you want to know.", show_default=False)],
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 5,
+    min_score: Annotated[int, typer.Option(min=1, max=5, help="Leave out items scored lower.")] = 3,
+    types: reading.Types = None,
+    as_of: reading.AsOf = None,
+    path: Annotated[
+        Literal["fused", "keyword", "vector", "recency"], typer.Option(help="Ask one path of recall alone.")
+    ] = "fused",
+    record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Find knowledge, best first, among what the caller may see.
+
+    Example: kledger search "how do we roll back a release" --user ann --top-k 3
+    """
+    found = session.ledger.within(trace_id=trace, message_id=message).search(
+        query,
+        top_k=top_k,
+        min_score=min_score,
+        types=reading.several(types),
+        as_of=reading.moment(as_of),
+        path=path,
+        record=record,
+    )
+    rows = table(
+        "#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",)
+    )
+    for rank, item in enumerate(found["results"], 1):
+        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]))
+        rows.add_row(
+            str(rank),
+            plain(item["id"]),
+            said,
+            plain(", ".join(item["types"])),
+            f"{item['relevance']:.3f}",
+            *_evaluation(item["eval"]),
+        )
+    seen = f"{_counted(found['count'], 'item')}, as of position {found['position']}"
+    return Answer(found, Group(rows, seen) if found["results"] else f"nothing found; {seen}")
+
+
+def list_items(
+    session: Session,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many items.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    types: reading.Types = None,
+    scopes: reading.Scopes = None,
+    owner: Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")] = None,
+    status: Annotated[Literal["active", "retired", "all"], typer.Option(help="Which items.")] = "active",
+    as_of: reading.AsOf = None,
+) -> Answer:
+    """List items that the caller may see.
+
+    Example: kledger list --types tool,plan --owner team:platform --limit 20
+    """
+    page = session.ledger.list(
+        limit=limit,
+        offset=offset,
+        types=reading.several(types),
+        scopes=reading.several(scopes),
+        owner=owner,
+        status=status,
+        as_of=reading.moment(as_of),
+    )
+    rows = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))
+    for item in page["results"]:
+        rows.add_row(
+            plain(item["id"]),
+            snippet(item["task"], 100),
+            plain(", ".join(item["types"])),
+            plain(item["owner"]),
+            *_evaluation(item["eval"]),
+            str(item["version"]),
+        )
+    seen = f"{_counted(len(page['results']), 'item')} shown, as of position {page['position']}"
+    return Answer(page, Group(rows, seen) if page["results"] else f"nothing to list; {seen}")
+
+
+def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:
+    """Show one item whole, now or as of a moment.
+
+    Example: kledger show knowledge-20260305-a1b2 --as-of 1200
+    """
+    item = session.ledger.get(item_id, as_of=reading.moment(as_of))
+    told = item["eval"]
+    helped, harmed = len(told.get("helpful_history", [])), len(told.get("harmful_history", []))
+    source = {name: value for name, value in item["source"].items() if value}
+    shown = facts(
+        ("id", item["id"]),
+        ("task", words(item["task"], "bold")),
+        ("types", ", ".join(item["types"])),
+        ("status", item.get("status", "active")),
+        ("version", f"{item['version']}, at position {item['position']}"),
+        ("owner", item["owner"]),
+        ("scopes", f"{', '.join(item['scopes'])} ({item['visibility']})"),
+        ("tags", ", ".join(f"{name}={value}" for name, value in item["tags"].items()) or "none"),
+        ("score", f"{told['score']}, confidence {told['confidence']}"),
+        ("helpful", f"{told['helpful']}, with {_counted(helped, 'case')}"),
+        ("harmful", f"{told['harmful']}, with {_counted(harmed, 'case')}"),
+        ("source", ", ".join(f"{name} {_listed(value)}" for name, value in source.items()) or "not stated"),
+        ("resources", ", ".join(item["resource_ids"]) or "none"),
+        ("created", item["created_at"]),
+        ("updated", item["updated_at"]),
+    )
+    return Answer(item, Group(shown, "", plain(item["content"])))
+
+
+def history(session: Session, item_id: reading.ItemId) -> Answer:
+    """Every version of an item and every verdict on it, oldest first.
+
+    Example: kledger history knowledge-20260305-a1b2
+    """
+    told = session.ledger.history(item_id)
+    versions = table("version", "position", "time", "task", "content", right=("version", "position"))
+    for version in told["versions"]:
+        versions.add_row(
+            plain(version.get("version", "")),
+            plain(version.get("position", version.get("valid_from", ""))),
+            short_time(version.get("time", version.get("updated_at", ""))),
+            snippet(version.get("task", ""), 60),
+            snippet(version.get("content", ""), 120),
+        )
+    feedback = table("position", "time", "verdict", "by", "case", right=("position",))
+    for one in told["feedback"]:
+        case = one.get("case") or {name: one[name] for name in _CASE if one.get(name)}
+        feedback.add_row(
+            plain(one.get("position", "")),
+            short_time(one.get("time", "")),
+            plain(one.get("verdict", "")),
+            plain(one.get("actor", "")),
+            snippet(", ".join(f"{name} {value}" for name, value in case.items() if value)),
+        )
+    parts: list[RenderableType] = [words(told["id"], "bold"), versions]
+    parts += [feedback] if told["feedback"] else ["no feedback yet"]
+    return Answer(told, Group(*parts))
+
+
+def lineage(
+    session: Session,
+    ref: Annotated[
+        str,
+        typer.Argument(
+            metavar="REF", help="An item's id, trace:ID, message:ID or event:ID.", show_default=False
+        ),
+    ],
+) -> Answer:
+    """Where something came from, and what came of it.
+
+    Example: kledger lineage trace:release-42
+    """
+    told = session.ledger.lineage(ref)
+    tree = Tree(words(told["ref"], "bold"))
+    for direction, meaning in (("from", "came from"), ("to", "led to")):
+        edges = [edge for edge in told["edges"] if edge["direction"] == direction]
+        branch = tree.add(words(f"{meaning} ({len(edges)})", "bold"))
+        for edge in edges:
+            branch.add(_step(edge))
+    return Answer(told, tree)
+
+
+_CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
+
+
+def _step(edge: Any) -> Text:
+    subject = f"{edge['entity']} {edge['entity_id']}"
+    return Text.assemble(
+        (plain(edge["ref"]), "cyan"),
+        plain(f"  {edge['relation']}  by {edge['event_type']} of {subject}"),
+        (plain(f"  at {edge['position']}, {short_time(edge['time'])}"), "dim"),
+    )
+
+
+def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
+    return str(told["score"]), f"+{told['helpful']} -{told['harmful']}"
+
+
+def _listed(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

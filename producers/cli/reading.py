@@ -1,0 +1,63 @@
+"""How does what a person typed become what the ledger takes: lists, tags, moments, JSON?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+Many = list[str] | None
+
+Types = Annotated[Many, typer.Option("--types", "--type", help="Types, comma-separated or repeated.")]
+Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
+Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")
+]
+ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id of the item.", show_default=False)]
+Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.")]
+Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]
+Message = Annotated[str | None, typer.Option("--message", help="The message that this comes from.")]
+
+
+def several(values: Many) -> list[str] | None:
+    """`--types a,b --types c` as three values; None when there is none."""
+    parts = [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+    return parts or None
+
+
+def tags(values: Many) -> dict[str, str] | None:
+    """`--tag name=value` as an object; None when there is none."""
+    stated = {}
+    for value in values or []:
+        name, equals, text = value.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"{value!r} is not name=value", param_hint="--tag")
+        stated[name] = text
+    return stated or None
+
+
+def moment(value: str | None) -> int | str | None:
+    """A position when it is a number, else a time; the node says when it is neither."""
+    return int(value) if value is not None and value.isdecimal() else value
+
+
+def json_object(value: str) -> dict[str, Any]:
+    """A JSON object from `-` (stdin), `@FILE`, or the text itself."""
+    try:
+        if value == "-":
+            stated = orjson.loads(sys.stdin.buffer.read())
+        elif value.startswith("@"):
+            stated = orjson.loads(Path(value[1:]).read_bytes())
+        else:
+            stated = orjson.loads(value)
+    except OSError as error:
+        raise typer.BadParameter(f"{value[1:]} cannot be read: {error.strerror}") from error
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(f"this is not JSON: {error}") from error
+    if not isinstance(stated, dict):
+        raise typer.BadParameter('give a JSON object, for example {"timezone": "Asia/Shanghai"}')
+    return stated

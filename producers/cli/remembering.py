@@ -1,0 +1,87 @@
+"""`kledger profile …`: what is remembered of a user?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import orjson
+import typer
+from rich.console import Group, RenderableType
+
+from producers.cli import reading
+from producers.cli.screen import plain, words
+from producers.cli.session import Answer, Session
+
+Memory = Literal["user", "work"]
+WhichMemory = Annotated[Memory, typer.Argument(help="user or work.", show_default=False)]
+Content = Annotated[
+    str, typer.Argument(metavar="JSON", help="A JSON object, @FILE, or - for stdin.", show_default=False)
+]
+
+
+def show(
+    session: Session,
+    memory: Annotated[Memory | None, typer.Argument(help="user or work; both when not given.")] = None,
+) -> Answer:
+    """Show what is remembered of the user.
+
+    Example: kledger profile show work --user ann
+    """
+    _need_user(session)
+    if memory is not None:
+        content = session.ledger.memories.get(memory)
+        return Answer(content, _shown(memory, content))
+    both = session.ledger.memories.both()
+    parts = Group(_shown("user", both["user_memory"]), _shown("work", both["work_memory"]))
+    return Answer(both, parts)
+
+
+def set_content(session: Session, memory: WhichMemory, content: Content) -> Answer:
+    """State the whole content of one memory anew.
+
+    Example: kledger profile set work @profile.json --user ann
+    """
+    _need_user(session)
+    told = session.ledger.memories.put(memory, reading.json_object(content))
+    return Answer(told, _shown(memory, told))
+
+
+def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
+    """State part of one memory anew: a JSON merge patch, null removes a field.
+
+    Example: kledger profile patch user '{"timezone": "Asia/Shanghai"}' --user ann
+    """
+    _need_user(session)
+    told = session.ledger.memories.patch(memory, reading.json_object(content))
+    return Answer(told, _shown(memory, told))
+
+
+def register(session: Session) -> Answer:
+    """Begin both memories of the user with their default content; a second time changes nothing.
+
+    Example: kledger profile register --user ann
+    """
+    _need_user(session)
+    return Answer(session.ledger.memories.register(), f"{session.caller['user']} has both memories")
+
+
+def disable(session: Session, memory: WhichMemory) -> Answer:
+    """Have one memory not used any more; its history stays, and setting it makes it active again.
+
+    Example: kledger profile disable work --user ann
+    """
+    _need_user(session)
+    session.ledger.memories.disable(memory)
+    return Answer({"memory": memory, "status": "disabled"}, f"the {memory} memory is disabled")
+
+
+def _need_user(session: Session) -> None:
+    if not session.caller.get("user"):
+        raise typer.BadParameter("whose memory? Give --user NAME or set KLEDGER_USER", param_hint="--user")
+
+
+def _shown(memory: Memory, content: dict[str, Any] | None) -> RenderableType:
+    title = words(f"{memory} memory", "bold")
+    if content is None:
+        return Group(title, "none, or disabled; begin one with: kledger profile register --user NAME")
+    return Group(title, plain(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()))

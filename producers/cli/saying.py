@@ -1,0 +1,156 @@
+"""`kledger save`, `revise`, `rate`, `retire`, `restore`: what does a person say about knowledge?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from producers.cli import reading
+from producers.cli.screen import plain
+from producers.cli.session import Answer, Session
+
+Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
+Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe.")]
+Resources = Annotated[reading.Many, typer.Option("--resource", help="The id of a resource; may be repeated.")]
+
+
+def save(
+    session: Session,
+    task: Annotated[str, typer.Option(help="In which situation, to do what.", show_default=False)],
+    content: Annotated[str, typer.Option(help="What is known.", show_default=False)],
+    types: reading.Types = None,
+    item_id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
+    tag: reading.Tags = None,
+    scopes: reading.Scopes = None,
+    owner: Owner = None,
+    score: Score = None,
+    resource: Resources = None,
+    source_name: Annotated[str | None, typer.Option(help="The tool, paper or talk it is from.")] = None,
+    source_category: Annotated[str | None, typer.Option(help="paper, exp, skill, book, …")] = None,
+    source_url: Annotated[reading.Many, typer.Option(help="Where to read more; may be repeated.")] = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Save a new item.
+
+    Example: kledger save --types tool --task "Undo a commit" --content "git revert HEAD" --user ann
+    """
+    kinds = reading.several(types)
+    if not kinds:
+        raise typer.BadParameter("state at least one type, for example --types tool")
+    source = _stated(
+        name=source_name,
+        category=source_category,
+        urls=source_url or None,
+        trace_id=trace,
+        message_id=message,
+    )
+    saved = session.ledger.within(trace_id=trace, message_id=message).save(
+        task,
+        content,
+        kinds,
+        id=item_id,
+        tags=reading.tags(tag),
+        scopes=reading.several(scopes),
+        owner=owner,
+        source=source or None,
+        resource_ids=reading.several(resource),
+        score=score,
+    )
+    return Answer(saved, f"saved {plain(saved['id'])} at position {saved['position']}")
+
+
+def revise(
+    session: Session,
+    item_id: reading.ItemId,
+    task: Annotated[str | None, typer.Option(help="The task anew.")] = None,
+    content: Annotated[str | None, typer.Option(help="The content anew.")] = None,
+    types: reading.Types = None,
+    tag: reading.Tags = None,
+    scopes: reading.Scopes = None,
+    owner: Owner = None,
+    resource: Resources = None,
+    expected_version: Annotated[
+        int | None, typer.Option(min=1, help="Refuse when the item is at another version.")
+    ] = None,
+    reason: reading.Reason = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """State fields of an item anew; the earlier version stays readable. Only its owner may.
+
+    Example: kledger revise knowledge-20260305-a1b2 --content "git revert, then push" --user ann
+    """
+    fields = _stated(
+        task=task,
+        content=content,
+        types=reading.several(types),
+        tags=reading.tags(tag),
+        scopes=reading.several(scopes),
+        owner=owner,
+        resource_ids=reading.several(resource),
+    )
+    if not fields:
+        raise typer.BadParameter("state at least one field anew, for example --content TEXT")
+    changed = session.ledger.within(trace_id=trace, message_id=message).revise(
+        item_id, **fields, expected_version=expected_version, reason=reason
+    )
+    return Answer(changed, f"revised {plain(changed['id'])} at position {changed['position']}")
+
+
+def rate(
+    session: Session,
+    item_id: reading.ItemId,
+    helpful: Annotated[bool, typer.Option("--helpful", help="It helped.")] = False,
+    harmful: Annotated[bool, typer.Option("--harmful", help="It did harm.")] = False,
+    score: Score = None,
+    task: Annotated[str | None, typer.Option(help="What it was used for.")] = None,
+    query: Annotated[str | None, typer.Option(help="The query that found it.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="What came of it.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Say that an item helped or harmed, with the case that shows it, or give it a new score.
+
+    Example: kledger rate knowledge-20260305-a1b2 --helpful --outcome "build fixed" --trace t-7 --user ann
+    """
+    if helpful and harmful:
+        raise typer.BadParameter("one use either helped or harmed: give --helpful or --harmful")
+    case = _stated(task=task, query=query, outcome=outcome, reason=reason)
+    if not (helpful or harmful) and (score is None or case):
+        raise typer.BadParameter("say --helpful or --harmful, or give a new --score")
+    ledger = session.ledger.within(trace_id=trace, message_id=message)
+    answers: list[Any] = []
+    if helpful or harmful:
+        where = _stated(trace_id=trace, message_id=message)
+        answers.append(ledger.rate(item_id, "helpful" if helpful else "harmful", **case, **where))
+    if score is not None:
+        answers.append(ledger.score(item_id, score))
+    document = {**answers[-1], "events": [event for answer in answers for event in answer["events"]]}
+    verdict = "helpful" if helpful else "harmful" if harmful else ""
+    said = " and ".join(part for part in (verdict, f"score {score}" if score else "") if part)
+    return Answer(document, f"rated {plain(item_id)} {said} at position {document['position']}")
+
+
+def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
+    """Take an item out of recall; it stays readable with its history. Only its owner may.
+
+    Example: kledger retire knowledge-20260305-a1b2 --reason "the tool is gone" --user ann
+    """
+    moved = session.ledger.retire(item_id, reason=reason)
+    return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}")
+
+
+def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
+    """Bring a retired item back. Only its owner may.
+
+    Example: kledger restore knowledge-20260305-a1b2 --user ann
+    """
+    moved = session.ledger.restore(item_id, reason=reason)
+    return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
+
+
+def _stated(**given: Any) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,84 @@
+"""How does text reach a person: as wide as the screen, in colour where there is one, and never as commands?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDTH_WITHOUT_SCREEN = 120
+# What somebody saved may hold escape sequences; a terminal must show them, not obey them.
+_CONTROLS = {
+    code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)
+}
+
+
+def stdout() -> Console:
+    """Where answers go."""
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    """Where progress goes."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else WIDTH_WITHOUT_SCREEN
+    return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+
+
+def plain(value: object) -> str:
+    """A value as text that a terminal can only show."""
+    return str(value).translate(_CONTROLS)
+
+
+def words(value: object, style: str = "") -> Text:
+    """A value as text in a style."""
+    return Text(plain(value), style=style)
+
+
+def snippet(value: object, length: int = 160) -> str:
+    """The beginning of a text, on one line."""
+    text = " ".join(plain(value).split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def short_time(value: object) -> str:
+    """`2026-03-05T12:00:00.123456Z` without the fraction."""
+    text = plain(value)
+    return f"{text[:19]}Z" if len(text) > 19 and text[10:11] == "T" else text
+
+
+def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:
+    """An empty table; numbers stand `right`, ids are kept `whole` (broken over lines, never cut)."""
+    made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for heading in headings:
+        made.add_column(
+            heading,
+            justify="right" if heading in set(right) else "left",
+            overflow="fold",
+            no_wrap=True if heading in set(whole) else None,
+        )
+    return made
+
+
+def facts(*pairs: tuple[str, object]) -> Table:
+    """Names and values, one pair a line; a renderable value is shown as it is."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        made.add_row(name, _shown(value))
+    return made
+
+
+def _shown(value: object) -> Any:
+    return value if hasattr(value, "__rich_console__") or isinstance(value, Text) else plain(value)

@@ -1,0 +1,162 @@
+"""Whom does a command speak to, for whom, and how does it answer: for a reader, or as one JSON document?
+
+A command is a plain function that takes a session and returns an Answer. `as_caller` and `as_operator` make
+it a command of the line: they add the options that all of them share, and turn errors into exit codes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from ledger.errors import LedgerError
+
+if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
+    from rich.console import RenderableType
+
+    from producers.sdk import LedgerClient
+
+OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
+EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
+
+SHARED_PANEL = "Options of every command"
+# A person who waits at a prompt wants to hear soon that no node runs: two more tries, a third of a second.
+RETRIES = 2
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=SHARED_PANEL),
+]
+Url = Annotated[
+    str, typer.Option(envvar="KLEDGER_URL", help="The node to talk to.", rich_help_panel=SHARED_PANEL)
+]
+DEFAULT_URL = "http://127.0.0.1:8420"
+
+
+def _identity(kind: str) -> Any:
+    return typer.Option(
+        envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found: the document that --json prints, what a reader sees, and whether all is well."""
+
+    document: Any
+    shown: RenderableType
+    ok: bool = True
+
+
+@dataclass
+class Session:
+    """One run of one command."""
+
+    url: str
+    as_json: bool
+    caller: dict[str, str | None] = field(default_factory=dict)
+
+    @cached_property
+    def ledger(self) -> LedgerClient:
+        """The node, asked as the caller; closed when the command ends."""
+        from producers.sdk import LedgerClient
+
+        return LedgerClient(self.url, retries=RETRIES).acting_as(**self.caller)
+
+    def close(self) -> None:
+        """Close the connection if one was opened."""
+        if "ledger" in self.__dict__:
+            self.ledger.close()
+
+    def tell(self, answer: Answer) -> None:
+        """Print the answer on stdout."""
+        if self.as_json:
+            _print_json(answer.document)
+        else:
+            from producers.cli.screen import stdout
+
+            stdout().print(answer.shown)
+
+    def refuse(self, error: LedgerError) -> None:
+        """Print the error for a reader on stderr, and for a machine on stdout."""
+        if self.as_json:
+            _print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
+        typer.echo(f"error: {error.message} ({error.code})", err=True)
+        fields = error.details.get("errors")
+        for one in fields if isinstance(fields, list) else []:
+            typer.echo(f"  {one}", err=True)
+
+
+def _print_json(document: Any) -> None:
+    import orjson
+
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=str)
+    sys.stdout.write(text.decode() + "\n")
+
+
+def _open_as_caller(
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    user: Annotated[str | None, _identity("user")] = None,
+    agent: Annotated[str | None, _identity("agent")] = None,
+    project: Annotated[str | None, _identity("project")] = None,
+    team: Annotated[str | None, _identity("team")] = None,
+    org: Annotated[str | None, _identity("org")] = None,
+) -> Session:
+    named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
+    return Session(url, as_json, {kind: name or None for kind, name in named.items()})
+
+
+def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL) -> Session:
+    return Session(url, as_json)
+
+
+def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:
+    """A command that asks for somebody: --user, --agent, --project, --team, --org, or for the operator."""
+    return _command(function, _open_as_caller)
+
+
+def as_operator(function: Callable[..., Answer]) -> Callable[..., None]:
+    """A command of the operator: it never says who asks, whatever the environment holds."""
+    return _command(function, _open_as_operator)
+
+
+def _command(function: Callable[..., Answer], opened: Callable[..., Session]) -> Callable[..., None]:
+    shared = _parameters(opened)
+    own = _parameters(function)[1:]  # the first is the session
+
+    def run(**given: Any) -> None:
+        session = opened(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+        try:
+            answer = function(session, **given)
+        except LedgerError as error:
+            session.refuse(error)
+            raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error
+        finally:
+            session.close()
+        session.tell(answer)
+        if not answer.ok:
+            raise typer.Exit(FAILED)
+
+    # What typer reads to build the command line: the command's own parameters, then the shared ones.
+    run.__doc__ = function.__doc__
+    run.__dict__["__signature__"] = inspect.Signature([*own, *shared])
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *shared]}
+    return run
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(function, include_extras=True, localns=_NAMES_OF_TYPE_CHECKING)
+    return [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(function).parameters.items()
+    ]
+
+
+_NAMES_OF_TYPE_CHECKING: dict[str, Any] = {"RenderableType": object, "LedgerClient": object}

@@ -1,0 +1,136 @@
+"""What may the operator of a node do to it? Status, jobs beside the live view, SQL, and how to attach.
+
+Whoever names an identity is not the operator. The node itself does the work (NodeAdmin).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ledger.errors import InvalidPayload, NotOwner
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+
+if TYPE_CHECKING:
+    from producers.operations.desk import Desk
+
+JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+
+
+@dataclass(slots=True)
+class Job:
+    """Work that runs beside the live view. `done` and `total` are log positions, `rate` events a second."""
+
+    id: str
+    kind: JobKind
+    state: Literal["running", "done", "failed"] = "running"
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the node does its work, and each reason when it does not."""
+
+    healthy: bool
+    reasons: list[str]
+
+
+class NodeAdmin(Protocol):
+    """What a node does for its operator; the composition root implements it."""
+
+    async def status(self) -> JsonObject:
+        """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
+        ...
+
+    async def start_rebuild(self) -> Job:
+        """Fold everything again beside the live view, compare digests, swap."""
+        ...
+
+    async def start_verify(self) -> Job:
+        """Fold from zero and compare with the live view, naming the rows that differ."""
+        ...
+
+    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
+        """Fold up to a position or a moment into a new DuckDB file."""
+        ...
+
+    async def start_snapshot(self) -> Job:
+        """Publish a frozen copy of the live view."""
+        ...
+
+    async def job(self, job_id: str) -> Job:
+        """How far a job is. Raises UnknownReference."""
+        ...
+
+    async def sql(self, query: str) -> JsonObject:
+        """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
+        ...
+
+    async def attach(self) -> JsonObject:
+        """The `statement` that attaches the live view from any DuckDB, with what it needs."""
+        ...
+
+    async def health(self) -> Health:
+        """Whether the node does its work now."""
+        ...
+
+
+def require_operator(caller: Caller) -> None:
+    """Raise NotOwner when the caller names an identity."""
+    if not caller.is_operator:
+        raise NotOwner(
+            f"this is the node operator's and you are {', '.join(caller.entities())}: ask without identity headers"
+        )
+
+
+async def status(desk: Desk, caller: Caller) -> JsonObject:
+    """How the node stands. Raises NotOwner."""
+    require_operator(caller)
+    return await desk.admin.status()
+
+
+async def start(
+    desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = ""
+) -> Job:
+    """Start a job; ask `job` how far it is. Raises NotOwner, InvalidPayload."""
+    require_operator(caller)
+    match kind:
+        case "rebuild":
+            return await desk.admin.start_rebuild()
+        case "verify":
+            return await desk.admin.start_verify()
+        case "snapshot":
+            return await desk.admin.start_snapshot()
+        case "replay":
+            if not PurePath(into).is_absolute() or "\0" in into:
+                raise InvalidPayload(
+                    f"into {into!r} is not an absolute path of the node's machine: write the whole path",
+                    errors=[{"field": "into", "reason": "is not an absolute path"}],
+                )
+            return await desk.admin.start_replay(to, into)
+
+
+async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
+    """How far a job is. Raises NotOwner, UnknownReference."""
+    require_operator(caller)
+    return await desk.admin.job(job_id)
+
+
+async def sql(desk: Desk, caller: Caller, query: str) -> JsonObject:
+    """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery."""
+    require_operator(caller)
+    position = desk.view.position
+    return {"position": position, **await desk.admin.sql(query)}
+
+
+async def attach(desk: Desk, caller: Caller) -> JsonObject:
+    """How to attach the live view from any DuckDB. Raises NotOwner."""
+    require_operator(caller)
+    return await desk.admin.attach()

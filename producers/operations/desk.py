@@ -1,0 +1,133 @@
+"""What does an operation work with? The desk: the log, the live view, the searcher, the node's own jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from ledger.errors import InvalidPayload, LedgerError
+from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.scopes import Caller
+from ledger.stream import Ledger
+from producers.operations.admin import NodeAdmin
+from producers.publish import Tally
+from projections.lineage import ask as lineage
+
+T = TypeVar("T")
+
+DEFAULT_WAIT = 10.0
+"""Seconds that a read waits for the view unless told otherwise."""
+MAX_WAIT = 60.0
+
+
+class NotAvailable(LedgerError):
+    """This build has no such feature, or the model it needs is not configured."""
+
+    code = "not_available"
+
+
+class LiveView(Protocol):
+    """What the operations need of projections/view.py: how far it is, and a question asked of it."""
+
+    @property
+    def position(self) -> int: ...
+
+    async def wait_for(self, position: int, timeout: float = ...) -> None: ...
+
+    async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T: ...
+
+
+class Searcher(Protocol):
+    """What the operations need of projections/search: ranked items that the caller may see."""
+
+    async def search(
+        self,
+        *,
+        org: str,
+        query: str,
+        visible: Sequence[str],
+        top_k: int = 5,
+        min_score: int = 3,
+        types: Sequence[str] | None = None,
+        as_of: int | datetime | None = None,
+        paths: str = "fused",
+    ) -> list[JsonObject]: ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """Everything an operation may use. `org` is the tenant whose log this node serves."""
+
+    ledger: Ledger
+    view: LiveView
+    searcher: Searcher
+    admin: NodeAdmin
+    org: str = DEFAULT_ORG
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How new a read has to be: the view has folded `min_position`, waited for at most `wait` seconds."""
+
+    min_position: int = 0
+    wait: float = DEFAULT_WAIT
+
+
+ANY = Freshness()
+
+
+async def reach(desk: Desk, freshness: Freshness) -> None:
+    """Wait until the view has the position asked for. Raises ViewBehind."""
+    if desk.view.position < freshness.min_position:
+        await desk.view.wait_for(freshness.min_position, freshness.wait)
+
+
+async def reach_head(desk: Desk) -> int:
+    """Wait until the view has all that the log holds now; its position. Raises ViewBehind."""
+    head = await desk.ledger.head()
+    if desk.view.position < head.position:
+        await desk.view.wait_for(head.position)
+    return head.position
+
+
+async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness) -> int:
+    """The log position that a moment means, once the view has it: 0 is before the first event.
+
+    Raises InvalidPayload for a position beyond the head or a time to come, ViewBehind.
+    """
+    if isinstance(as_of, datetime):
+        return await _position_at(desk, as_of, freshness)
+    if as_of > desk.view.position:
+        head = await desk.ledger.head()
+        if as_of > head.position:
+            raise InvalidPayload(
+                f"as_of {as_of} is beyond the head of the log, which is {head.position}: ask for an earlier one",
+                errors=[{"field": "as_of", "reason": f"the head is {head.position}"}],
+            )
+        await desk.view.wait_for(as_of, freshness.wait)
+    return as_of
+
+
+async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> int:
+    if moment > datetime.now(UTC):
+        head = await desk.ledger.head()
+        raise InvalidPayload(
+            f"as_of {moment.isoformat()} is yet to come; the head of the log is {head.position}: "
+            "leave as_of out to ask for the present",
+            errors=[{"field": "as_of", "reason": "is in the future"}],
+        )
+    position, behind = await desk.view.ask(lineage.position_at, moment)
+    if behind:  # nothing folded yet is later than the moment: events before it may still be on their way
+        head = await desk.ledger.head()
+        if desk.view.position < head.position:
+            await desk.view.wait_for(head.position, freshness.wait)
+            position, _ = await desk.view.ask(lineage.position_at, moment)
+    return position
+
+
+def first_entity(caller: Caller) -> str:
+    """Who acts when anybody may: the caller's most specific identity; the operator is `user:local`."""
+    return next(iter(caller.entities()), "user:local")

@@ -1,0 +1,74 @@
+"""How does a fact of a door reach the log? The one write path: every door's events pass here.
+
+Ids that a retry repeats, lineage lifted from what was sent, and the count of what was appended.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
+from ledger.events.knowledge import Case, Source
+from ledger.stream import Ledger
+from producers.requests import refuse_nul
+
+# Names ids that follow from what was said; a change here would make every retry a new event.
+NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the doors of one process did since it started; the metrics read it."""
+
+    appended: Counter[str] = field(default_factory=Counter)
+    """Events kept, by event name; retries that were kept before are not counted."""
+    searches: int = 0
+    recalls_lost: int = 0
+    """Searches answered although their recall could not be recorded."""
+
+
+async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended]:
+    """Append events in order, up to 1,000 of them whole or not at all.
+
+    Raises InvalidPayload (NUL characters), PayloadTooLarge, IllegalSubject, VersionConflict,
+    BrokerUnavailable; then nothing of the failed batch is kept.
+    """
+    for event in events:
+        refuse_unkeepable(event.fact)
+    if len(events) == 1:
+        kept = [await ledger.append(events[0])]
+    else:
+        kept = await ledger.append_many(events)
+    tally.appended.update(e.fact.name for e, k in zip(events, kept, strict=True) if not k.duplicate)
+    return kept
+
+
+def refuse_unkeepable(fact: Fact) -> bytes:
+    """The fact as JSON bytes. Raises InvalidPayload when it holds a NUL character."""
+    body = fact.__pydantic_serializer__.to_json(fact)
+    if b"\\u0000" in body:  # a hint only: the text `\u0000` looks the same here
+        refuse_nul(fact.model_dump(), f"the data of {fact.name}")
+    return body
+
+
+def event_id(retry: uuid.UUID | None, part: int | str = 0) -> str:
+    """The id of one event of a request: of the request's key when there is one, else random."""
+    return new_event_id() if retry is None else str(uuid.uuid5(retry, str(part)))
+
+
+def lifted(lineage: Lineage, *givers: Source | Case | None, **given: str | None) -> Lineage:
+    """Lineage with trace and message filled in from what was sent, where the door was told none.
+
+    `given` are the top-level fields `trace_id` and `message_id`; they win over those of `givers`.
+    """
+    named: dict[str, str] = {}
+    for name in ("trace_id", "message_id"):
+        if getattr(lineage, name) is None:
+            sent = [given.get(name), *(getattr(giver, name) for giver in givers if giver is not None)]
+            value = next((value for value in sent if value), None)
+            if value:
+                named[name] = value
+    return replace(lineage, **named) if named else lineage

@@ -1,0 +1,167 @@
+"""What shapes do answers have? The JSON documents of the HTTP door, as types; nothing is checked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+Score = dict[str, Any]  # {"score","helpful","harmful","confidence"[,"helpful_history","harmful_history"]}
+
+
+class Item(TypedDict):
+    """One item of knowledge as a list or `get` gives it; `get` adds `status` and the histories."""
+
+    id: str
+    task: str
+    content: str
+    types: list[str]
+    tags: dict[str, Any]
+    scopes: list[str]
+    owner: str
+    visibility: str
+    resource_ids: list[str]
+    source: dict[str, Any]
+    eval: Score
+    version: int
+    position: int
+    created_at: str
+    updated_at: str
+    status: NotRequired[str]
+
+
+class Hit(Item):
+    """An item that a search found."""
+
+    quality_score: float
+    relevance: float
+
+
+class SearchResults(TypedDict):
+    """What was found, best first; `recall_id` names the event that says so, null when none was kept."""
+
+    results: list[Hit]
+    count: int
+    position: int
+    recall_id: str | None
+
+
+class ItemList(TypedDict):
+    """A page of items."""
+
+    results: list[Item]
+    count: int
+    position: int
+
+
+class Saved(TypedDict):
+    """A new item, acknowledged at a position."""
+
+    id: str
+    position: int
+    version: int
+    event_id: str
+    duplicate: bool
+
+
+class SavedOne(TypedDict):
+    """What became of one item of a batch; `error` is `{"code","message"}` or null."""
+
+    index: int
+    id: str | None
+    outcome: Literal["saved", "unchanged", "refused"]
+    position: int | None
+    error: dict[str, Any] | None
+
+
+class SavedMany(TypedDict):
+    """What became of a batch; `results` in the order of the items."""
+
+    results: list[SavedOne]
+    saved: int
+    unchanged: int
+    refused: int
+    position: int
+
+
+class Changed(TypedDict):
+    """An item that was revised, rated or scored: one event for each thing said."""
+
+    id: str
+    position: int
+    events: list[dict[str, Any]]
+
+
+class RatedMany(TypedDict):
+    """What became of many verdicts; `refused` names each that was not kept, with its reason."""
+
+    updated: int
+    refused: list[dict[str, Any]]
+    position: int
+
+
+class Moved(TypedDict):
+    """An item that was retired or restored."""
+
+    id: str
+    position: int
+    event_id: str
+
+
+class History(TypedDict):
+    """Every version of an item and every verdict on it, oldest first."""
+
+    id: str
+    versions: list[dict[str, Any]]
+    feedback: list[dict[str, Any]]
+    position: int
+
+
+class Edge(TypedDict):
+    """One step of lineage: `from` is where it came from, `to` what came of it."""
+
+    direction: Literal["from", "to"]
+    relation: str
+    ref: str
+    event_id: str
+    event_type: str
+    entity: str
+    entity_id: str
+    position: int
+    time: str
+
+
+class LineageOf(TypedDict):
+    """All steps of lineage around a reference."""
+
+    ref: str
+    edges: list[Edge]
+    position: int
+
+
+class Memories(TypedDict):
+    """The two memories of a user; null where there is none, or none that is active."""
+
+    user_memory: dict[str, Any] | None
+    work_memory: dict[str, Any] | None
+
+
+class Job(TypedDict):
+    """Work of the node that takes a while: `done` of `total` events (null until known), `rate` a second."""
+
+    id: str
+    kind: str
+    state: Literal["running", "done", "failed"]
+    done: int
+    total: int | None
+    rate: float | None
+    result: dict[str, Any] | None
+    error: dict[str, Any] | str | None
+
+
+class Table(TypedDict):
+    """Rows of a query; `truncated` when the node left some out."""
+
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+    position: int

@@ -1,0 +1,126 @@
+"""Which endpoints does a client have? The two tables below; each line is one, on both faces."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from producers.sdk import knowledge, operating, profiles
+from producers.sdk.connection import DEFAULT_URL, Connection
+from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
+from producers.sdk.wire import Wire
+
+
+class LedgerEndpoints:
+    """Knowledge and its lineage, and what the operator asks of the node."""
+
+    search = Endpoint(knowledge.search)
+    save = Endpoint(knowledge.save)
+    save_many = Endpoint(knowledge.save_many)
+    revise = Endpoint(knowledge.revise)
+    rate = Endpoint(knowledge.rate)
+    rate_many = Endpoint(knowledge.rate_many)
+    score = Endpoint(knowledge.score)
+    retire = Endpoint(knowledge.retire)
+    restore = Endpoint(knowledge.restore)
+    get = Endpoint(knowledge.get)
+    list = Endpoint(knowledge.list_items)
+    history = Endpoint(knowledge.history)
+    lineage = Endpoint(knowledge.lineage)
+
+    status = Endpoint(operating.status)
+    health = Endpoint(operating.health)
+    sql = Endpoint(operating.sql)
+    attach = Endpoint(operating.attach)
+    start_job = Endpoint(operating.start_job)
+    job = Endpoint(operating.job)
+    wait_job = Endpoint(operating.wait_job)
+
+
+class MemoryEndpoints:
+    """The two memories of the acting user."""
+
+    both = Endpoint(profiles.both)
+    get = Endpoint(profiles.get)
+    put = Endpoint(profiles.put)
+    patch = Endpoint(profiles.patch)
+    disable = Endpoint(profiles.disable)
+    register = Endpoint(profiles.register)
+
+
+class AsyncMemories(AsyncFace, MemoryEndpoints):
+    """`client.memories` of the async client."""
+
+
+class SyncMemories(SyncFace, MemoryEndpoints):
+    """`client.memories` of the sync client."""
+
+
+class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
+    """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
+
+    `timeout` is seconds for one attempt, `retries` how often what is safe to repeat is sent again. With
+    `read_your_writes` every read waits until the view has what this client wrote.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        timeout: float = 30.0,
+        retries: int = 3,
+        read_your_writes: bool = True,
+    ) -> None:
+        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes)))
+
+    @property
+    def memories(self) -> AsyncMemories:
+        """The two memories of the acting user."""
+        return AsyncMemories(self._wire)
+
+    async def aclose(self) -> None:
+        """Close the connection, for every client derived from this one as well."""
+        await self._wire.connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class LedgerClient(SyncFace, LedgerEndpoints):
+    """The same for callers that do not await; safe to share between threads.
+
+    Use it in `with`, or call `close` in the end. The arguments are those of AsyncLedgerClient.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        timeout: float = 30.0,
+        retries: int = 3,
+        read_your_writes: bool = True,
+    ) -> None:
+        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes)), Portal())
+
+    @property
+    def memories(self) -> SyncMemories:
+        """The two memories of the acting user."""
+        return SyncMemories(self._wire, self._portal)
+
+    def close(self) -> None:
+        """Close the connection, for every client derived from this one as well."""
+        self._portal.run(self._wire.connection.close())
+        self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

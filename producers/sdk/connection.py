@@ -1,0 +1,131 @@
+"""How does a request reach the node, and what happens when it does not?
+
+One connection is shared by a client and all clients derived from it. It repeats what is safe to repeat
+(reads, and writes that carry an Idempotency-Key) when the connection breaks, and remembers the highest
+position that it wrote, so that a read can wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from ledger.errors import BrokerUnavailable, InvalidPayload, LedgerError, NodeUnreachable
+from producers.sdk.refusals import error_of_body
+
+DEFAULT_URL = "http://127.0.0.1:8420"
+FIRST_PAUSE = 0.1  # seconds; doubled each time
+LONGEST_PAUSE = 2.0
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# The request was surely not handled when no connection was made; with the others nobody knows.
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout)
+_BROKEN = (*_NEVER_SENT, httpx.NetworkError, httpx.RemoteProtocolError)
+
+
+@dataclass
+class Connection:
+    """The way to one node: its address, timeouts and retries, and what was written through it."""
+
+    address: str = DEFAULT_URL
+    timeout: float = 30.0  # seconds, for one attempt
+    retries: int = 3
+    read_your_writes: bool = True
+    written: int = 0  # the highest position acknowledged through this connection, 0 before any
+    _http: httpx.AsyncClient | None = field(default=None, repr=False)
+
+    def _client(self) -> httpx.AsyncClient:
+        if self._http is None:
+            parts = urlsplit(self.address)
+            self._http = httpx.AsyncClient(
+                base_url=self.address.rstrip("/"),
+                timeout=self.timeout,
+                # A proxy cannot reach the caller's own loopback, whatever the environment says.
+                trust_env=parts.hostname not in _LOOPBACK,
+                # Reading the certificate store takes longer than a whole search: only where it is used.
+                verify=parts.scheme == "https",
+            )
+        return self._http
+
+    def saw(self, position: object) -> None:
+        """Remember a position that a write was acknowledged at."""
+        if isinstance(position, int):
+            self.written = max(self.written, position)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str],
+        body: object = None,
+        repeatable: bool,
+        also: int | None = None,
+    ) -> httpx.Response:
+        """Send one request and return its answer below 400 (or with the status `also`).
+
+        Raises NodeUnreachable when nothing answers, else the exception of `ledger.errors` whose code the
+        node states. `repeatable` requests are sent again, after a growing pause, when the connection broke
+        or the node lost its broker.
+        """
+        content = _encode(body)
+        sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
+        for attempt in range(self.retries + 1):
+            failure: Exception
+            try:
+                answer = await self._client().request(
+                    method, path, params=dict(params), headers=sent, content=content
+                )
+            except httpx.TimeoutException as error:
+                failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
+                again = isinstance(error, _NEVER_SENT)
+            except _BROKEN as error:
+                failure = self._unreachable(str(error) or type(error).__name__, error)
+                again = repeatable or isinstance(error, _NEVER_SENT)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self._unreachable(str(error) or type(error).__name__, error) from error
+            else:
+                if answer.status_code < 400 or answer.status_code == also:
+                    return answer
+                failure = error_of_body(answer.status_code, answer.content, str(answer.url))
+                again = repeatable and isinstance(failure, BrokerUnavailable)
+            if not again or attempt == self.retries:
+                raise failure
+            await asyncio.sleep(_pause(attempt))
+        raise AssertionError("retries is not negative")  # the loop above returns or raises
+
+    def _unreachable(self, reason: str, cause: Exception) -> LedgerError:
+        error = NodeUnreachable(
+            f"no node answers at {self.address} ({reason}); start one with: kledger up", url=self.address
+        )
+        error.__cause__ = cause
+        return error
+
+    async def close(self) -> None:
+        """Close the sockets; a later request opens new ones."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+
+def _encode(body: object) -> bytes | None:
+    if body is None:
+        return None
+    try:
+        return orjson.dumps(body)
+    except (TypeError, ValueError) as error:
+        raise InvalidPayload(f"this cannot be said in JSON: {error}") from error
+
+
+def _pause(attempt: int) -> float:
+    # Half of it by chance, so that many clients do not come back in step.
+    longest = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
+    return longest * (0.5 + random.random() / 2)

@@ -1,0 +1,138 @@
+"""What does a request say beside its own question: who asks, in which trace, and how fresh must it be?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import orjson
+
+from ledger.errors import InvalidPayload
+from ledger.scopes import Caller
+from producers.sdk.connection import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where what is written comes from; each value is sent as a header when it is set."""
+
+    trace_id: str | None = None
+    message_id: str | None = None
+    causation_id: str | None = None
+    correlation_id: str | None = None
+    traceparent: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """`X-Ledger-Trace-Id` and so on; `traceparent` keeps the name that W3C gave it."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name if name == "traceparent" else f"X-Ledger-{name.replace('_', '-').title()}": quote(value)
+            for name, value in named.items()
+            if value
+        }
+
+
+THE_OPERATOR = Caller()
+NO_LINEAGE = Lineage()
+
+
+def caller_headers(caller: Caller) -> dict[str, str]:
+    """`X-Ledger-User` and so on: bare ids, percent-encoded, so that any id is legal in a header."""
+    named = (entity.partition(":") for entity in caller.entities())
+    return {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, _, name in named}
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A connection as one caller in one trace uses it; every endpoint speaks through one."""
+
+    connection: Connection
+    caller: Caller = THE_OPERATOR
+    lineage: Lineage = NO_LINEAGE
+    at_least: int = 0  # reads wait until the view has this position
+    wait: float | None = None  # seconds a read waits for it; None leaves it to the node (10 s)
+
+    def _headers(self) -> dict[str, str]:
+        return {**caller_headers(self.caller), **self.lineage.headers()}
+
+    def _freshness(self) -> dict[str, Any]:
+        written = self.connection.written if self.connection.read_your_writes else 0
+        position = max(self.at_least, written)
+        if not position:
+            return {}
+        return {"min_position": position} | ({} if self.wait is None else {"wait": self.wait})
+
+    async def read(
+        self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", body: object = None
+    ) -> Any:
+        """Ask, wait for what this client wrote, and return the JSON document of the answer."""
+        answer = await self.connection.send(
+            method,
+            path,
+            params={**_stated(params), **self._freshness()},
+            headers=self._headers(),
+            body=body,
+            repeatable=True,
+        )
+        return orjson.loads(answer.content)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """State something, once however often it is sent, and return the JSON document of the answer."""
+        answer = await self.connection.send(
+            method,
+            path,
+            params=_stated(params),
+            headers={**self._headers(), "Idempotency-Key": idempotency_key or uuid4().hex},
+            body=body,
+            repeatable=True,
+        )
+        document = orjson.loads(answer.content) if answer.content else None
+        if isinstance(document, dict):
+            self.connection.saw(document.get("position"))
+        header = answer.headers.get("X-Ledger-Position", "")
+        if header.isdecimal():
+            self.connection.saw(int(header))
+        return document
+
+    async def order(self, path: str, body: object) -> Any:
+        """Have the node do something that is not safe to ask twice (start a job)."""
+        answer = await self.connection.send(
+            "POST", path, params={}, headers=self._headers(), body=body, repeatable=False
+        )
+        return orjson.loads(answer.content)
+
+    async def look(self, path: str, *, also: int | None = None) -> Any:
+        """Ask about the node itself, without waiting for any position; the status `also` is an answer too."""
+        answer = await self.connection.send(
+            "GET", path, params={}, headers=self._headers(), repeatable=True, also=also
+        )
+        return orjson.loads(answer.content)
+
+
+def segment(value: str) -> str:
+    """An id as one segment of a path."""
+    if not value:
+        raise InvalidPayload("an empty id names nothing: give the id of an item, a job or a reference")
+    return quote(value, safe="")
+
+
+def comma_joined(values: Sequence[str] | None) -> str | None:
+    """A filter of several values as the query string wants it: `a,b`; None when there is none."""
+    if not values:
+        return None
+    return values if isinstance(values, str) else ",".join(values)
+
+
+def _stated(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}

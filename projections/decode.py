@@ -1,0 +1,216 @@
+"""What does a batch of raw events say? DuckDB parses them as columns; pydantic judges the doubtful ones.
+
+An event whose bytes are exactly what our own encoder would write for its parsed fields, and whose values keep
+the schema's constraints, fits: one comparison proves every type. Anything else (another client's spelling, an
+earlier version, a malformed body) is judged one at a time by the models, and then either enters in canonical
+form or is refused with its reason. Both roads give the same columns.
+
+Leaves behind, on the given connection: `parsed_<fact>` (position, e, data) for each fact in the batch, and
+`envelopes` (one narrow row an event that fits).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+import pyarrow as pa
+
+from ledger.envelope import Envelope, decode_envelope, decode_fact, schema_name
+from ledger.errors import IllegalSubject, LedgerError
+from ledger.event import Fact, StoredEvent
+from ledger.events import FACTS
+from ledger.subjects import parse_subject
+from projections.schema_sql import entity_check, fits, json_structure, text
+
+RAW_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("stored_us", pa.int64()),
+        ("subject", pa.string()),
+        ("body", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An event that is not folded, and why; the raw bytes stay readable in `refused_events`."""
+
+    event: StoredEvent
+    code: str
+    reason: str
+
+
+def table_of(fact: type[Fact]) -> str:
+    return "parsed_" + fact.name.replace(".", "_")
+
+
+def decode(
+    con: duckdb.DuckDBPyConnection, events: list[StoredEvent]
+) -> tuple[list[type[Fact]], list[Refusal]]:
+    """Parse a batch into the temporary tables named above.
+
+    Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event.
+    """
+    raw, unreadable = _arrow(events)
+    con.register("raw", raw)
+    named: dict[str, int] = dict(con.execute(_NAMES).fetchall())
+    facts = {fact.name: fact for fact in FACTS.values() if fact.name in named}
+    doubtful = [*unreadable]
+    first = events[0].position
+    for fact in facts.values():
+        con.execute(_create(fact))
+        rows = con.execute(f"SELECT position FROM {table_of(fact)} WHERE NOT fits").fetchall()
+        doubtful += [events[position - first] for (position,) in rows]
+    if sum(named[name] for name in facts) + len(unreadable) < len(events):
+        strangers = con.execute(
+            f"SELECT position FROM raw WHERE {_NAME} NOT IN (SELECT unnest(?::VARCHAR[]))", [list(FACTS)]
+        ).fetchall()
+        doubtful += [events[position - first] for (position,) in strangers]
+    refused = _judge(con, doubtful, facts) if doubtful else []
+    con.unregister("raw")
+    return [fact for fact in FACTS.values() if fact.name in facts], refused
+
+
+def _arrow(events: list[StoredEvent]) -> tuple[pa.Table, list[StoredEvent]]:
+    """The batch as Arrow columns, and the events whose bytes are not text at all."""
+    unreadable: list[StoredEvent] = []
+    try:
+        bodies = pa.array([event.body for event in events], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        readable = []
+        for event in events:
+            try:
+                event.body.decode()
+                readable.append(event)
+            except UnicodeDecodeError:
+                unreadable.append(event)
+        events = readable
+        bodies = pa.array([event.body for event in events], pa.binary()).cast(pa.string())
+    columns = [
+        pa.array([event.position for event in events], pa.int64()),
+        pa.array([event.stored_ns // 1000 for event in events], pa.int64()),
+        pa.array([event.subject for event in events], pa.string()),
+        bodies,
+    ]
+    return pa.table(columns, schema=RAW_SCHEMA), unreadable
+
+
+_NAME = "concat(split_part(subject, '.', 3), '.', split_part(subject, '.', 5))"
+_NAMES = f"SELECT {_NAME} AS name, count(*) FROM raw GROUP BY name"
+
+
+def _canonical(fact: type[Fact]) -> str:
+    """The bytes that ledger.envelope.encode writes, said in SQL over the parsed event `e`."""
+    optional = ("traceparent", "traceid", "messageid", "causationid", "correlationid")
+    extensions = ", ".join(f"""',"{name}":"' || e.{name} || '"'""" for name in optional)
+    return f"""concat('{{"specversion":"1.0","id":"', e.id, '","type":"{fact.name}","source":"', e.source,
+        '","subject":"', e.subject, '","time":"', e.time,
+        '","datacontenttype":"application/json","dataschema":"{schema_name(fact)}","actor":"', e.actor, '"',
+        {extensions}, ',"data":', data, '}}')"""
+
+
+def _envelope_fits() -> str:
+    """Constraints of ledger.envelope.Envelope that the canonical form alone does not show."""
+    short = ("id", "source", "traceparent", "traceid", "messageid", "causationid", "correlationid")
+    lengths = " AND ".join(f"(e.{name} IS NULL OR length(e.{name}) BETWEEN 1 AND 512)" for name in short)
+    return (
+        f"e.id IS NOT NULL AND e.source IS NOT NULL AND {lengths} AND length(e.subject) BETWEEN 1 AND 1024 "
+        f"AND {entity_check('e.actor')} "
+        "AND regexp_full_match(e.time, '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,6})?(Z|[+-]\\d\\d:\\d\\d)') "
+        "AND TRY_CAST(e.time AS TIMESTAMPTZ) IS NOT NULL"
+    )
+
+
+def _select(fact: type[Fact], source: str, fits_sql: str) -> str:
+    return f"""SELECT position, stored_us, subject, e, data, {fits_sql} AS fits FROM (
+        SELECT *, to_json(e.data)::VARCHAR AS data FROM (
+            SELECT position, stored_us, subject, body,
+                CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
+            FROM {source} WHERE {_NAME} = '{fact.name}'))"""
+
+
+def _create(fact: type[Fact]) -> str:
+    checks = f"{_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}"
+    return f"CREATE OR REPLACE TEMP TABLE {table_of(fact)} AS {_select(fact, 'raw', f'coalesce({checks}, false)')}"
+
+
+def _judge(
+    con: duckdb.DuckDBPyConnection, doubtful: list[StoredEvent], facts: dict[str, type[Fact]]
+) -> list[Refusal]:
+    """Let the models decide about the doubtful events; what they accept replaces the doubted rows."""
+    refused: list[Refusal] = []
+    accepted: list[StoredEvent] = []
+    for event in doubtful:
+        try:
+            accepted.append(event._replace(body=_canonical_body(event)))
+        except LedgerError as error:
+            refused.append(Refusal(event, error.code, error.message))
+    for fact in facts.values():
+        con.execute(f"DELETE FROM {table_of(fact)} WHERE NOT fits")
+    if accepted:
+        raw, _ = _arrow(accepted)
+        con.register("judged", raw)
+        for fact in facts.values():
+            con.execute(f"INSERT INTO {table_of(fact)} {_select(fact, 'judged', 'true')}")
+        con.unregister("judged")
+    return refused
+
+
+def _canonical_body(event: StoredEvent) -> bytes:
+    """The event as our own encoder would have written it. Raises a LedgerError that says what is wrong."""
+    named = parse_subject(event.subject)
+    envelope = decode_envelope(event.body)
+    fact = decode_fact(envelope)
+    if f"{named.entity}.{named.event}" != fact.name:
+        raise IllegalSubject(
+            f"the subject says {named.entity}.{named.event}, the event says {fact.name}: publish it to the "
+            "subject of its type"
+        )
+    return _rewrite(envelope, fact)
+
+
+def _rewrite(envelope: Envelope, fact: Fact) -> bytes:
+    attributes: dict[str, Any] = envelope.model_dump(
+        exclude={"data", "dataschema", "time"}, exclude_none=True
+    )
+    attributes["time"] = envelope.time.isoformat()
+    attributes["dataschema"] = schema_name(type(fact))
+    attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
+    return orjson.dumps(attributes)
+
+
+_TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
+
+
+def _lineage_of_data(fact: type[Fact], field: str) -> str:
+    """The envelope's lineage, else what the data itself says of its source or case."""
+    nested = [part for part in ("source", "case") if part in fact.model_fields]
+    choices = [f"e.{_TRACE_FIELDS[field]}", *(f"nullif(e.data.\"{part}\".{field}, '')" for part in nested)]
+    return f"coalesce({', '.join(choices)})"
+
+
+def create_envelopes(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """One narrow row an event: attributes, lineage, and the few data fields that the gate decides by.
+
+    `plain` says that the subject names this event letter by letter, without any encoding to undo.
+    """
+    selects = []
+    for fact in facts:
+        owner = "e.data.owner" if "owner" in fact.model_fields else "NULL::VARCHAR"
+        stated = "concat(e.data.owner, '/', e.data.memory_type)" if fact.entity() == "profile" else "NULL"
+        expected = "e.data.expected_version" if "expected_version" in fact.model_fields else "NULL::BIGINT"
+        selects.append(f"""SELECT position, make_timestamptz(stored_us) AS stream_time, subject,
+            '{fact.name}' AS type, {fact.version}::INTEGER AS version, e.id AS event_id,
+            e.time::TIMESTAMPTZ AS time, e.source AS source, e.actor AS actor, e.subject AS about,
+            {_lineage_of_data(fact, "trace_id")} AS trace_id, {_lineage_of_data(fact, "message_id")} AS message_id,
+            e.causationid AS causation_id, e.correlationid AS correlation_id, e.traceparent AS traceparent,
+            {owner} AS owner, {stated} AS stated_id, {expected} AS expected_version,
+            coalesce(starts_with(e.subject, '{fact.entity()}/') AND subject = concat('ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
+                '.{fact.verb()}.', replace(e.actor, ':', '.'))
+                AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}'), false) AS plain
+            FROM {table_of(fact)}""")
+    con.execute(f"CREATE OR REPLACE TEMP TABLE envelopes AS {' UNION ALL '.join(selects)}")

@@ -1,0 +1,79 @@
+"""How is a view file opened? The one place that knows DuckDB's settings, and the view's schema version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from projections.views import VIEWS
+
+# Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
+SCHEMA_VERSION = 1
+
+_CHECKPOINTS = f"""
+CREATE TABLE checkpoints (name VARCHAR NOT NULL, position BIGINT NOT NULL, stored_us BIGINT NOT NULL, schema_version INTEGER NOT NULL);
+COMMENT ON TABLE checkpoints IS 'How far the log is folded into this file; moves in the same transaction as the views';
+COMMENT ON COLUMN checkpoints.position IS 'Last log position that is folded';
+COMMENT ON COLUMN checkpoints.stored_us IS 'When the log kept that event, microseconds since 1970 UTC';
+INSERT INTO checkpoints VALUES ('views', 0, 0, {SCHEMA_VERSION});
+CREATE MACRO health() AS TABLE
+    SELECT name, position, make_timestamptz(stored_us) AS time,
+        (SELECT count(*) FROM refused_events) AS refused_events,
+        (SELECT count(*) FROM knowledge_state WHERE status = 'active') AS active_items
+    FROM checkpoints;
+COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were refused';
+"""
+
+
+def open_view(
+    path: Path | None, *, memory_limit: str = "1GB", threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Open a view file (None: in memory), creating its tables when it is new.
+
+    Raises duckdb.IOException when another process has it open.
+    """
+    con = duckdb.connect(str(path) if path else ":memory:")
+    con.execute(f"SET memory_limit = '{memory_limit}'")
+    con.execute("SET TimeZone = 'UTC'")
+    # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
+    con.execute("SET checkpoint_threshold = '1GB'")
+    con.execute("SET preserve_insertion_order = false")
+    if threads is not None:
+        con.execute(f"SET threads = {threads}")
+    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
+        with transaction(con):
+            for view in VIEWS:
+                con.execute(view.tables)
+            con.execute(_CHECKPOINTS)
+    return con
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit when the body ends, roll back when it raises."""
+    con.execute("BEGIN TRANSACTION")
+    try:
+        yield
+    except BaseException:
+        con.execute("ROLLBACK")
+        raise
+    con.execute("COMMIT")
+
+
+def checkpoint_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """How far the file is: (position, that event's stored microseconds)."""
+    row = con.execute("SELECT position, stored_us FROM checkpoints WHERE name = 'views'").fetchone()
+    if row is None:
+        raise RuntimeError(
+            "the view file has no checkpoint row: it is damaged; delete it, it is rebuilt from the log"
+        )
+    return int(row[0]), int(row[1])
+
+
+def schema_version_of(con: duckdb.DuckDBPyConnection) -> int:
+    """The version of the tables and folds that wrote the file."""
+    row = con.execute("SELECT schema_version FROM checkpoints WHERE name = 'views'").fetchone()
+    return int(row[0]) if row else 0

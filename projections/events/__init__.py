@@ -1,0 +1,1 @@
+"""Every event that counts, flat: the log as a table for analysts."""

@@ -1,0 +1,41 @@
+"""Which events count, flat? `events` has one row each; `event_keys` finds an id that was seen before."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import Fact
+from projections.decode import table_of
+
+TABLES = """
+CREATE TABLE events (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
+    event_id VARCHAR NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
+    org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL,
+    trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
+    source VARCHAR NOT NULL, data JSON NOT NULL
+);
+COMMENT ON TABLE events IS 'Every accepted event, one row each, in the order of the log';
+COMMENT ON COLUMN events.position IS 'Position in the log, from 1 without gaps';
+COMMENT ON COLUMN events.time IS 'When it happened, as its publisher says';
+COMMENT ON COLUMN events.stream_time IS 'When the log kept it, by the broker''s clock; all views date by this';
+COMMENT ON COLUMN events.version IS 'Schema version of data as shown here (earlier ones are upcast)';
+COMMENT ON COLUMN events.actor IS 'Who states it, as kind:id, the same as in its subject';
+COMMENT ON COLUMN events.trace_id IS 'Trace that it came from: the envelope''s, else the one its data names';
+COMMENT ON COLUMN events.message_id IS 'Message that it came from: the envelope''s, else the one its data names';
+COMMENT ON COLUMN events.data IS 'What the event says';
+CREATE TABLE event_keys (key UBIGINT NOT NULL, position BIGINT NOT NULL);
+COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id, to notice repeated ones fast';
+"""
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Append the accepted events of the batch."""
+    for fact in facts:
+        con.execute(f"""
+            INSERT INTO events
+            SELECT a.position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
+                trace_id, message_id, causation_id, correlation_id, traceparent, source, p.data
+            FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position
+        """)
+    con.execute("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")

@@ -1,0 +1,1 @@
+"""Every case in which an item helped or harmed."""

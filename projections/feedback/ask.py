@@ -1,0 +1,50 @@
+"""How did an item do? Its helpful and harmful cases, with the lineage of each (mission K3)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import JsonObject
+from projections.knowledge.ask import rfc3339
+
+_NAMES = [
+    "verdict",
+    "task",
+    "query",
+    "outcome",
+    "reason",
+    "timestamp",
+    "actor",
+    "trace_id",
+    "message_id",
+    "event_id",
+    "position",
+    "time",
+]
+
+
+def cases(
+    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None
+) -> list[JsonObject]:
+    """Every case of an item, oldest first. The caller may read the item: ask projections.knowledge first.
+
+    `timestamp` is the case's own, `time` the moment the event states, `position` where the log keeps it.
+    """
+    rows = cursor.execute(
+        """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, event_id,
+               position, epoch_us(time)
+           FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? ORDER BY position""",
+        [org, item_id, 2**63 - 1 if as_of is None else as_of],
+    ).fetchall()
+    return [{**dict(zip(_NAMES, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
+
+
+def histories(found: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Cases as `helpful_history` and `harmful_history` (source 001)."""
+    told = [
+        ({name: value for name, value in case.items() if name != "verdict"}, case["verdict"])
+        for case in found
+    ]
+    return [case for case, verdict in told if verdict == "helpful"], [
+        case for case, verdict in told if verdict == "harmful"
+    ]

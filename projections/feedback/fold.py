@@ -1,0 +1,33 @@
+"""Where did an item help, where did it harm? One row a case, never changed (mission K3)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import Fact
+from ledger.events.knowledge import KnowledgeRated
+
+TABLES = """
+CREATE TABLE feedback (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL, org VARCHAR NOT NULL,
+    knowledge_id VARCHAR NOT NULL, verdict VARCHAR NOT NULL, task VARCHAR, query VARCHAR, outcome VARCHAR,
+    reason VARCHAR, case_time VARCHAR, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR
+);
+COMMENT ON TABLE feedback IS 'Every case in which an item helped or harmed';
+COMMENT ON COLUMN feedback.time IS 'When the log kept it';
+COMMENT ON COLUMN feedback.verdict IS 'helpful or harmful';
+COMMENT ON COLUMN feedback.case_time IS 'When the case happened, as the rater wrote it';
+"""
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Append the cases of the batch."""
+    if KnowledgeRated not in facts:
+        return
+    con.execute("""
+        INSERT INTO feedback
+        SELECT a.position, stream_time, event_id, org, entity_id, c.verdict, c."case".task, c."case".query,
+            c."case".outcome, c."case".reason, c."case".timestamp, actor, trace_id, message_id
+        FROM accepted a
+        JOIN (SELECT position, e.data AS c FROM parsed_knowledge_rated) p ON p.position = a.position
+    """)

@@ -1,0 +1,270 @@
+"""What does the ledger know, now and at any position? Items, their versions, and who may see them.
+
+Every question carries the caller into its SQL: an item is seen through its scopes, by its owner, and (by its
+id alone) by the operator of the node. Values are bound, never written into a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import JsonObject
+from ledger.events.knowledge import KnowledgeSaved, Source
+from ledger.scopes import Caller
+
+_ITEM = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+    score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a change needs to know of an item. `visible`: through its scopes, not by owning it."""
+
+    id: str
+    version: int
+    owner: str
+    status: str
+    position: int
+    visible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SavedStatement:
+    """What the first version of an item said, its counts apart."""
+
+    event_id: str
+    position: int
+    owner: str
+    statement: tuple[Any, ...]
+
+
+def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
+    """The predicate of what the caller sees through scopes, and its values (source 002)."""
+    visible = caller.visible_scopes()  # OR-ed: list_has_any over a list is many times slower
+    return "(" + " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible) + ")", visible
+
+
+def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
+    """The predicate of what the caller may read by id: seen, owned, or anything for the operator."""
+    if caller.is_operator:
+        return "TRUE", []
+    seen, values = seen_by(caller, table)
+    owners = caller.entities()
+    return f"({seen} OR {table}owner IN ({_marks(owners)}))", [*values, *owners]
+
+
+def standings(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]
+) -> dict[str, Standing]:
+    """The items out of `ids` that the caller may read, by id."""
+    seen, seen_values = seen_by(caller)
+    may, may_values = readable_by(caller)
+    rows = cursor.execute(
+        f"""SELECT id, version, owner, status, position, {seen} FROM knowledge
+            WHERE org = ? AND id IN (SELECT unnest(?::VARCHAR[])) AND {may}""",
+        [*seen_values, org, list(ids), *may_values],
+    ).fetchall()
+    return {row[0]: Standing(*row) for row in rows}
+
+
+def item(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+) -> JsonObject | None:
+    """One item, with its `status`; None when there is none that the caller may read.
+
+    As of a position it has to be readable then and now: what was closed since stays closed.
+    """
+    may, values = readable_by(caller)
+    if as_of is None:
+        found = cursor.execute(
+            f"SELECT {_ITEM} FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
+        ).fetchone()
+    else:
+        found = cursor.execute(
+            f"""SELECT {_ITEM} FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
+                AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
+            [as_of, org, item_id, *values, org, item_id, *values],
+        ).fetchone()
+    return None if found is None else {**_item(found), "status": found[-1]}
+
+
+def items(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    offset: int,
+    types: Sequence[str] = (),
+    scopes: Sequence[str] = (),
+    owner: str | None = None,
+    status: str = "active",
+    as_of: int | None = None,
+) -> list[JsonObject]:
+    """The items that the caller sees, newest first; `types` and `scopes` are each any-of."""
+    seen, seen_values = seen_by(caller, "k.")
+    where, values = ["k.org = ?", seen], [org, *seen_values]
+    for column, wanted in (("types", types), ("scopes", scopes)):
+        if wanted:
+            where.append("(" + " OR ".join(f"list_contains(k.{column}, ?)" for _ in wanted) + ")")
+            values += wanted
+    if owner is not None:
+        where.append("k.owner = ?")
+        values.append(owner)
+    if status != "all":
+        where.append("k.status = ?")
+        values.append(status)
+    source = "knowledge AS k"
+    before: list[Any] = []
+    if as_of is not None:
+        source, before = "knowledge_as_of(?) AS k", [as_of]
+        where.append(
+            f"k.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
+        )
+        values += [org, *seen_values]
+    rows = cursor.execute(
+        f"""SELECT {_ITEM} FROM {source} WHERE {" AND ".join(where)}
+            ORDER BY k.created_position DESC, k.id LIMIT ? OFFSET ?""",
+        [*before, *values, limit, offset],
+    ).fetchall()
+    return [{**_item(row), "status": row[-1]} for row in rows]
+
+
+def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
+    """The ids out of `ids` that the caller sees now through scopes."""
+    seen, values = seen_by(caller)
+    rows = cursor.execute(
+        f"SELECT id FROM knowledge WHERE org = ? AND id IN (SELECT unnest(?::VARCHAR[])) AND {seen}",
+        [org, list(ids), *values],
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> list[JsonObject]:
+    """Every version of an item that the caller may read, oldest first: each by the scopes it had then.
+
+    The caller may read the item itself: ask `item` first.
+    """
+    may, values = readable_by(caller, "v.")
+    rows = cursor.execute(
+        f"""SELECT version, change, types, task, content, tags::VARCHAR, scopes, owner, visibility, resource_ids,
+                source::VARCHAR, score, status, valid_from, valid_to, epoch_us(valid_from_time),
+                epoch_us(valid_to_time), actor, trace_id, message_id, event_id
+            FROM knowledge_versions AS v WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
+        [org, item_id, *values],
+    ).fetchall()
+    names = [
+        "version",
+        "change",
+        "types",
+        "task",
+        "content",
+        "tags",
+        "scopes",
+        "owner",
+        "visibility",
+        "resource_ids",
+        "source",
+        "score",
+        "status",
+        "valid_from",
+        "valid_to",
+        "valid_from_time",
+        "valid_to_time",
+        "actor",
+        "trace_id",
+        "message_id",
+        "event_id",
+    ]
+    found = []
+    for row in rows:
+        told = dict(zip(names, row, strict=True))
+        told["tags"], told["source"] = _json(told["tags"]), _json(told["source"])
+        for name in ("valid_from_time", "valid_to_time"):
+            told[name] = None if told[name] is None else rfc3339(told[name])
+        found.append(told)
+    return found
+
+
+def saved_statements(
+    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]
+) -> dict[str, SavedStatement]:
+    """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
+    rows = cursor.execute(
+        """SELECT id, event_id, valid_from, owner, types, task, content, tags::VARCHAR, scopes, resource_ids,
+               source::VARCHAR, score
+           FROM knowledge_versions
+           WHERE org = ? AND change = 'saved' AND id IN (SELECT unnest(?::VARCHAR[]))""",
+        [org, list(ids)],
+    ).fetchall()
+    return {
+        row[0]: SavedStatement(
+            event_id=row[1],
+            position=row[2],
+            owner=row[3],
+            statement=(
+                *row[4:7],
+                _json(row[7]),
+                *row[8:10],
+                Source.model_validate(_json(row[10]), strict=False),
+                row[11],
+            ),
+        )
+        for row in rows
+    }
+
+
+def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
+    """What a save says, comparable with SavedStatement.statement."""
+    return (
+        fact.types,
+        fact.task,
+        fact.content,
+        fact.tags,
+        fact.scopes,
+        fact.resource_ids,
+        Source(**dict(fact.source)),
+        fact.score,
+    )
+
+
+def rfc3339(microseconds: int) -> str:
+    """UTC text of a moment, given as microseconds since 1970."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+
+
+def _item(row: Sequence[Any]) -> JsonObject:
+    score, helpful, harmful, confidence = row[10:14]
+    return {
+        "id": row[0],
+        "task": row[1],
+        "content": row[2],
+        "types": row[3],
+        "tags": _json(row[4]),
+        "scopes": row[5],
+        "owner": row[6],
+        "visibility": row[7],
+        "resource_ids": row[8],
+        "source": _json(row[9]),
+        "eval": {"score": score, "helpful": helpful, "harmful": harmful, "confidence": confidence},
+        "quality_score": float(score + helpful - 2 * harmful),
+        "version": row[14],
+        "position": row[15],
+        "created_at": rfc3339(row[16]),
+        "updated_at": rfc3339(row[17]),
+    }
+
+
+def _json(text: str | None) -> Any:
+    return {} if text is None else orjson.loads(text)
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,150 @@
+"""What follows from knowledge events: versions, and the narrow state of each item (mission K1-K3)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import Fact
+from ledger.events.knowledge import (
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+)
+from projections.decode import table_of
+
+# What a change states; what it leaves null stays as in the version before.
+_STATED: dict[type[Fact], dict[str, str]] = {
+    KnowledgeRevised: {
+        name: f"p.e.data.{name}"
+        for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
+    }
+    | {"source": "to_json(p.e.data.source)"},
+    KnowledgeScored: {"score": "p.e.data.score"},
+    KnowledgeRetired: {"status": "'retired'"},
+    KnowledgeRestored: {"status": "'active'"},
+}
+_KEPT = {
+    "types": "VARCHAR[]",
+    "task": "VARCHAR",
+    "content": "VARCHAR",
+    "tags": "JSON",
+    "scopes": "VARCHAR[]",
+    "owner": "VARCHAR",
+    "resource_ids": "VARCHAR[]",
+    "source": "JSON",
+    "score": "INTEGER",
+    "status": "VARCHAR",
+    "first_helpful": "BIGINT",
+    "first_harmful": "BIGINT",
+    "confidence": "DOUBLE",
+    "created_position": "BIGINT",
+    "created_at": "TIMESTAMPTZ",
+}
+_VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
+    WHEN len(list_filter(scopes, x -> starts_with(x, 'org:'))) > 0 THEN 'org'
+    WHEN len(scopes) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:')) THEN 'private'
+    ELSE 'shared' END"""
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Append the batch's versions, end the ones they replace, and renew the touched items' state."""
+    if not any(fact.entity() == "knowledge" for fact in facts):
+        return
+    if KnowledgeSaved in facts:
+        con.execute(_SAVED)
+    changes = [fact for fact in facts if fact in _STATED]
+    if changes:
+        con.execute(_changed(changes))
+        con.execute(_ENDED)
+    con.execute(_touched(facts))
+    con.execute(
+        "DELETE FROM knowledge_state USING touched t WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
+    )
+    con.execute("INSERT INTO knowledge_state FROM touched")
+
+
+_SAVED = f"""
+INSERT INTO knowledge_versions
+SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
+    types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, 'active',
+    helpful, harmful, confidence, position, stream_time
+FROM (
+    SELECT a.*, p.e.data.types, p.e.data.task, p.e.data.content, p.e.data.tags, p.e.data.scopes,
+        p.e.data.resource_ids, to_json(p.e.data.source) AS source, p.e.data.score, p.e.data.helpful,
+        p.e.data.harmful, p.e.data.confidence
+    FROM (SELECT * EXCLUDE (source) FROM accepted) a
+    JOIN parsed_knowledge_saved p ON p.position = a.position
+)
+"""
+
+_ENDED = """
+UPDATE knowledge_versions SET valid_to = a.position, valid_to_time = a.stream_time
+FROM accepted a WHERE a.entity = 'knowledge' AND a.closes IS NOT NULL AND knowledge_versions.valid_from = a.closes
+"""
+
+
+def _changed(changes: list[type[Fact]]) -> str:
+    """Versions out of changes: each field is the last one stated, starting from the version before the batch."""
+    stated = " UNION ALL ".join(
+        "SELECT p.position, "
+        + ", ".join(f"({_STATED[fact].get(name, 'NULL')})::{kind} AS {name}" for name, kind in _KEPT.items())
+        + f" FROM {table_of(fact)} p"
+        for fact in changes
+    )
+    before = ", ".join(f"v.{name}" for name in _KEPT)
+    filled = ", ".join(f"last_value({name} IGNORE NULLS) OVER w AS {name}" for name in _KEPT)
+    columns = "org, id, version, change, stream_time, actor, trace_id, message_id, event_id"
+    return f"""
+INSERT INTO knowledge_versions
+SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
+    types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, status,
+    first_helpful, first_harmful, confidence, created_position, created_at
+FROM (
+    SELECT position, {columns}, {filled} FROM (
+        SELECT v.valid_from AS position, v.org, v.id, NULL AS version, NULL AS change, NULL AS stream_time,
+            NULL AS actor, NULL AS trace_id, NULL AS message_id, NULL AS event_id, {before}
+        FROM knowledge_versions v JOIN accepted a ON v.valid_from = a.closes AND a.entity = 'knowledge'
+        UNION ALL
+        SELECT a.position, a.org, a.entity_id, a.item_version, split_part(a.type, '.', 2), a.stream_time,
+            a.actor, a.trace_id, a.message_id, a.event_id, s.* EXCLUDE (position)
+        FROM accepted a JOIN ({stated}) s ON s.position = a.position
+    ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
+) WHERE change IS NOT NULL
+"""
+
+
+def _touched(facts: list[type[Fact]]) -> str:
+    """The new state of each item that the batch is about: its old state and its events, by position."""
+    said = []
+    for fact in facts:
+        if fact.entity() != "knowledge":
+            continue
+        owner = "p.e.data.owner" if fact in (KnowledgeSaved, KnowledgeRevised) else "NULL"
+        status = {KnowledgeSaved: "'active'", KnowledgeRetired: "'retired'", KnowledgeRestored: "'active'"}
+        counts = "0, 0"
+        if fact is KnowledgeSaved:
+            counts = "p.e.data.helpful, p.e.data.harmful"
+        elif fact is KnowledgeRated:
+            counts = "(p.e.data.verdict = 'helpful')::BIGINT, (p.e.data.verdict = 'harmful')::BIGINT"
+        version_position = "NULL" if fact is KnowledgeRated else "a.position"
+        said.append(f"""
+            SELECT a.org, a.entity_id, {owner}::VARCHAR, a.item_version, ({status.get(fact, "NULL")})::VARCHAR,
+                {counts}, a.position, a.stream_time, {version_position}::BIGINT, a.position, a.stream_time
+            FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position""")
+    return f"""
+CREATE OR REPLACE TEMP TABLE touched AS
+SELECT org, id, arg_max(owner, position) AS owner, max(version) AS version,
+    arg_max(status, position) AS status, sum(helpful)::BIGINT AS helpful, sum(harmful)::BIGINT AS harmful,
+    min(created_position) AS created_position, arg_min(created_at, created_position) AS created_at,
+    max(version_position) AS version_position, max(position) AS position,
+    arg_max(updated_at, position) AS updated_at
+FROM (
+    SELECT org, id, owner, version, status, helpful, harmful, created_position, created_at,
+        version_position, position, updated_at
+    FROM knowledge_state WHERE (org, id) IN (SELECT org, entity_id FROM accepted WHERE entity = 'knowledge')
+    UNION ALL {" UNION ALL ".join(said)}
+) GROUP BY org, id
+"""

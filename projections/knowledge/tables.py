@@ -1,0 +1,54 @@
+"""The tables of knowledge: append-only versions, a narrow row of state an item, and the views over both.
+
+A rating touches the narrow row alone; content is written once a version and never again.
+"""
+
+TABLES = """
+CREATE TABLE knowledge_versions (
+    org VARCHAR NOT NULL, id VARCHAR NOT NULL, version INTEGER NOT NULL, change VARCHAR NOT NULL,
+    valid_from BIGINT NOT NULL, valid_to BIGINT, valid_from_time TIMESTAMPTZ NOT NULL,
+    valid_to_time TIMESTAMPTZ, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+    event_id VARCHAR NOT NULL, types VARCHAR[] NOT NULL, task VARCHAR NOT NULL, content VARCHAR NOT NULL,
+    tags JSON NOT NULL, scopes VARCHAR[] NOT NULL, owner VARCHAR NOT NULL, visibility VARCHAR NOT NULL,
+    resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
+    first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
+    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE knowledge_versions IS 'Every version of every item; state as of a position is a WHERE on valid_from and valid_to';
+COMMENT ON COLUMN knowledge_versions.change IS 'What made this version: saved, revised, scored, retired or restored';
+COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
+COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
+COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes: private, shared, org or public';
+COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count that the item was saved with; cases are in feedback';
+CREATE TABLE knowledge_state (
+    org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
+    status VARCHAR NOT NULL, helpful BIGINT NOT NULL, harmful BIGINT NOT NULL,
+    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
+    version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE knowledge_state IS 'Internal: the narrow part of each item, which ratings change; read the view knowledge';
+CREATE VIEW knowledge AS
+    SELECT s.id, s.org, s.version, v.types, v.task, v.content, v.tags, v.scopes, s.owner, v.visibility,
+        v.resource_ids, v.source, v.score, s.helpful, s.harmful, v.confidence, s.status, s.created_at,
+        s.updated_at, s.created_position, s.position, s.version_position
+    FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
+COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
+CREATE MACRO knowledge_as_of(asked) AS TABLE
+    SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
+        v.resource_ids, v.source, v.score,
+        v.first_helpful + coalesce(f.helpful, 0) AS helpful,
+        v.first_harmful + coalesce(f.harmful, 0) AS harmful,
+        v.confidence, v.status, v.created_at,
+        greatest(v.valid_from_time, f.last_time) AS updated_at,
+        v.created_position, greatest(v.valid_from, f.last_position) AS position,
+        v.valid_from AS version_position
+    FROM knowledge_versions v
+    LEFT JOIN (
+        SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,
+            count(*) FILTER (verdict = 'harmful') AS harmful,
+            max(position) AS last_position, max(time) AS last_time
+        FROM feedback WHERE position <= asked GROUP BY org, knowledge_id
+    ) f ON f.org = v.org AND f.knowledge_id = v.id
+    WHERE v.valid_from <= asked AND (v.valid_to IS NULL OR v.valid_to > asked);
+COMMENT ON MACRO TABLE knowledge_as_of IS 'The view knowledge as it was at a log position';
+"""

@@ -1,0 +1,1 @@
+"""Where facts came from, and what came of a trace or a message."""

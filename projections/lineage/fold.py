@@ -1,0 +1,67 @@
+"""Where did a fact come from, and what came of a trace? One row a link of an event (mission L3)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import Fact
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from projections.decode import table_of
+
+TABLES = """
+CREATE TABLE lineage (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL,
+    event_type VARCHAR NOT NULL, org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
+    relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
+);
+COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
+COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, or served (a recall served this item)';
+COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
+CREATE MACRO lineage_of(asked) AS TABLE
+    SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
+    FROM lineage WHERE entity_id = asked OR concat('event:', event_id) = asked
+    UNION ALL
+    SELECT 'to', relation, entity_id, event_id, event_type, entity, entity_id, position, time
+    FROM lineage WHERE ref = asked
+    UNION ALL
+    SELECT 'from', 'caused_by_trace', t.ref, l.event_id, l.event_type, l.entity, l.entity_id, l.position, l.time
+    FROM lineage l
+    JOIN lineage t ON l.relation = 'caused_by' AND concat('event:', t.event_id) = l.ref AND t.relation = 'trace'
+    WHERE l.entity_id = asked AND t.ref NOT IN (
+        SELECT own.ref FROM lineage own WHERE own.entity_id = asked AND own.relation = 'trace')
+    UNION ALL
+    SELECT 'to', 'caused', l.entity_id, l.event_id, l.event_type, l.entity, l.entity_id, l.position, l.time
+    FROM lineage l
+    JOIN lineage t ON l.relation = 'caused_by' AND concat('event:', t.event_id) = l.ref
+    WHERE t.ref = asked AND t.relation IN ('trace', 'message');
+COMMENT ON MACRO TABLE lineage_of IS 'Links of an item, of trace:ID, message:ID or event:ID, in both directions';
+"""
+
+_LINKS = (
+    ("trace", "trace_id"),
+    ("message", "message_id"),
+    ("caused_by", "causation_id"),
+    ("correlation", "correlation_id"),
+)
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Append the links of the batch's events."""
+    row = "a.position, a.stream_time, a.event_id, a.type, a.org, a.entity, a.entity_id"
+    selects = [
+        f"SELECT {row}, '{relation}', concat('{'event' if relation == 'caused_by' else relation}:', {column}) "
+        f"FROM accepted a WHERE {column} IS NOT NULL"
+        for relation, column in _LINKS
+    ]
+    for fact in facts:
+        if fact in (KnowledgeSaved, KnowledgeRevised):
+            selects.append(
+                f"SELECT {row}, 'resource', concat('resource:', unnest(p.e.data.resource_ids)) "
+                f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
+            )
+        if fact.name == "recall.served":
+            selects.append(
+                f"SELECT {row}, 'served', unnest(p.e.data.items).id "
+                f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
+            )
+    con.execute(f"INSERT INTO lineage {' UNION ALL '.join(selects)}")

@@ -1,0 +1,1 @@
+"""What is remembered of each user, now and at any moment before."""

@@ -1,0 +1,97 @@
+"""What is remembered of each user? Every version is kept; `profiles` is the current one of each (P1, P2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import orjson
+import pyarrow as pa
+
+from ledger.event import Fact
+from projections.decode import table_of
+from projections.profiles.merge_patch import merge_patch
+
+TABLES = """
+CREATE TABLE profile_versions (
+    org VARCHAR NOT NULL, owner VARCHAR NOT NULL, memory_type VARCHAR NOT NULL, version INTEGER NOT NULL,
+    change VARCHAR NOT NULL, status VARCHAR NOT NULL, content JSON NOT NULL,
+    valid_from BIGINT NOT NULL, valid_to BIGINT,
+    valid_from_time TIMESTAMPTZ NOT NULL, valid_to_time TIMESTAMPTZ,
+    created_at TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR
+);
+COMMENT ON TABLE profile_versions IS 'Every version of every profile; valid_from and valid_to are log positions';
+COMMENT ON COLUMN profile_versions.valid_to IS 'Position of the event that ended this version; null while it holds';
+CREATE VIEW profiles AS
+    SELECT org, owner, memory_type, content, status, version, created_at,
+        valid_from_time AS updated_at, valid_from AS position
+    FROM profile_versions WHERE valid_to IS NULL;
+COMMENT ON VIEW profiles IS 'The current profiles: two memories a user, user and work';
+CREATE MACRO profiles_as_of(asked) AS TABLE
+    SELECT org, owner, memory_type, content, status, version, created_at,
+        valid_from_time AS updated_at, valid_from AS position
+    FROM profile_versions WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
+COMMENT ON MACRO TABLE profiles_as_of IS 'The profiles as they were at a log position';
+"""
+
+_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("closes", pa.int64()),
+        ("version", pa.int32()),
+        ("status", pa.string()),
+        ("content", pa.string()),
+    ]
+)
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Apply the batch's profile events in order; profiles are few, so the merge patch is plain Python."""
+    profile_facts = [fact for fact in facts if fact.entity() == "profile"]
+    if not profile_facts:
+        return
+    data = " UNION ALL ".join(f"SELECT position, data FROM {table_of(fact)}" for fact in profile_facts)
+    events = con.execute(f"""
+        SELECT a.position, a.type, a.item_version, a.closes, p.data
+        FROM accepted a JOIN ({data}) p ON p.position = a.position ORDER BY a.position
+    """).fetchall()
+    contents: dict[int, Any] = {
+        position: orjson.loads(content)
+        for position, content in con.execute(
+            "SELECT valid_from, content FROM profile_versions WHERE valid_from IN (SELECT closes FROM accepted)"
+        ).fetchall()
+    }
+    rows = []
+    for position, kind, version, closes, raw in events:
+        said = orjson.loads(raw)
+        before = contents.get(closes, {})
+        match kind:
+            case "profile.patched":
+                content = merge_patch(before, said["patch"])
+            case "profile.disabled":
+                content = before
+            case _:
+                content = said["content"]
+        contents[position] = content
+        status = "disabled" if kind == "profile.disabled" else "active"
+        rows.append((position, closes, version, status, orjson.dumps(content).decode()))
+    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), _SCHEMA, strict=True)]
+    con.register("profile_changes", pa.table(columns, schema=_SCHEMA))
+    con.execute("""
+        INSERT INTO profile_versions
+        SELECT a.org, regexp_extract(a.entity_id, '^(.*)/([^/]*)$', 1), regexp_extract(a.entity_id, '[^/]*$'),
+            c.version, split_part(a.type, '.', 2), c.status, c.content, c.position, NULL, a.stream_time, NULL,
+            coalesce(first_value(f.created_at) OVER w, first_value(a.stream_time) OVER w),
+            a.event_id, a.trace_id, a.message_id
+        FROM profile_changes c
+        JOIN accepted a ON a.position = c.position
+        LEFT JOIN profile_versions f ON f.valid_from = c.closes
+        WINDOW w AS (PARTITION BY a.org, a.entity_id ORDER BY c.position)
+        ORDER BY c.position
+    """)
+    con.execute("""
+        UPDATE profile_versions SET valid_to = c.position, valid_to_time = a.stream_time
+        FROM profile_changes c JOIN accepted a ON a.position = c.position
+        WHERE profile_versions.valid_from = c.closes
+    """)
+    con.unregister("profile_changes")

@@ -1,0 +1,65 @@
+"""May this happen to this profile? The decider of profile events: state, decide, evolve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from ledger.errors import IllegalState, IllegalSubject, NotOwner, UnknownProfile
+from projections.ruling import Candidate, Ruling
+
+_STATE = """
+SELECT org, concat(owner, '/', memory_type), version, status = 'active', valid_from
+FROM profile_versions
+WHERE valid_to IS NULL
+    AND concat(owner, '/', memory_type) IN (
+        SELECT substr(about, 9) FROM envelopes WHERE starts_with(about, 'profile/'))
+"""
+
+
+@dataclass(slots=True)
+class Profile:
+    """What the rules need to know of one memory of one user."""
+
+    version: int
+    active: bool
+    version_position: int
+
+
+class ProfileRules:
+    """The profiles that a batch is about, and what may happen to them next."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.profiles: dict[tuple[str, str], Profile] = {
+            (org, profile_id): Profile(version, active, position)
+            for org, profile_id, version, active, position in con.execute(_STATE).fetchall()
+        }
+
+    def decide(self, org: str, entity_id: str, event: Candidate) -> Ruling:
+        """Judge one event in stream order; see projections.gate.Rules."""
+        if entity_id != event.stated_id:
+            return Ruling(
+                IllegalSubject.code,
+                f"the event is about profile {entity_id}, its data about {event.stated_id}",
+            )
+        owner = entity_id.rpartition("/")[0]
+        if event.actor != owner:
+            return Ruling(NotOwner.code, f"the profile {entity_id} is {owner}'s, not {event.actor}'s")
+        profile = self.profiles.get((org, entity_id))
+        if event.type == "profile.created":
+            if profile is not None:
+                return Ruling(IllegalState.code, f"the profile {entity_id} is there already")
+            self.profiles[org, entity_id] = Profile(1, True, event.position)
+            return Ruling(version=1)
+        if profile is None:
+            return Ruling(UnknownProfile.code, f"there is no profile {entity_id}: create it first")
+        if not profile.active and event.type != "profile.replaced":
+            return Ruling(
+                IllegalState.code, f"the profile {entity_id} is disabled: replace it to use it again"
+            )
+        closes = profile.version_position
+        profile.version += 1
+        profile.version_position = event.position
+        profile.active = event.type != "profile.disabled"
+        return Ruling(version=profile.version, closes=closes)

@@ -1,0 +1,1 @@
+"""What was served to whom, for which trace."""

@@ -1,0 +1,36 @@
+"""What was served to whom, for which trace, out of which state? One row an item served (mission K7)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import Fact
+from ledger.events.recall import RecallServed
+
+TABLES = """
+CREATE TABLE recalls (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, recall_id VARCHAR NOT NULL, org VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL, query VARCHAR NOT NULL, rank INTEGER, item_id VARCHAR, item_version BIGINT,
+    relevance DOUBLE, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+    view_position BIGINT NOT NULL
+);
+COMMENT ON TABLE recalls IS 'Items that were served; a recall that served none has one row without an item';
+COMMENT ON COLUMN recalls.rank IS '1 is the best';
+COMMENT ON COLUMN recalls.view_position IS 'Log position that the answer knew';
+"""
+
+
+def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+    """Append what the batch's recalls served."""
+    if RecallServed not in facts:
+        return
+    con.execute("""
+        INSERT INTO recalls
+        SELECT a.position, stream_time, entity_id, org, r.kind, r.query, n, item.id, item.version,
+            item.relevance, actor, trace_id, message_id, r.view_position
+        FROM accepted a
+        JOIN (SELECT position, e.data AS r FROM parsed_recall_served) p ON p.position = a.position
+        LEFT JOIN LATERAL (
+            SELECT unnest(r.items) AS item, generate_subscripts(r.items, 1) AS n
+        ) ON true
+    """)

@@ -1,0 +1,1 @@
+"""Events that do not count, each with its reason: nothing is dropped silently."""

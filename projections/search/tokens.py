@@ -1,0 +1,191 @@
+"""Which terms does a text consist of, and how much does each weigh?
+
+A text becomes one sparse vector of three kinds of evidence:
+
+- *words*: English stems without stop words, Chinese two-character pairs;
+- *pairs* of neighbouring stems, so that words that stand together count for more;
+- *fragments*: character 4-grams of words and single Chinese characters, for typos and command names.
+
+A document's weight is BM25's term-frequency part (saturation and length, with a fixed average length, so
+that no weight depends on another document). The inverse document frequency is the store's to add: it knows
+the corpus. A query names the terms and how much each kind counts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import snowballstemmer  # type: ignore[import-untyped]  # the library ships no type information
+from numpy.typing import NDArray
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
+_STEMMER = snowballstemmer.stemmer("english")
+_FRAGMENT = 4
+
+# fmt: off
+STOP_WORDS = frozenset(["a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "has", "have", "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "were", "will", "with", "what", "which", "who", "whom", "whose", "how", "why", "when", "where", "do", "does", "did", "can", "could", "should", "would", "i", "me", "my", "we", "our", "you", "your"])
+# fmt: on
+
+# Measured on bench/recall.py; each weight sits in the middle of a broad plateau, none on a peak.
+PAIR_WEIGHT = 0.4
+FRAGMENT_WEIGHT = 0.15
+CJK_PAIR_WEIGHT = 0.5  # n characters make n - 1 overlapping pairs: each is half a word's evidence
+CJK_CHARACTER_WEIGHT = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A sparse vector: `indices` uint32 and unique, `values` float32, of one length."""
+
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of term is weighed in a document: BM25's k1 and b, and the usual number of terms."""
+
+    k1: float
+    b: float
+    usual: float
+
+
+# Chinese wants a lower k1 and b: its sentences repeat characters by chance, and length says little.
+_STEM = _Kind(k1=1.2, b=0.75, usual=50)
+_PAIR = _Kind(k1=1.2, b=0.75, usual=50)
+_PART = _Kind(k1=1.2, b=0.75, usual=200)
+_CJK = _Kind(k1=0.6, b=0.4, usual=50)
+
+
+@dataclass(slots=True)
+class _Terms:
+    """The terms of one text, hashed, each kind with its counts."""
+
+    stems: Counter[int]
+    pairs: Counter[int]
+    fragments: Counter[int]
+    cjk_pairs: Counter[int]
+    characters: Counter[int]
+
+
+def normalise(text: str) -> str:
+    """Full-width and compatibility forms made plain, and lower case: `ＧＩＴ` and `git` are one word."""
+    return unicodedata.normalize("NFKC", text).lower()
+
+
+def document_terms(task: str, content: str) -> Sparse:
+    """The sparse vector under which an item is stored."""
+    terms = _terms(f"{task}\n{content}")
+    weights: dict[int, float] = {}
+    for counts, kind in (
+        (terms.stems, _STEM),
+        (terms.pairs, _PAIR),
+        (terms.fragments, _PART),
+        (terms.cjk_pairs, _CJK),
+        (terms.characters, _CJK),
+    ):
+        damping = kind.k1 * (1 - kind.b + kind.b * counts.total() / kind.usual)
+        gain = kind.k1 + 1
+        for term, count in counts.items():
+            # two terms on one hash are as good as one: their weights add up
+            weights[term] = weights.get(term, 0.0) + count * gain / (count + damping)
+    return _sparse(weights)
+
+
+def query_terms(text: str, *, words_only: bool = False) -> Sparse:
+    """The sparse vector that a query asks with.
+
+    `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments
+    add their evidence. A query of nothing but stop words and signs gives an empty vector.
+    """
+    terms = _terms(text)
+    weights: dict[int, float] = {}
+    kinds = [(terms.stems, 1.0), (terms.cjk_pairs, CJK_PAIR_WEIGHT)]
+    if not words_only:
+        kinds += [
+            (terms.pairs, PAIR_WEIGHT),
+            (terms.fragments, FRAGMENT_WEIGHT),
+            (terms.characters, CJK_CHARACTER_WEIGHT),
+        ]
+    for counts, weight in kinds:
+        for term, count in counts.items():
+            weights[term] = weights.get(term, 0.0) + weight * count
+    return _sparse(weights)
+
+
+def _terms(text: str) -> _Terms:
+    terms = _Terms(Counter(), Counter(), Counter(), Counter(), Counter())
+    stems: list[int] = []
+    pairs: list[int] = []
+    fragments: list[int] = []
+    before = ""
+    for piece in _PIECE.finditer(normalise(text)):
+        run = piece.group()
+        if piece.lastgroup == "word":
+            stem, stem_hash, parts = _word(run)
+            fragments.extend(parts)
+            if not stem:
+                continue  # a stop word neither counts nor keeps its neighbours apart
+            stems.append(stem_hash)
+            if before:
+                pairs.append(_pair(before, stem))
+            before = stem
+        elif piece.lastgroup == "cjk":
+            before = ""
+            terms.characters.update(map(_character, run))
+            if len(run) == 1:
+                terms.cjk_pairs[_pair_of_characters(run)] += 1
+            else:
+                terms.cjk_pairs.update(_pair_of_characters(run[i : i + 2]) for i in range(len(run) - 1))
+        else:
+            before = ""
+    terms.stems.update(stems)
+    terms.pairs.update(pairs)
+    terms.fragments.update(fragments)
+    return terms
+
+
+@lru_cache(maxsize=1 << 16)
+def _word(word: str) -> tuple[str, int, tuple[int, ...]]:
+    """The word's stem ("" for a stop word), the stem's hash, and the hashes of its fragments."""
+    framed = f"^{word}$"
+    starts = range(max(1, len(framed) - _FRAGMENT + 1))
+    fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
+    if word in STOP_WORDS:
+        return "", 0, fragments
+    stem: str = _STEMMER.stemWord(word)
+    return stem, _hash(f"w{stem}"), fragments
+
+
+@lru_cache(maxsize=1 << 16)
+def _pair(first: str, second: str) -> int:
+    return _hash(f"p{first} {second}")
+
+
+@lru_cache(maxsize=1 << 16)
+def _pair_of_characters(pair: str) -> int:
+    return _hash(f"w{pair}")
+
+
+@lru_cache(maxsize=1 << 15)
+def _character(character: str) -> int:
+    return _hash(f"c{character}")
+
+
+def _hash(term: str) -> int:
+    """CRC-32: the same in every process, and 100,000 terms share a place about once."""
+    return zlib.crc32(term.encode())
+
+
+def _sparse(weights: dict[int, float]) -> Sparse:
+    return Sparse(
+        indices=np.fromiter(weights.keys(), np.uint32, len(weights)),
+        values=np.fromiter(weights.values(), np.float32, len(weights)),
+    )

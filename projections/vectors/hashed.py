@@ -1,0 +1,118 @@
+"""How does a text become a dense vector when no model is configured?
+
+Hashed character n-grams: three letters of a word around each of its letters, single Chinese characters and
+pairs of them, each thrown on one of the dimensions with a sign of its own. Free, deterministic in every
+process, in both languages. It finds the same fact in other spellings, not in other words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.tokens import STOP_WORDS, normalise
+
+DIMENSIONS = 512
+MODEL = "hashed-ngrams-1"  # the number changes with the numbers that come out: other vectors, another store
+
+_OTHER, _LETTER, _CJK = 0, 1, 2
+_CJK_RANGES = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xAC00, 0xD7AF))
+_CJK_PAIR_WEIGHT = 0.5
+
+
+def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
+    """One unit vector a text, as rows: shape (texts, dimensions). A text without letters gives zeros."""
+    out = np.zeros((len(texts), dimensions), np.float32)
+    features, weights, owners = _features([normalise(text) for text in texts])
+    if not len(features):
+        return out
+    # a feature that occurs n times in one text counts √n, so that repetition does not drown the rest
+    order = np.lexsort((features, owners))
+    features, weights, owners = features[order], weights[order], owners[order]
+    first = np.r_[True, (features[1:] != features[:-1]) | (owners[1:] != owners[:-1])]
+    starts = np.flatnonzero(first)
+    strength = np.sqrt(np.add.reduceat(weights, starts))
+    features, owners = features[starts], owners[starts]
+    sign = np.where(features & np.uint64(1), 1.0, -1.0)
+    place = owners * dimensions + ((features >> np.uint64(1)) % np.uint64(dimensions)).astype(np.int64)
+    flat = np.bincount(place, weights=sign * strength, minlength=len(texts) * dimensions)
+    dense = flat.reshape(len(texts), dimensions)
+    length = np.linalg.norm(dense, axis=1, keepdims=True)
+    out[:] = dense / np.where(length > 0, length, 1.0)
+    return out
+
+
+def _features(
+    texts: Sequence[str],
+) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.int64]]:
+    """Every feature of every text: its hash, its weight, and the number of the text it is in."""
+    # a newline on both sides of each text, so that every letter has a neighbour and texts do not touch
+    codes = np.frombuffer(("\n" + "\n".join(texts) + "\n").encode("utf-32-le", "replace"), np.uint32)
+    lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
+    owner = np.r_[0, np.repeat(np.arange(len(texts)), lengths)]
+    kind = _KINDS[codes]
+    letter, cjk = kind == _LETTER, kind == _CJK
+    wide = codes.astype(np.uint64)
+
+    at = np.flatnonzero(letter)
+    starts = at[~letter[at - 1]]
+    ends = at[~letter[at + 1]] + 1
+    size = ends - starts
+    word = np.repeat(np.arange(len(starts)), size)
+    kept = ~np.isin(_word_keys(wide, at, starts, word), _STOP_KEYS)[word] if len(at) else np.zeros(0, bool)
+    at, word = at[kept], word[kept]
+    left = np.where(letter[at - 1], wide[at - 1], 0)
+    right = np.where(letter[at + 1], wide[at + 1], 0)
+    trigram = _mix(left << np.uint64(42) | wide[at] << np.uint64(21) | right)
+    one = np.flatnonzero(cjk)
+    two = one[cjk[one + 1]]
+    single = _mix(wide[one] | np.uint64(1 << 63))
+    pair = _mix(wide[two] << np.uint64(21) | wide[two + 1] | np.uint64(1 << 63))
+    return (
+        np.concatenate((trigram, single, pair)),
+        # a long word does not outweigh a short one by its length alone
+        np.concatenate((1 / np.sqrt(size[word]), np.ones(len(one)), np.full(len(two), _CJK_PAIR_WEIGHT))),
+        np.concatenate((owner[at], owner[one], owner[two])),
+    )
+
+
+def _word_keys(
+    codes: NDArray[np.uint64], at: NDArray[np.int64], starts: NDArray[np.int64], word: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """One number a word, from its letters and their places; equal words have equal keys."""
+    place = (at - starts[word]).astype(np.uint64)
+    edges = np.flatnonzero(np.r_[True, word[1:] != word[:-1]])
+    return np.asarray(np.add.reduceat(_mix(codes[at] | place << np.uint64(21)), edges), np.uint64)
+
+
+def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every bit of a number over all its bits (the finaliser of SplitMix64)."""
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+def _kinds() -> NDArray[np.uint8]:
+    """For every code point: a letter or digit, a character of a script without spaces, or neither."""
+    kinds = np.fromiter((_LETTER if chr(c).isalnum() else _OTHER for c in range(0x30000)), np.uint8, 0x30000)
+    for first, last in _CJK_RANGES:
+        kinds[first : last + 1] = _CJK
+    return np.concatenate((kinds, np.zeros(0x110000 - 0x30000, np.uint8)))
+
+
+_KINDS = _kinds()
+_STOP_CODES = np.frombuffer(("\n" + "\n".join(sorted(STOP_WORDS)) + "\n").encode("utf-32-le"), np.uint32)
+
+
+def _stop_keys() -> NDArray[np.uint64]:
+    wide = _STOP_CODES.astype(np.uint64)
+    letter = _KINDS[_STOP_CODES] == _LETTER
+    at = np.flatnonzero(letter)
+    starts = at[~letter[at - 1]]
+    word = np.repeat(np.arange(len(starts)), at[~letter[at + 1]] + 1 - starts)
+    return _word_keys(wide, at, starts, word)
+
+
+_STOP_KEYS = _stop_keys()
