@@ -11,7 +11,7 @@ STAMP := $(VENV)/.set-up
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo $$candidate; break; fi; done)
-PIP := "$(PY)" -m pip --disable-pip-version-check --quiet
+PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help

@@ -10,7 +10,10 @@ import asyncio
 import uuid
 from collections.abc import Callable, Sequence
 
+import nats.errors
+
 from ledger.connection import BrokerConnection
+from ledger.errors import BrokerUnavailable
 from ledger.event import JsonObject
 from ledger.publication import Publication, parse_answer
 
@@ -37,12 +40,16 @@ async def send_batch(
     last = len(publications)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
+    publish = connection.client.publish  # a call less a message than connection.send
     for number, publication in enumerate(publications, 1):
         headers = {**publication.headers, _BATCH_ID: batch_id, _SEQUENCE: str(number)}
         if number == last:
             headers[_COMMIT] = "1"
         elif number > 1:
-            await connection.send(publication.subject, publication.body, headers)
+            try:
+                await publish(publication.subject, publication.body, headers=headers)
+            except nats.errors.Error as error:
+                raise BrokerUnavailable(f"a batch was cut after {number - 1} messages: {error}") from error
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
             continue

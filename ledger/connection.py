@@ -93,9 +93,7 @@ class BrokerConnection:
                 f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
             ) from None
 
-    async def ask(
-        self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None
-    ) -> asyncio.Future[Msg]:
+    async def ask(self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> asyncio.Future[Msg]:
         """Publish a request; the future holds its answer, or fails with an error of ours.
 
         The caller bounds the time it waits. Raises BrokerUnavailable when there is no connection now.
@@ -177,9 +175,7 @@ class BrokerConnection:
             last[:] = [error]
             if "authorization violation" in str(error).lower() and not refused.done():
                 refused.set_exception(
-                    BrokerMisconfigured(
-                        f"the broker at {self.address} refuses the credentials of role {self._role!r}"
-                    )
+                    BrokerMisconfigured(f"the broker at {self.address} refuses the credentials of role {self._role!r}")
                 )
             self._on_error(error)
 

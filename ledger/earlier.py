@@ -44,6 +44,4 @@ class KnowledgeSaved1(Fact):
     eval: EarlierEval | None = None
 
 
-EARLIER: Mapping[tuple[str, int], type[Fact]] = {
-    (form.name, form.version): form for form in (KnowledgeSaved1,)
-}
+EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in (KnowledgeSaved1,)}

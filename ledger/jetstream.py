@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 
 import orjson
@@ -11,7 +11,7 @@ import orjson
 from ledger.access import LEDGER_STREAM, BrokerAccess, Role
 from ledger.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerUnavailable
+from ledger.errors import BrokerUnavailable, LedgerError
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
 from ledger.jetstream_read import read_stream
 from ledger.kept_already import find_kept, last_position
@@ -82,9 +82,7 @@ class JetStreamLedger:
         while True:
             left = self._left(deadline)
             try:
-                reply = await self._writing.request(
-                    message.subject, message.body, message.headers, timeout=left
-                )
+                reply = await self._writing.request(message.subject, message.body, message.headers, timeout=left)
                 answer = parse_answer(reply.data)
                 code = error_code(answer)
                 if not code:
@@ -102,26 +100,170 @@ class JetStreamLedger:
             await self._pause(deadline, error)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        appended: dict[str, Appended] = {}
-        result: list[Appended] = []
-        batch, position = self._next_batch(events, 0, appended)
-        while batch:
-            following: list[tuple[list[Publication], int]] = []
-            seen = appended.keys() | {message.event.id for message in batch}
-
-            def prepare(
-                start: int = position,
-                into: list[tuple[list[Publication], int]] = following,
-                seen: set[str] = seen,
-            ) -> None:
-                into.append(self._next_batch(events, start, seen))
-
+        kept: dict[str, Appended] = {}
+        ahead = _Ahead(in_batches(events, self._writing.client.max_payload))
+        while batch := ahead.take():
             async with self._batches:
-                appended |= await self._append_batch(batch, prepare)
-            batch, position = following[0] if following else self._next_batch(events, position, appended)
+                kept |= await self._append_batch(batch, ahead.prepare)
         told: set[str] = set()
+        result: list[Appended] = []
         for event in events:
-            kept = appended[event.id]
-            result.append(kept if event.id not in told else Appended(kept.position, event.id, duplicate=True))
+            appended = kept[event.id]
+            again = event.id in told  # the caller named one event twice
+            result.append(Appended(appended.position, event.id, duplicate=True) if again else appended)
             told.add(event.id)
         return result
+
+    def read(self, start: int = 1, *, follow: bool = False, batch: int = 1_000) -> AsyncIterator[list[StoredEvent]]:
+        return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
+
+    async def head(self) -> Head:
+        info = await self._reading.api(f"STREAM.INFO.{self._stream}")
+        if error_code(info):
+            raise error_of(info, f"a look at the stream {self._stream}")
+        state = info["state"]
+        position = int(state["last_seq"])
+        return Head(position, _nanoseconds(state["last_ts"]) if position else 0)
+
+    async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
+        query: JsonObject = {"last_by_subj": history_filter(org, entity, entity_id)}
+        reply = await self._reading.request(f"$JS.API.DIRECT.GET.{self._stream}", orjson.dumps(query))
+        headers = reply.headers or {}
+        if "Nats-Sequence" in headers:
+            return int(headers["Nats-Sequence"])
+        if headers.get("Status") == "404":
+            return 0
+        raise BrokerUnavailable(f"the broker did not answer a look at the stream: {headers}")
+
+    async def close(self) -> None:
+        await self._reading.close()
+        await self._writing.close()
+
+    async def _append_batch(self, batch: list[Publication], meanwhile: Callable[[], None]) -> dict[str, Appended]:
+        """Keep one batch, through retries and what an earlier try had kept; the answer is by event id."""
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        kept: dict[str, Appended] = {}
+        while batch:
+            left = self._left(deadline)
+            try:
+                clash = expects_within(batch)
+                code = 0
+                if clash is None:
+                    answer = await send_batch(self._writing, batch, left, meanwhile=meanwhile)
+                    code = error_code(answer)
+                    if not code:
+                        first = int(answer["seq"]) - len(batch) + 1
+                        for position, message in enumerate(batch, first):
+                            kept[message.event.id] = Appended(position, message.event.id)
+                        return kept
+                if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
+                    error = error_of(answer, f"a batch of {len(batch)} events")
+                    if code not in PASSING:
+                        raise error
+                else:
+                    found = await find_kept(self._writing, self._stream, batch)
+                    for event_id, position in found.items():
+                        kept[event_id] = Appended(position, event_id, duplicate=True)
+                    batch = [message for message in batch if message.event.id not in found]
+                    if found:
+                        continue
+                    if clash is not None:
+                        raise conflict(clash, None)
+                    if code == DUPLICATE_IN_BATCH:
+                        return kept | await self._one_by_one(batch)
+                    await self._raise_conflict(batch)
+                    error = BrokerUnavailable("the histories moved while a batch was being kept: retry")
+            except BrokerUnavailable as unavailable:
+                error = unavailable
+            await self._pause(deadline, error)
+        return kept
+
+    async def _one_by_one(self, batch: list[Publication]) -> dict[str, Appended]:
+        """For a batch with an id that the stream knows from another entity: the broker alone can say which."""
+        return {message.event.id: await self.append(message.event) for message in batch}
+
+    async def _raise_conflict(self, batch: list[Publication]) -> None:
+        for message in batch:
+            if message.event.expects is not None:
+                last = await last_position(self._writing, self._stream, message.event)
+                if last != message.event.expects:
+                    raise conflict(message.event, last)
+
+    def _left(self, deadline: float) -> float:
+        return max(0.001, deadline - asyncio.get_running_loop().time())
+
+    async def _pause(self, deadline: float, error: LedgerError) -> None:
+        """Wait before another try; raise the error of the last one when the time is over."""
+        if self._left(deadline) <= _PAUSE:
+            raise error
+        if self._writing.is_connected:
+            await asyncio.sleep(_PAUSE)
+        else:
+            await self._writing.until_connected(self._left(deadline))
+
+
+class _Ahead:
+    """The next batch, written down while the server works on the one before."""
+
+    def __init__(self, batches: Iterator[list[Publication]]) -> None:
+        self._batches = batches
+        self._ready = False
+        self._batch: list[Publication] = []
+        self._error: LedgerError | None = None
+
+    def prepare(self) -> None:
+        if self._ready:
+            return
+        self._ready = True
+        try:
+            self._batch = next(self._batches, [])
+        except LedgerError as error:  # belongs to the next batch, not to the one under way
+            self._error = error
+
+    def take(self) -> list[Publication]:
+        self.prepare()
+        self._ready = False
+        if self._error is not None:
+            raise self._error
+        return self._batch
+
+
+def in_batches(events: Sequence[NewEvent], max_payload: int) -> Iterator[list[Publication]]:
+    """Write events down in lists that the broker takes as one batch; an event named twice goes once."""
+    seen: set[str] = set()
+    batch: list[Publication] = []
+    size = 0
+    for event in events:
+        if event.id in seen:
+            continue
+        seen.add(event.id)
+        message = publication(event, max_payload)
+        if batch and (len(batch) == MAX_MESSAGES or size + len(message.body) > MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(message)
+        size += len(message.body)
+    if batch:
+        yield batch
+
+
+def expects_within(batch: Sequence[Publication]) -> NewEvent | None:
+    """The first event that expects a last position although an event before it in the batch takes it.
+
+    The server compares with what was there before the batch, and would let such an event through.
+    """
+    if all(message.event.expects is None for message in batch):
+        return None
+    seen: set[tuple[str, str, str]] = set()
+    for message in batch:
+        about = is_about(message.event)
+        if message.event.expects is not None and about in seen:
+            return message.event
+        seen.add(about)
+    return None
+
+
+def _nanoseconds(moment: str) -> int:
+    """Nanoseconds since 1970 of the broker's RFC 3339 time, which has up to nine decimals."""
+    seconds, _, rest = moment.rstrip("Z").partition(".")
+    return int(datetime.fromisoformat(seconds + "+00:00").timestamp()) * 1_000_000_000 + int(rest.ljust(9, "0") or 0)

@@ -20,9 +20,7 @@ _NOT_FOUND = frozenset({10037, 404})
 _AT_ONCE = 64
 
 
-async def find_kept(
-    connection: BrokerConnection, stream: str, publications: Iterable[Publication]
-) -> dict[str, int]:
+async def find_kept(connection: BrokerConnection, stream: str, publications: Iterable[Publication]) -> dict[str, int]:
     """The positions of those that are kept, by event id. Raises BrokerUnavailable, BrokerMisconfigured.
 
     Looks at the first event after the expected position (an accepted append is exactly there), at the last

@@ -77,9 +77,7 @@ def form_name(fact: type[Fact], version: int) -> str:
     return f"{fact.name}.v{version}"
 
 
-def event_schema(
-    fact: type[Fact], version: int | None = None, ref_template: str = OWN_DEFINITIONS
-) -> JsonObject:
+def event_schema(fact: type[Fact], version: int | None = None, ref_template: str = OWN_DEFINITIONS) -> JsonObject:
     """The JSON Schema of one event: the whole envelope, with its data.
 
     `version` is the fact's own when left out; `ref_template` says where the definitions will stand.
@@ -110,8 +108,7 @@ def event_schema(
     }
     if form.at_least_one:  # said by a validator, which leaves no trace in what pydantic generates
         schema["$defs"][form.__name__]["anyOf"] = [
-            {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
-            for name in form.at_least_one
+            {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in form.at_least_one
         ]
     return {
         "$schema": DIALECT,

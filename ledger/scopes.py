@@ -54,9 +54,7 @@ def scope_or_value_error(value: str) -> str:
     return value if value == PUBLIC else entity_or_value_error(value)
 
 
-Entity = Annotated[
-    str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(entity_or_value_error)
-]
+Entity = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(entity_or_value_error)]
 Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(scope_or_value_error)]
 
 

@@ -186,9 +186,7 @@ class EmbeddedServer:
                     f"nats-server does not listen after {READY_TIMEOUT:.0f} s; it says: {self._last_words()}"
                 )
             await asyncio.sleep(_POLL)
-        connection = await BrokerConnection.open(
-            self.access, "admin", name="kledger-ready", timeout=READY_TIMEOUT
-        )
+        connection = await BrokerConnection.open(self.access, "admin", name="kledger-ready", timeout=READY_TIMEOUT)
         try:
             while True:
                 try:
@@ -259,15 +257,16 @@ async def stop_left_over(files: ServerFiles) -> None:
         for kind in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, kind)
-            deadline = time.monotonic() + STOP_TIMEOUT
-            while _runs_on(pid, files.config) and time.monotonic() < deadline:
+            for _ in range(int(STOP_TIMEOUT / _POLL)):
+                if not _runs_on(pid, files.config):
+                    break
                 await asyncio.sleep(_POLL)
     files.pid.unlink(missing_ok=True)
 
 
 def _runs_on(pid: int, config: Path) -> bool:
     """True when the process is a nats-server with this very configuration: a pid may be anybody's by now."""
-    if sys.platform == "linux":
+    if Path("/proc/self/cmdline").exists():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:

@@ -32,9 +32,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
-    ) -> AsyncIterator[list[StoredEvent]]:
+    def read(self, start: int = 1, *, follow: bool = False, batch: int = 1_000) -> AsyncIterator[list[StoredEvent]]:
         """Yield non-empty lists of up to `batch` events, in order, from position `start`.
 
         Without `follow` it ends at the head as it was when reading began; with it, it waits for more and

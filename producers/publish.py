@@ -18,6 +18,9 @@ from producers.requests import refuse_nul
 # Names ids that follow from what was said; a change here would make every retry a new event.
 NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
 
+MAX_REFERENCE = 512
+"""Characters that an envelope takes for each part of its lineage."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -69,6 +72,6 @@ def lifted(lineage: Lineage, *givers: Source | Case | None, **given: str | None)
         if getattr(lineage, name) is None:
             sent = [given.get(name), *(getattr(giver, name) for giver in givers if giver is not None)]
             value = next((value for value in sent if value), None)
-            if value:
+            if value and len(value) <= MAX_REFERENCE:  # a longer one stays where it was sent
                 named[name] = value
     return replace(lineage, **named) if named else lineage

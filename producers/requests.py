@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -22,8 +22,8 @@ from ledger.events.knowledge import (
     Count,
     Id,
     KnowledgeType,
-    Score,
     Scopes,
+    Score,
     Source,
     Text,
     Types,

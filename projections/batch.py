@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import duckdb
-
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
-from projections.decode import Refusal, create_envelopes, decode
+from projections.decode import Refusal, decode, fill_envelopes
 from projections.duckdb import checkpoint_of, transaction
 from projections.gate import gate
 from projections.refused import fold as refused_fold
 from projections.views import VIEWS
+from projections.workbench import SMALL, Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +23,14 @@ class Folded:
     refused: int
 
 
-def fold_batch(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> Folded:
+def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
     """Fold consecutive events into the view.
 
     Events at or before the checkpoint were folded already and change nothing. Raises LogGap when the first
     new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
     nothing is changed.
     """
-    position, _ = checkpoint_of(con)
+    position, _ = checkpoint_of(bench.con)
     events = [event for event in events if event.position > position]
     if not events:
         return Folded(position, 0, 0)
@@ -40,44 +39,23 @@ def fold_batch(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> Fol
             f"the view is at position {position}, the log goes on with {events[0].position} to "
             f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
         )
-    with transaction(con):
-        facts, unfit = decode(con, events)
-        verdicts = None
+    bench.small = len(events) <= SMALL
+    with transaction(bench.con):
+        facts, refusals = decode(bench, events)
         if facts:
-            create_envelopes(con, facts)
-            verdicts = gate(con)
-            con.register("verdicts", verdicts)
-            con.execute(_ACCEPTED)
+            fill_envelopes(bench, facts)
+            first = events[0].position
+            for at, code, reason in gate(bench, facts):
+                refusals.append(Refusal(events[at - first], code, reason))
+        if len(refusals) < len(events):
             for view in VIEWS:
                 if view.fold is not None:
-                    view.fold(con, facts)
-        refusals = [*unfit, *_turned_away(con, events)] if verdicts is not None else unfit
-        refused_fold.fold(con, refusals)
-        if verdicts is not None:
-            con.unregister("verdicts")
+                    view.fold(bench, facts)
+        refused_fold.fold(bench, refusals)
         last = events[-1]
-        con.execute(
+        bench.con.execute(
             "UPDATE checkpoints SET position = ?, stored_us = ? WHERE name = 'views'",
             [last.position, last.stored_ns // 1000],
         )
+        bench.clear()
     return Folded(last.position, len(events) - len(refusals), len(refusals))
-
-
-_ACCEPTED = """
-CREATE OR REPLACE TEMP TABLE accepted AS
-SELECT n.position, n.stream_time, n.type, n.version, n.event_id, n.time, n.source, n.actor, n.trace_id,
-    n.message_id, n.causation_id, n.correlation_id, n.traceparent, n.owner,
-    v.org, v.entity, v.entity_id, v.item_version, v.closes
-FROM envelopes n JOIN verdicts v ON v.position = n.position
-WHERE v.code IS NULL
-"""
-
-
-def _turned_away(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[Refusal]:
-    first = events[0].position
-    return [
-        Refusal(events[position - first], code, reason)
-        for position, code, reason in con.execute(
-            "SELECT position, code, reason FROM verdicts WHERE code IS NOT NULL ORDER BY position"
-        ).fetchall()
-    ]

@@ -5,8 +5,8 @@ the schema's constraints, fits: one comparison proves every type. Anything else 
 earlier version, a malformed body) is judged one at a time by the models, and then either enters in canonical
 form or is refused with its reason. Both roads give the same columns.
 
-Leaves behind, on the given connection: `parsed_<fact>` (position, e, data) for each fact in the batch, and
-`envelopes` (one narrow row an event that fits).
+Fills the scratch tables `parsed_<fact>` (one for each fact in the batch) and `envelopes` (one narrow row an event
+that fits).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 
@@ -24,12 +23,14 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from ledger.subjects import parse_subject
 from projections.schema_sql import entity_check, fits, json_structure, text
+from projections.workbench import Workbench, table_of
 
 RAW_SCHEMA = pa.schema(
     [
         ("position", pa.int64()),
         ("stored_us", pa.int64()),
         ("subject", pa.string()),
+        ("name", pa.string()),
         ("body", pa.string()),
     ]
 )
@@ -44,63 +45,83 @@ class Refusal:
     reason: str
 
 
-def table_of(fact: type[Fact]) -> str:
-    return "parsed_" + fact.name.replace(".", "_")
+def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[list[type[Fact]], list[Refusal]]:
+    """Parse a batch into the scratch tables named above.
 
-
-def decode(
-    con: duckdb.DuckDBPyConnection, events: list[StoredEvent]
-) -> tuple[list[type[Fact]], list[Refusal]]:
-    """Parse a batch into the temporary tables named above.
-
-    Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event.
+    Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event. In a
+    small batch every event is judged by the models: that is faster than having SQL look for the doubtful ones.
     """
-    raw, unreadable = _arrow(events)
-    con.register("raw", raw)
-    named: dict[str, int] = dict(con.execute(_NAMES).fetchall())
-    facts = {fact.name: fact for fact in FACTS.values() if fact.name in named}
-    doubtful = [*unreadable]
-    first = events[0].position
-    for fact in facts.values():
-        con.execute(_create(fact))
-        rows = con.execute(f"SELECT position FROM {table_of(fact)} WHERE NOT fits").fetchall()
-        doubtful += [events[position - first] for (position,) in rows]
-    if sum(named[name] for name in facts) + len(unreadable) < len(events):
-        strangers = con.execute(
-            f"SELECT position FROM raw WHERE {_NAME} NOT IN (SELECT unnest(?::VARCHAR[]))", [list(FACTS)]
-        ).fetchall()
-        doubtful += [events[position - first] for (position,) in strangers]
-    refused = _judge(con, doubtful, facts) if doubtful else []
-    con.unregister("raw")
-    return [fact for fact in FACTS.values() if fact.name in facts], refused
+    names = [_name_in(event.subject) for event in events]
+    if bench.small:
+        doubtful = events
+        facts = [fact for fact in FACTS.values() if fact.name in set(names)]
+    else:
+        facts, doubtful = _parse(bench, events, names)
+    refused: list[Refusal] = []
+    accepted: list[StoredEvent] = []
+    for event in doubtful:
+        try:
+            accepted.append(event._replace(body=_canonical_body(event)))
+        except LedgerError as error:
+            refused.append(Refusal(event, error.code, error.message))
+    if accepted:
+        _load(bench, accepted, [_name_in(event.subject) for event in accepted])
+        for fact in facts:
+            bench.fill(table_of(fact), _select(fact, "true"))
+    return facts, refused
 
 
-def _arrow(events: list[StoredEvent]) -> tuple[pa.Table, list[StoredEvent]]:
-    """The batch as Arrow columns, and the events whose bytes are not text at all."""
-    unreadable: list[StoredEvent] = []
+def _name_in(subject: str) -> str:
+    """`knowledge.saved`, if the subject is the ledger's; anything that is no fact's name otherwise."""
+    tokens = subject.split(".", 5)
+    return f"{tokens[2]}.{tokens[4]}" if len(tokens) == 6 else ""
+
+
+def _parse(bench: Workbench, events: list[StoredEvent], names: list[str]) -> tuple[list[type[Fact]], list[StoredEvent]]:
+    """Let DuckDB parse the batch; returns the facts that occur, and the events that SQL cannot vouch for."""
+    doubtful = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
     try:
+        _load(bench, events, names)
+    except pa.ArrowInvalid:  # somewhere in it are bytes that are no text
+        readable = [event for event in events if _is_text(event.body)]
+        doubtful += [event for event in events if not _is_text(event.body) and _name_in(event.subject) in FACTS]
+        _load(bench, readable, [_name_in(event.subject) for event in readable])
+    facts = [fact for fact in FACTS.values() if fact.name in set(names)]
+    first = events[0].position
+    for fact in facts:
+        table = table_of(fact)
+        checks = f"{_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}"
+        bench.fill(table, _select(fact, f"coalesce({checks}, false)"))
+        doubted = bench.rows(f"SELECT position FROM {table} WHERE NOT fits")
+        if doubted:
+            doubtful += [events[position - first] for (position,) in doubted]
+            bench.run(f"DELETE FROM {table} WHERE NOT fits")
+    bench.run("DELETE FROM raw")
+    return facts, doubtful
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> None:
+    bodies: object
+    if bench.small:
+        bodies = [event.body.decode() for event in events]
+    else:
         bodies = pa.array([event.body for event in events], pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:
-        readable = []
-        for event in events:
-            try:
-                event.body.decode()
-                readable.append(event)
-            except UnicodeDecodeError:
-                unreadable.append(event)
-        events = readable
-        bodies = pa.array([event.body for event in events], pa.binary()).cast(pa.string())
-    columns = [
-        pa.array([event.position for event in events], pa.int64()),
-        pa.array([event.stored_ns // 1000 for event in events], pa.int64()),
-        pa.array([event.subject for event in events], pa.string()),
+    columns = (
+        [event.position for event in events],
+        [event.stored_ns // 1000 for event in events],
+        [event.subject for event in events],
+        names,
         bodies,
-    ]
-    return pa.table(columns, schema=RAW_SCHEMA), unreadable
-
-
-_NAME = "concat(split_part(subject, '.', 3), '.', split_part(subject, '.', 5))"
-_NAMES = f"SELECT {_NAME} AS name, count(*) FROM raw GROUP BY name"
+    )
+    bench.load("raw", columns, RAW_SCHEMA)
 
 
 def _canonical(fact: type[Fact]) -> str:
@@ -125,39 +146,12 @@ def _envelope_fits() -> str:
     )
 
 
-def _select(fact: type[Fact], source: str, fits_sql: str) -> str:
+def _select(fact: type[Fact], fits_sql: str) -> str:
     return f"""SELECT position, stored_us, subject, e, data, {fits_sql} AS fits FROM (
         SELECT *, to_json(e.data)::VARCHAR AS data FROM (
             SELECT position, stored_us, subject, body,
                 CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
-            FROM {source} WHERE {_NAME} = '{fact.name}'))"""
-
-
-def _create(fact: type[Fact]) -> str:
-    checks = f"{_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}"
-    return f"CREATE OR REPLACE TEMP TABLE {table_of(fact)} AS {_select(fact, 'raw', f'coalesce({checks}, false)')}"
-
-
-def _judge(
-    con: duckdb.DuckDBPyConnection, doubtful: list[StoredEvent], facts: dict[str, type[Fact]]
-) -> list[Refusal]:
-    """Let the models decide about the doubtful events; what they accept replaces the doubted rows."""
-    refused: list[Refusal] = []
-    accepted: list[StoredEvent] = []
-    for event in doubtful:
-        try:
-            accepted.append(event._replace(body=_canonical_body(event)))
-        except LedgerError as error:
-            refused.append(Refusal(event, error.code, error.message))
-    for fact in facts.values():
-        con.execute(f"DELETE FROM {table_of(fact)} WHERE NOT fits")
-    if accepted:
-        raw, _ = _arrow(accepted)
-        con.register("judged", raw)
-        for fact in facts.values():
-            con.execute(f"INSERT INTO {table_of(fact)} {_select(fact, 'judged', 'true')}")
-        con.unregister("judged")
-    return refused
+            FROM raw WHERE name = '{fact.name}'))"""
 
 
 def _canonical_body(event: StoredEvent) -> bytes:
@@ -174,9 +168,7 @@ def _canonical_body(event: StoredEvent) -> bytes:
 
 
 def _rewrite(envelope: Envelope, fact: Fact) -> bytes:
-    attributes: dict[str, Any] = envelope.model_dump(
-        exclude={"data", "dataschema", "time"}, exclude_none=True
-    )
+    attributes: dict[str, Any] = envelope.model_dump(exclude={"data", "dataschema", "time"}, exclude_none=True)
     attributes["time"] = envelope.time.isoformat()
     attributes["dataschema"] = schema_name(type(fact))
     attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
@@ -193,7 +185,7 @@ def _lineage_of_data(fact: type[Fact], field: str) -> str:
     return f"coalesce({', '.join(choices)})"
 
 
-def create_envelopes(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fill_envelopes(bench: Workbench, facts: list[type[Fact]]) -> None:
     """One narrow row an event: attributes, lineage, and the few data fields that the gate decides by.
 
     `plain` says that the subject names this event letter by letter, without any encoding to undo.
@@ -209,8 +201,9 @@ def create_envelopes(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) ->
             {_lineage_of_data(fact, "trace_id")} AS trace_id, {_lineage_of_data(fact, "message_id")} AS message_id,
             e.causationid AS causation_id, e.correlationid AS correlation_id, e.traceparent AS traceparent,
             {owner} AS owner, {stated} AS stated_id, {expected} AS expected_version,
-            coalesce(starts_with(e.subject, '{fact.entity()}/') AND subject = concat('ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
+            coalesce(starts_with(e.subject, '{fact.entity()}/')
+                AND subject = concat('ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
                 '.{fact.verb()}.', replace(e.actor, ':', '.'))
                 AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}'), false) AS plain
             FROM {table_of(fact)}""")
-    con.execute(f"CREATE OR REPLACE TEMP TABLE envelopes AS {' UNION ALL '.join(selects)}")
+    bench.fill("envelopes", " UNION ALL ".join(selects))

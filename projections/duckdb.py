@@ -14,7 +14,8 @@ from projections.views import VIEWS
 SCHEMA_VERSION = 1
 
 _CHECKPOINTS = f"""
-CREATE TABLE checkpoints (name VARCHAR NOT NULL, position BIGINT NOT NULL, stored_us BIGINT NOT NULL, schema_version INTEGER NOT NULL);
+CREATE TABLE checkpoints (
+    name VARCHAR NOT NULL, position BIGINT NOT NULL, stored_us BIGINT NOT NULL, schema_version INTEGER NOT NULL);
 COMMENT ON TABLE checkpoints IS 'How far the log is folded into this file; moves in the same transaction as the views';
 COMMENT ON COLUMN checkpoints.position IS 'Last log position that is folded';
 COMMENT ON COLUMN checkpoints.stored_us IS 'When the log kept that event, microseconds since 1970 UTC';
@@ -28,9 +29,7 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 """
 
 
-def open_view(
-    path: Path | None, *, memory_limit: str = "1GB", threads: int | None = None
-) -> duckdb.DuckDBPyConnection:
+def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
 
     Raises duckdb.IOException when another process has it open.
@@ -67,9 +66,7 @@ def checkpoint_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
     """How far the file is: (position, that event's stored microseconds)."""
     row = con.execute("SELECT position, stored_us FROM checkpoints WHERE name = 'views'").fetchone()
     if row is None:
-        raise RuntimeError(
-            "the view file has no checkpoint row: it is damaged; delete it, it is rebuilt from the log"
-        )
+        raise RuntimeError("the view file has no checkpoint row: it is damaged; delete it, it is rebuilt from the log")
     return int(row[0]), int(row[1])
 
 

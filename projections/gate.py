@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import duckdb
 import pyarrow as pa
 
 from ledger.errors import IllegalSubject
+from ledger.event import Fact
 from ledger.subjects import decode_token, parse_subject
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.workbench import Workbench
 
 
 class Rules(Protocol):
@@ -28,39 +29,42 @@ class Rules(Protocol):
         ...
 
 
-RULES: dict[str, Callable[[duckdb.DuckDBPyConnection], Rules]] = {
+RULES: dict[str, Callable[[Workbench], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
 }
 
-VERDICTS = pa.schema(
+_VERDICTS = pa.schema(
     [
         ("position", pa.int64()),
         ("org", pa.string()),
         ("entity", pa.string()),
         ("entity_id", pa.string()),
-        ("code", pa.string()),
-        ("reason", pa.string()),
         ("item_version", pa.int32()),
         ("closes", pa.int64()),
     ]
 )
 
 
-def gate(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Judge every row of `envelopes`, in position order; returns one VERDICTS row an event."""
-    rules = {entity: load(con) for entity, load in RULES.items() if _occurs(con, entity)}
+def gate(bench: Workbench, facts: list[type[Fact]]) -> list[tuple[int, str, str]]:
+    """Judge every row of `envelopes`, in position order; fills `verdicts` and `accepted` with what counts.
+
+    Returns (position, code, reason) of each event that does not.
+    """
+    occurring = {fact.entity() for fact in facts}
+    rules = {entity: load(bench) for entity, load in RULES.items() if entity in occurring}
     seen_now: set[str] = set()
-    rows: list[tuple[int, str, str, str, str | None, str | None, int | None, int | None]] = []
+    counted: list[tuple[int, str, str, str, int | None, int | None]] = []
+    refused: list[tuple[int, str, str]] = []
     orgs: dict[str, str] = {}
-    for event in map(Candidate._make, con.execute(_CANDIDATES).fetchall()):
+    for event in map(Candidate._make, bench.rows(_CANDIDATES)):
         entity, _, entity_id = event.about.partition("/")
         token = event.subject.split(".", 2)[1]
         org = orgs.get(token)
         if org is None:
-            org = orgs.setdefault(token, token if event.plain else _org(token))
-        if not event.plain and (reason := _subject_fault(event, entity, entity_id)):
-            ruling = Ruling(IllegalSubject.code, reason)
+            org = orgs.setdefault(token, _org(token))
+        if not event.plain and (fault := _subject_fault(event, entity, entity_id)):
+            ruling = Ruling(IllegalSubject.code, fault)
         elif event.seen or event.event_id in seen_now:
             ruling = Ruling("duplicate_event", f"the event id {event.event_id} was accepted before")
         elif entity in rules:
@@ -69,13 +73,21 @@ def gate(con: duckdb.DuckDBPyConnection) -> pa.Table:
             ruling = ACCEPTED
         if ruling.code is None:
             seen_now.add(event.event_id)
-        rows.append((event.position, org, entity, entity_id, *ruling))
-    columns = list(zip(*rows, strict=True)) or [()] * len(VERDICTS)
-    return pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, VERDICTS, strict=True)],
-        schema=VERDICTS,
-    )
+            counted.append((event.position, org, entity, entity_id, ruling.version, ruling.closes))
+        else:
+            refused.append((event.position, ruling.code, ruling.reason or ""))
+    if counted:
+        bench.load("verdicts", zip(*counted, strict=True), _VERDICTS)
+        bench.fill("accepted", _ACCEPTED)
+    return refused
 
+
+_ACCEPTED = """
+SELECT n.position, n.stream_time, n.type, n.version, n.event_id, n.time, n.source, n.actor, n.trace_id,
+    n.message_id, n.causation_id, n.correlation_id, n.traceparent, n.owner,
+    v.org, v.entity, v.entity_id, v.item_version, v.closes
+FROM envelopes n JOIN verdicts v ON v.position = n.position
+"""
 
 # Ids are looked up by a 64-bit key, which scans fast; a key that matches is then compared as a whole.
 _CANDIDATES = """
@@ -86,11 +98,6 @@ SELECT position, subject, type, event_id, actor, about, owner, stated_id, expect
             JOIN (SELECT md5_number_lower(event_id) AS key FROM envelopes) USING (key))), false) AS seen
 FROM envelopes ORDER BY position
 """
-
-
-def _occurs(con: duckdb.DuckDBPyConnection, entity: str) -> bool:
-    found = con.execute("SELECT 1 FROM envelopes WHERE starts_with(type, ?) LIMIT 1", [f"{entity}."])
-    return found.fetchone() is not None
 
 
 def _org(token: str) -> str:

@@ -141,9 +141,7 @@ def serve(
     try:
         connection.execute("CALL quack_serve(?, token := ?)", [address.uri, address.token]).fetchall()
     except duckdb.Error as error:
-        raise ServiceFailed(
-            f"cannot serve Quack on {host}:{address.port}: {error}", port=address.port
-        ) from error
+        raise ServiceFailed(f"cannot serve Quack on {host}:{address.port}: {error}", port=address.port) from error
     return address
 
 

@@ -97,11 +97,7 @@ def fits(fact: type[Fact]) -> str:
 
 
 def _model_checks(model: type[BaseModel], path: str) -> list[str]:
-    return [
-        check
-        for name, info in model.model_fields.items()
-        for check in _field_checks(f'{path}."{name}"', info)
-    ]
+    return [check for name, info in model.model_fields.items() for check in _field_checks(f'{path}."{name}"', info)]
 
 
 def _field_checks(path: str, info: FieldInfo) -> list[str]:

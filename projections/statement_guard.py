@@ -15,7 +15,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -49,6 +49,8 @@ _REFUSED_FUNCTIONS = frozenset(("current_setting", "json_serialize_plan", "json_
 _REFUSED_PREFIXES = ("__internal_", "quack_", "kledger_")
 
 _QUERY_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"))
+_one_at_a_time = threading.Lock()
+
 _PIVOT = re.compile(r"\b(UN)?PIVOT\b", re.IGNORECASE)
 
 _FILE_MARKS = frozenset("./\\:*?")
@@ -69,8 +71,6 @@ class StatementGuard:
     functions: frozenset[str]
     table_functions: frozenset[str]
     refused_relations: frozenset[str]
-    _parser: duckdb.DuckDBPyConnection = field(repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def refusal(self, statement: str) -> str | None:
         """Why `statement` may not run and what to do instead; None when it may run as it stands."""
@@ -78,8 +78,7 @@ class StatementGuard:
             return _refuse(f"the statement has {len(statement)} characters, {LONGEST_STATEMENT} are admitted")
         if "\x00" in statement or not _is_utf8(statement):
             return _refuse("the statement holds a NUL character or is not Unicode")
-        with self._lock:
-            tree = _syntax_tree(self._parser, statement)
+        tree = _syntax_tree(statement)
         if tree.get("error"):
             if tree.get("error_type") == "not implemented":
                 return _refuse_kind(statement)
@@ -129,11 +128,12 @@ def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
         functions=functions | {name for name, reads in own if not reads},
         table_functions=table_functions | {name for name, reads in own if reads},
         refused_relations=refused_relations,
-        _parser=_empty_instance(),
     )
 
 
+@cache
 def _empty_instance() -> duckdb.DuckDBPyConnection:
+    """One for the whole process; whoever uses it holds `_one_at_a_time`."""
     return duckdb.connect(
         ":memory:",
         config={"threads": 1, "enable_external_access": "false", "lock_configuration": "true"},
@@ -169,23 +169,19 @@ def _admitted_builtins() -> tuple[frozenset[str], frozenset[str], frozenset[str]
     ).fetchall()
     views = pristine.execute("SELECT lower(view_name), sql FROM duckdb_views() WHERE internal").fetchall()
     while True:
-        guard = StatementGuard(frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset(), pristine)
-        fallen = {
-            name for name, body in macros if name in functions and guard.refusal(f"SELECT {body}") is not None
-        }
+        guard = StatementGuard(frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset())
+        fallen = {name for name, body in macros if name in functions and guard.refusal(f"SELECT {body}") is not None}
         if not fallen:
             break
         functions -= fallen
-    refused_views = {
-        name for name, sql in views if guard.refusal(sql.partition(" AS ")[2].rstrip(";\n ")) is not None
-    }
+    refused_views = {name for name, sql in views if guard.refusal(sql.partition(" AS ")[2].rstrip(";\n ")) is not None}
     return frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset(refused_views)
 
 
-def _syntax_tree(parser: duckdb.DuckDBPyConnection, statement: str) -> dict[str, Any]:
-    row = parser.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchone()
-    assert row is not None  # a SELECT of one value has one row
-    tree: dict[str, Any] = json.loads(row[0])
+def _syntax_tree(statement: str) -> dict[str, Any]:
+    with _one_at_a_time:
+        rows = _empty_instance().execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchall()
+    tree: dict[str, Any] = json.loads(rows[0][0])
     return tree
 
 
@@ -230,6 +226,4 @@ def _refuse_kind(statement: str) -> str:
         )
     if word in {"SELECT", "FROM", "WITH", "VALUES", "TABLE"}:
         return _refuse("one of several statements is no SELECT; send one SELECT")
-    return _refuse(
-        f"{word} is not admitted; send one SELECT (FROM, VALUES, WITH, DESCRIBE and SUMMARIZE count as one)"
-    )
+    return _refuse(f"{word} is not admitted; send one SELECT (FROM, VALUES, WITH, DESCRIBE and SUMMARIZE count as one)")

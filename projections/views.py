@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import duckdb
-
 from ledger.event import Fact
 from projections.events import fold as events
 from projections.feedback import fold as feedback
@@ -16,8 +14,9 @@ from projections.lineage import fold as lineage
 from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
+from projections.workbench import Workbench
 
-Fold = Callable[[duckdb.DuckDBPyConnection, list[type[Fact]]], None]
+Fold = Callable[[Workbench, list[type[Fact]]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class ViewOfLog:
 
 # `refused` is filled by the batch itself: what is refused never reaches a fold.
 VIEWS: tuple[ViewOfLog, ...] = (
-    ViewOfLog("events", events.TABLES, events.fold, {"events": ("position",)}),
+    ViewOfLog("events", events.TABLES, events.fold, {"events": ("position",), "event_keys": ("position",)}),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, {"feedback": ("position",)}),
     ViewOfLog(
         "knowledge",

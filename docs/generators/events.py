@@ -15,6 +15,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.examples import EXAMPLES
 from ledger.schemas import event_schema, form_name, forms
+from ledger.scopes import ENTITY_PATTERN, ENTITY_TYPES, PUBLIC
 from ledger.subjects import event_subject
 
 Schema = dict[str, Any]
@@ -27,13 +28,15 @@ def events_page() -> str:
             "# Events\n",
             GENERATED,
             "Every change is one of these. The whole vocabulary as one document for tools is "
-            "[asyncapi.json](asyncapi.json); each form has a JSON Schema in [schemas](schemas). By hand, step "
-            "by step: [publish from any NATS client](../how-to/publish-from-any-nats-client.md).\n",
+            "[asyncapi.json](asyncapi.json); each form has a JSON Schema in [schemas](schemas). By hand, "
+            "step by step: [publish from any NATS client](../how-to/publish-from-any-nats-client.md).\n",
             "## How to publish\n",
             GUIDE + "\n",
             "## The envelope\n",
             "Every event has these attributes (CloudEvents 1.0), and what it says under `data`.\n",
             _envelope(),
+            f"The kinds of entities are {', '.join(f'`{kind}`' for kind in ENTITY_TYPES)}; an id is up to 200 "
+            "printable characters, in any script.\n",
             *(_event(fact) for fact in FACTS.values()),
         ]
     )
@@ -110,6 +113,10 @@ def _kind(field: Schema, definitions: Schema) -> str:
         case "object":
             return "a JSON object"
         case "string":
+            if field.get("pattern") == ENTITY_PATTERN:
+                return "an entity, `{kind}:{id}`"
+            if PUBLIC in field.get("pattern", ""):
+                return "a scope: an entity, `{kind}:{id}`, or `public`"
             pattern = f" matching `{field['pattern']}`" if "pattern" in field else ""
             return f"text{_limits(field, 'minLength', 'maxLength', 'characters')}{pattern}"
         case kind:
@@ -122,13 +129,11 @@ def _limits(field: Schema, least: str, most: str, unit: str) -> str:
     if most in field:
         return f" of up to {field[most]} {unit}"
     return (
-        f" of at least {field[least]} {unit}"
-        if field.get(least, 0) > 1
-        else (", not empty" if least in field else "")
+        f" of at least {field[least]} {unit}" if field.get(least, 0) > 1 else (", not empty" if least in field else "")
     )
 
 
 def _range(field: Schema) -> str:
     if "minimum" in field and "maximum" in field:
-        return f" from {field['minimum']:g} to {field['maximum']:,g}"
+        return f" from {field['minimum']:g} to {field['maximum']:,}"
     return f" from {field['minimum']:g}" if "minimum" in field else ""

@@ -5,6 +5,4 @@ from __future__ import annotations
 from ledger.event import Fact
 from ledger.events import knowledge, profile, recall
 
-FACTS: dict[str, type[Fact]] = {
-    fact.name: fact for family in (knowledge, profile, recall) for fact in family.FACTS
-}
+FACTS: dict[str, type[Fact]] = {fact.name: fact for family in (knowledge, profile, recall) for fact in family.FACTS}

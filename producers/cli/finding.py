@@ -41,9 +41,7 @@ def search(
         path=path,
         record=record,
     )
-    rows = table(
-        "#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",)
-    )
+    rows = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
     for rank, item in enumerate(found["results"], 1):
         said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]))
         rows.add_row(
@@ -158,9 +156,7 @@ def lineage(
     session: Session,
     ref: Annotated[
         str,
-        typer.Argument(
-            metavar="REF", help="An item's id, trace:ID, message:ID or event:ID.", show_default=False
-        ),
+        typer.Argument(metavar="REF", help="An item's id, trace:ID, message:ID or event:ID.", show_default=False),
     ],
 ) -> Answer:
     """Where something came from, and what came of it.

@@ -14,9 +14,7 @@ Many = list[str] | None
 Types = Annotated[Many, typer.Option("--types", "--type", help="Types, comma-separated or repeated.")]
 Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
-AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")
-]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")]
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id of the item.", show_default=False)]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.")]
 Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]

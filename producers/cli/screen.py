@@ -1,4 +1,4 @@
-"""How does text reach a person: as wide as the screen, in colour where there is one, and never as commands?"""
+"""How does text reach a person: as wide as the screen, in colour if it can, and never as commands?"""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from rich.text import Text
 
 WIDTH_WITHOUT_SCREEN = 120
 # What somebody saved may hold escape sequences; a terminal must show them, not obey them.
-_CONTROLS = {
-    code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)
-}
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
 
 
 def stdout() -> Console:
@@ -65,7 +63,7 @@ def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) 
             heading,
             justify="right" if heading in set(right) else "left",
             overflow="fold",
-            no_wrap=True if heading in set(whole) else None,
+            no_wrap=heading in set(whole),
         )
     return made
 

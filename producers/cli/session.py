@@ -33,16 +33,12 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=SHARED_PANEL),
 ]
-Url = Annotated[
-    str, typer.Option(envvar="KLEDGER_URL", help="The node to talk to.", rich_help_panel=SHARED_PANEL)
-]
+Url = Annotated[str, typer.Option(envvar="KLEDGER_URL", help="The node to talk to.", rich_help_panel=SHARED_PANEL)]
 DEFAULT_URL = "http://127.0.0.1:8420"
 
 
 def _identity(kind: str) -> Any:
-    return typer.Option(
-        envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL
-    )
+    return typer.Option(envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +84,6 @@ class Session:
         if self.as_json:
             _print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
         typer.echo(f"error: {error.message} ({error.code})", err=True)
-        fields = error.details.get("errors")
-        for one in fields if isinstance(fields, list) else []:
-            typer.echo(f"  {one}", err=True)
 
 
 def _print_json(document: Any) -> None:

@@ -96,9 +96,7 @@ async def status(desk: Desk, caller: Caller) -> JsonObject:
     return await desk.admin.status()
 
 
-async def start(
-    desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = ""
-) -> Job:
+async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "") -> Job:
     """Start a job; ask `job` how far it is. Raises NotOwner, InvalidPayload."""
     require_operator(caller)
     match kind:

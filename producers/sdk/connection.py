@@ -41,6 +41,13 @@ class Connection:
     written: int = 0  # the highest position acknowledged through this connection, 0 before any
     _http: httpx.AsyncClient | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if not _is_address(self.address):
+            raise NodeUnreachable(
+                f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
+                url=self.address,
+            )
+
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
             parts = urlsplit(self.address)
@@ -81,16 +88,14 @@ class Connection:
         for attempt in range(self.retries + 1):
             failure: Exception
             try:
-                answer = await self._client().request(
-                    method, path, params=dict(params), headers=sent, content=content
-                )
+                answer = await self._client().request(method, path, params=dict(params), headers=sent, content=content)
             except httpx.TimeoutException as error:
                 failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
                 again = isinstance(error, _NEVER_SENT)
             except _BROKEN as error:
                 failure = self._unreachable(str(error) or type(error).__name__, error)
                 again = repeatable or isinstance(error, _NEVER_SENT)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except httpx.HTTPError as error:
                 raise self._unreachable(str(error) or type(error).__name__, error) from error
             else:
                 if answer.status_code < 400 or answer.status_code == also:
@@ -114,6 +119,14 @@ class Connection:
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port beyond 65535
+        return False
 
 
 def _encode(body: object) -> bytes | None:

@@ -133,9 +133,7 @@ class Portal:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client"
-                ).start()
+                threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
             return self._loop
 
     def close(self) -> None:

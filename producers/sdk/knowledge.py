@@ -196,9 +196,7 @@ async def score(wire: Wire, id: str, score: int, *, idempotency_key: str | None 
     return await _change(wire, id, {"update_score": score}, idempotency_key)
 
 
-async def retire(
-    wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
-) -> Moved:
+async def retire(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
     """Take an item out of recall; it stays readable. Only the owner may; IllegalState when it is out."""
     moved: Moved = await wire.write(
         "DELETE", f"{KNOWLEDGE}/{segment(id)}", params={"reason": reason}, idempotency_key=idempotency_key
@@ -206,9 +204,7 @@ async def retire(
     return moved
 
 
-async def restore(
-    wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
-) -> Moved:
+async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
     """Bring a retired item back. Only the owner may; IllegalState when it is active."""
     moved: Moved = await wire.write(
         "POST",

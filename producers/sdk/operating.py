@@ -43,9 +43,7 @@ async def attach(wire: Wire) -> dict[str, Any]:
     return told
 
 
-async def start_job(
-    wire: Wire, kind: JobKind, *, to: Moment | None = None, into: str | Path | None = None
-) -> Job:
+async def start_job(wire: Wire, kind: JobKind, *, to: Moment | None = None, into: str | Path | None = None) -> Job:
     """Start a job and return it at once. `to` and `into` (an absolute file of the node) belong to replay."""
     body: dict[str, Any] = {}
     if kind == "replay":

@@ -11,9 +11,7 @@ from ledger import errors
 from ledger.errors import LedgerError, ServiceFailed
 
 BY_CODE: dict[str, type[LedgerError]] = {
-    kind.code: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, LedgerError)
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)
 }
 
 

@@ -114,9 +114,7 @@ class Wire:
 
     async def look(self, path: str, *, also: int | None = None) -> Any:
         """Ask about the node itself, without waiting for any position; the status `also` is an answer too."""
-        answer = await self.connection.send(
-            "GET", path, params={}, headers=self._headers(), repeatable=True, also=also
-        )
+        answer = await self.connection.send("GET", path, params={}, headers=self._headers(), repeatable=True, also=also)
         return orjson.loads(answer.content)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from ledger.event import Fact
-from projections.decode import table_of
+from projections.workbench import Workbench, table_of
 
 TABLES = """
 CREATE TABLE events (
@@ -29,13 +27,13 @@ COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id,
 """
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Append the accepted events of the batch."""
     for fact in facts:
-        con.execute(f"""
+        bench.run(f"""
             INSERT INTO events
             SELECT a.position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
                 trace_id, message_id, causation_id, correlation_id, traceparent, source, p.data
             FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position
         """)
-    con.execute("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")
+    bench.run("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")

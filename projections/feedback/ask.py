@@ -5,6 +5,8 @@ from __future__ import annotations
 import duckdb
 
 from ledger.event import JsonObject
+from ledger.scopes import Caller
+from projections.knowledge import ask as knowledge
 from projections.knowledge.ask import rfc3339
 
 _NAMES = [
@@ -23,9 +25,7 @@ _NAMES = [
 ]
 
 
-def cases(
-    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None
-) -> list[JsonObject]:
+def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None) -> list[JsonObject]:
     """Every case of an item, oldest first. The caller may read the item: ask projections.knowledge first.
 
     `timestamp` is the case's own, `time` the moment the event states, `position` where the log keeps it.
@@ -41,10 +41,27 @@ def cases(
 
 def histories(found: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
     """Cases as `helpful_history` and `harmful_history` (source 001)."""
-    told = [
-        ({name: value for name, value in case.items() if name != "verdict"}, case["verdict"])
-        for case in found
-    ]
+    told = [({name: value for name, value in case.items() if name != "verdict"}, case["verdict"]) for case in found]
     return [case for case, verdict in told if verdict == "helpful"], [
         case for case, verdict in told if verdict == "harmful"
     ]
+
+
+def judged_item(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+) -> JsonObject | None:
+    """One item with its histories under `eval`; None when there is none that the caller may read."""
+    found = knowledge.item(cursor, org, caller, item_id, as_of)
+    if found is not None:
+        helpful, harmful = histories(cases(cursor, org, item_id, as_of))
+        found["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
+    return found
+
+
+def life(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str
+) -> tuple[list[JsonObject], list[JsonObject]] | None:
+    """An item's versions and cases, oldest first; None when there is none that the caller may read."""
+    if not knowledge.standings(cursor, org, caller, [item_id]):
+        return None
+    return knowledge.versions(cursor, org, caller, item_id), cases(cursor, org, item_id)

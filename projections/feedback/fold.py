@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated
+from projections.workbench import Workbench
 
 TABLES = """
 CREATE TABLE feedback (
@@ -20,11 +19,11 @@ COMMENT ON COLUMN feedback.case_time IS 'When the case happened, as the rater wr
 """
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Append the cases of the batch."""
     if KnowledgeRated not in facts:
         return
-    con.execute("""
+    bench.run("""
         INSERT INTO feedback
         SELECT a.position, stream_time, event_id, org, entity_id, c.verdict, c."case".task, c."case".query,
             c."case".outcome, c."case".reason, c."case".timestamp, actor, trace_id, message_id

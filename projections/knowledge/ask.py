@@ -59,9 +59,7 @@ def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
     return f"({seen} OR {table}owner IN ({_marks(owners)}))", [*values, *owners]
 
 
-def standings(
-    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]
-) -> dict[str, Standing]:
+def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Standing]:
     """The items out of `ids` that the caller may read, by id."""
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
@@ -185,16 +183,14 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     found = []
     for row in rows:
         told = dict(zip(names, row, strict=True))
-        told["tags"], told["source"] = _json(told["tags"]), _json(told["source"])
+        told["tags"], told["source"] = _json(told["tags"]), _said(told["source"])
         for name in ("valid_from_time", "valid_to_time"):
             told[name] = None if told[name] is None else rfc3339(told[name])
         found.append(told)
     return found
 
 
-def saved_statements(
-    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]
-) -> dict[str, SavedStatement]:
+def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
     """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
     rows = cursor.execute(
         """SELECT id, event_id, valid_from, owner, types, task, content, tags::VARCHAR, scopes, resource_ids,
@@ -252,7 +248,7 @@ def _item(row: Sequence[Any]) -> JsonObject:
         "owner": row[6],
         "visibility": row[7],
         "resource_ids": row[8],
-        "source": _json(row[9]),
+        "source": _said(row[9]),
         "eval": {"score": score, "helpful": helpful, "harmful": harmful, "confidence": confidence},
         "quality_score": float(score + helpful - 2 * harmful),
         "version": row[14],
@@ -264,6 +260,11 @@ def _item(row: Sequence[Any]) -> JsonObject:
 
 def _json(text: str | None) -> Any:
     return {} if text is None else orjson.loads(text)
+
+
+def _said(text: str | None) -> JsonObject:
+    """A source without the fields that nobody filled in."""
+    return {name: value for name, value in _json(text).items() if value is not None}
 
 
 def _marks(values: Sequence[str]) -> str:

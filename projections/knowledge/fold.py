@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from ledger.event import Fact
 from ledger.events.knowledge import (
     KnowledgeRated,
@@ -13,13 +11,12 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeScored,
 )
-from projections.decode import table_of
+from projections.workbench import Workbench, table_of
 
 # What a change states; what it leaves null stays as in the version before.
 _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeRevised: {
-        name: f"p.e.data.{name}"
-        for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
+        name: f"p.e.data.{name}" for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
     }
     | {"source": "to_json(p.e.data.source)"},
     KnowledgeScored: {"score": "p.e.data.score"},
@@ -49,21 +46,21 @@ _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
     ELSE 'shared' END"""
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Append the batch's versions, end the ones they replace, and renew the touched items' state."""
     if not any(fact.entity() == "knowledge" for fact in facts):
         return
     if KnowledgeSaved in facts:
-        con.execute(_SAVED)
+        bench.run(_SAVED)
     changes = [fact for fact in facts if fact in _STATED]
     if changes:
-        con.execute(_changed(changes))
-        con.execute(_ENDED)
-    con.execute(_touched(facts))
-    con.execute(
+        bench.run(_changed(changes))
+        bench.run(_ENDED)
+    bench.fill("touched", _touched(facts))
+    bench.run(
         "DELETE FROM knowledge_state USING touched t WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
     )
-    con.execute("INSERT INTO knowledge_state FROM touched")
+    bench.run("INSERT INTO knowledge_state FROM touched")
 
 
 _SAVED = f"""
@@ -135,7 +132,6 @@ def _touched(facts: list[type[Fact]]) -> str:
                 {counts}, a.position, a.stream_time, {version_position}::BIGINT, a.position, a.stream_time
             FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position""")
     return f"""
-CREATE OR REPLACE TEMP TABLE touched AS
 SELECT org, id, arg_max(owner, position) AS owner, max(version) AS version,
     arg_max(status, position) AS status, sum(helpful)::BIGINT AS helpful, sum(harmful)::BIGINT AS harmful,
     min(created_position) AS created_position, arg_min(created_at, created_position) AS created_at,

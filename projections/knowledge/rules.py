@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import duckdb
-
 from ledger.errors import IllegalState, KnowledgeExists, NotOwner, UnknownKnowledge, VersionConflict
 from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.workbench import Workbench
 
 
 @dataclass(slots=True)
@@ -31,10 +30,10 @@ _OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.
 class KnowledgeRules:
     """The items that a batch is about, and what may happen to them next."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.items: dict[tuple[str, str], Item] = {
             (org, item_id): Item(owner, version, active, position)
-            for org, item_id, owner, version, active, position in con.execute(_STATE).fetchall()
+            for org, item_id, owner, version, active, position in bench.rows(_STATE)
         }
 
     def decide(self, org: str, entity_id: str, event: Candidate) -> Ruling:
@@ -50,9 +49,7 @@ class KnowledgeRules:
             self.items[org, entity_id] = Item(owner, 1, True, event.position)
             return Ruling(version=1)
         if item is None:
-            return Ruling(
-                UnknownKnowledge.code, f"there is no item {entity_id} to be {kind.partition('.')[2]}"
-            )
+            return Ruling(UnknownKnowledge.code, f"there is no item {entity_id} to be {kind.partition('.')[2]}")
         if kind in _OWNERS_ALONE and event.actor != item.owner:
             return Ruling(NotOwner.code, f"{entity_id} is owned by {item.owner}, not by {event.actor}")
         if kind == "knowledge.rated":

@@ -14,19 +14,19 @@ CREATE TABLE knowledge_versions (
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE knowledge_versions IS 'Every version of every item; state as of a position is a WHERE on valid_from and valid_to';
+COMMENT ON TABLE knowledge_versions IS 'Every version of every item: as of a position is a WHERE on valid_from, valid_to';
 COMMENT ON COLUMN knowledge_versions.change IS 'What made this version: saved, revised, scored, retired or restored';
 COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
 COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
 COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes: private, shared, org or public';
-COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count that the item was saved with; cases are in feedback';
+COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
 CREATE TABLE knowledge_state (
     org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
     status VARCHAR NOT NULL, helpful BIGINT NOT NULL, harmful BIGINT NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
     version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE knowledge_state IS 'Internal: the narrow part of each item, which ratings change; read the view knowledge';
+COMMENT ON TABLE knowledge_state IS 'Internal: the part of an item that ratings change; read the view knowledge';
 CREATE VIEW knowledge AS
     SELECT s.id, s.org, s.version, v.types, v.task, v.content, v.tags, v.scopes, s.owner, v.visibility,
         v.resource_ids, v.source, v.score, s.helpful, s.harmful, v.confidence, s.status, s.created_at,

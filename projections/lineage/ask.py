@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
 import duckdb
 
 from ledger.event import JsonObject
@@ -19,6 +20,10 @@ PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 MAX_STEPS = 64
 """How many causes in a row are followed; a longer chain is asked on from its last event."""
 MAX_EDGES = 10_000
+_NAMES = (
+    *("direction", "relation", "ref", "event_id", "event_type"),
+    *("entity", "entity_id", "position", "time"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,7 @@ def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[in
     return found[0], found[1]
 
 
-def kept_events(
-    cursor: duckdb.DuckDBPyConnection, org: str, event_ids: Sequence[str]
-) -> dict[str, KeptEvent]:
+def kept_events(cursor: duckdb.DuckDBPyConnection, org: str, event_ids: Sequence[str]) -> dict[str, KeptEvent]:
     """The events out of `event_ids` that the view has, by id."""
     rows = cursor.execute(
         """SELECT event_id, type, entity_id, position FROM events
@@ -58,11 +61,12 @@ def kept_events(
     return {row[0]: KeptEvent(*row) for row in rows}
 
 
-def edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
+def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
     """The links around `ref` (an item's id, or a reference), in the order of the log, at most MAX_EDGES.
 
-    `from`: what `ref` came from; `to`: what named it, and on down from event to event. Each is told only when
-    the caller may read what the event is about. An item that recalls have served has `served` links to them.
+    `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
+    name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
+    has a `served` link to it. Each is told only when the caller may read what its event is about.
     """
     own, own_values = _events_of(org, ref)
     may, may_values = _readable_events(org, caller)
@@ -70,49 +74,45 @@ def edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str)
         f"""
         WITH RECURSIVE own AS ({own}),
         up AS (
-            SELECT 'from' AS direction, l.relation, l.ref, l.event_id
-            FROM lineage AS l JOIN own ON l.event_id = own.event_id
-            WHERE l.org = ? AND l.ref <> ? AND (NOT ? OR l.relation IN ('trace', 'correlation'))
+            SELECT event_id, 0 AS step FROM own
+            UNION
+            SELECT substr(l.ref, 7), up.step + 1 FROM lineage AS l JOIN up ON l.event_id = up.event_id
+            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ?
         ),
         down AS (
-            SELECT l.relation, l.ref, l.event_id, 1 AS step FROM lineage AS l
-            WHERE l.org = ? AND (l.ref = ? OR l.ref IN (SELECT 'event:' || own.event_id FROM own))
+            SELECT event_id, relation, 1 AS step FROM lineage
+            WHERE org = ? AND (ref = ? OR ref IN (SELECT 'event:' || event_id FROM own))
             UNION
-            SELECT l.relation, l.ref, l.event_id, down.step + 1
-            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
+            SELECT l.event_id, 'caused', down.step + 1 FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
             WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ?
         ),
-        served AS (
-            SELECT 'to' AS direction, 'served' AS relation, r.item_id AS ref, e.event_id
-            FROM recalls AS r JOIN events AS e ON e.position = r.position
-            WHERE r.org = ? AND r.item_id = ?
-        ),
         found AS (
-            FROM up UNION SELECT 'to', relation, ref, event_id FROM down UNION FROM served
+            SELECT 'from' AS direction, l.relation, l.ref, l.event_id
+            FROM lineage AS l WHERE l.event_id IN (SELECT event_id FROM up) AND l.org = ? AND l.ref <> ?
+                AND (NOT ? OR l.relation IN ('trace', 'correlation'))
+            UNION
+            SELECT 'to', relation, NULL, event_id FROM down
         )
-        SELECT f.direction, f.relation, f.ref, e.event_id, e.type, e.entity, e.entity_id, e.position,
-            epoch_us(e.time)
+        SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
+            e.position, epoch_us(e.stream_time)
         FROM found AS f JOIN events AS e ON e.event_id = f.event_id
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
         """,
-        [*own_values, org, ref, ref.startswith("message:"), org, ref, org, MAX_STEPS, org, ref, org, *may_values],
+        [
+            *own_values,
+            *(org, MAX_STEPS),
+            *(org, ref, org, MAX_STEPS),
+            *(org, ref, ref.startswith("message:")),
+            org,
+            *may_values,
+        ],
     ).fetchall()
-    names = [
-        "direction",
-        "relation",
-        "ref",
-        "event_id",
-        "event_type",
-        "entity",
-        "entity_id",
-        "position",
-        "time",
-    ]
+    names = ["direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time"]
     return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
 
 
-def is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> bool:
+def _is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> bool:
     """True when `ref` is an item or an event that the caller may read, though nothing may link to it."""
     own, own_values = _events_of(org, ref)
     may, may_values = _readable_events(org, caller)
@@ -121,6 +121,18 @@ def is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: s
         [*own_values, org, *may_values],
     ).fetchone()
     return found is not None
+
+
+def links(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject] | None:
+    """The links around `ref` (see _edges); None when nothing that the caller may read names it."""
+    found = _edges(cursor, org, caller, ref)
+    return found if found or _is_known(cursor, org, caller, ref) else None
+
+
+def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
+    """How many events of the log do not count."""
+    found = cursor.execute("SELECT count(*) FROM refused_events").fetchone()
+    return 0 if found is None else int(found[0])
 
 
 def _events_of(org: str, ref: str) -> tuple[str, list[str]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
-from projections.decode import table_of
+from projections.workbench import Workbench, table_of
 
 TABLES = """
 CREATE TABLE lineage (
@@ -15,7 +13,7 @@ CREATE TABLE lineage (
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
-COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, or served (a recall served this item)';
+COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, or served (by a recall)';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
@@ -45,7 +43,7 @@ _LINKS = (
 )
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Append the links of the batch's events."""
     row = "a.position, a.stream_time, a.event_id, a.type, a.org, a.entity, a.entity_id"
     selects = [
@@ -64,4 +62,4 @@ def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
                 f"SELECT {row}, 'served', unnest(p.e.data.items).id "
                 f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
             )
-    con.execute(f"INSERT INTO lineage {' UNION ALL '.join(selects)}")
+    bench.run(f"INSERT INTO lineage {' UNION ALL '.join(selects)}")

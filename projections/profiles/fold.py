@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 
 from ledger.event import Fact
-from projections.decode import table_of
 from projections.profiles.merge_patch import merge_patch
+from projections.workbench import Workbench, table_of
 
 TABLES = """
 CREATE TABLE profile_versions (
@@ -45,21 +44,21 @@ _SCHEMA = pa.schema(
 )
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Apply the batch's profile events in order; profiles are few, so the merge patch is plain Python."""
     profile_facts = [fact for fact in facts if fact.entity() == "profile"]
     if not profile_facts:
         return
     data = " UNION ALL ".join(f"SELECT position, data FROM {table_of(fact)}" for fact in profile_facts)
-    events = con.execute(f"""
+    events = bench.rows(f"""
         SELECT a.position, a.type, a.item_version, a.closes, p.data
         FROM accepted a JOIN ({data}) p ON p.position = a.position ORDER BY a.position
-    """).fetchall()
+    """)
     contents: dict[int, Any] = {
         position: orjson.loads(content)
-        for position, content in con.execute(
+        for position, content in bench.rows(
             "SELECT valid_from, content FROM profile_versions WHERE valid_from IN (SELECT closes FROM accepted)"
-        ).fetchall()
+        )
     }
     rows = []
     for position, kind, version, closes, raw in events:
@@ -75,9 +74,10 @@ def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
         contents[position] = content
         status = "disabled" if kind == "profile.disabled" else "active"
         rows.append((position, closes, version, status, orjson.dumps(content).decode()))
-    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), _SCHEMA, strict=True)]
-    con.register("profile_changes", pa.table(columns, schema=_SCHEMA))
-    con.execute("""
+    if not rows:
+        return
+    bench.load("profile_changes", zip(*rows, strict=True), _SCHEMA)
+    bench.run("""
         INSERT INTO profile_versions
         SELECT a.org, regexp_extract(a.entity_id, '^(.*)/([^/]*)$', 1), regexp_extract(a.entity_id, '[^/]*$'),
             c.version, split_part(a.type, '.', 2), c.status, c.content, c.position, NULL, a.stream_time, NULL,
@@ -89,9 +89,8 @@ def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
         WINDOW w AS (PARTITION BY a.org, a.entity_id ORDER BY c.position)
         ORDER BY c.position
     """)
-    con.execute("""
+    bench.run("""
         UPDATE profile_versions SET valid_to = c.position, valid_to_time = a.stream_time
         FROM profile_changes c JOIN accepted a ON a.position = c.position
         WHERE profile_versions.valid_from = c.closes
     """)
-    con.unregister("profile_changes")

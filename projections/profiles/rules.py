@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import duckdb
-
 from ledger.errors import IllegalState, IllegalSubject, NotOwner, UnknownProfile
 from projections.ruling import Candidate, Ruling
+from projections.workbench import Workbench
 
 _STATE = """
 SELECT org, concat(owner, '/', memory_type), version, status = 'active', valid_from
@@ -30,10 +29,10 @@ class Profile:
 class ProfileRules:
     """The profiles that a batch is about, and what may happen to them next."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.profiles: dict[tuple[str, str], Profile] = {
             (org, profile_id): Profile(version, active, position)
-            for org, profile_id, version, active, position in con.execute(_STATE).fetchall()
+            for org, profile_id, version, active, position in bench.rows(_STATE)
         }
 
     def decide(self, org: str, entity_id: str, event: Candidate) -> Ruling:
@@ -55,9 +54,7 @@ class ProfileRules:
         if profile is None:
             return Ruling(UnknownProfile.code, f"there is no profile {entity_id}: create it first")
         if not profile.active and event.type != "profile.replaced":
-            return Ruling(
-                IllegalState.code, f"the profile {entity_id} is disabled: replace it to use it again"
-            )
+            return Ruling(IllegalState.code, f"the profile {entity_id} is disabled: replace it to use it again")
         closes = profile.version_position
         profile.version += 1
         profile.version_position = event.position

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from ledger.event import Fact
 from ledger.events.recall import RecallServed
+from projections.workbench import Workbench
 
 TABLES = """
 CREATE TABLE recalls (
@@ -20,11 +19,11 @@ COMMENT ON COLUMN recalls.view_position IS 'Log position that the answer knew';
 """
 
 
-def fold(con: duckdb.DuckDBPyConnection, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
     """Append what the batch's recalls served."""
     if RecallServed not in facts:
         return
-    con.execute("""
+    bench.run("""
         INSERT INTO recalls
         SELECT a.position, stream_time, entity_id, org, r.kind, r.query, n, item.id, item.version,
             item.relevance, actor, trace_id, message_id, r.view_position

@@ -96,7 +96,7 @@ class EdgeStore:
         written = [
             edge.Point(id=key, vector=_vectors(point), payload=payload_of(point))
             for key, point in fresh.items()
-            if applied(point) > known.get(key, -1)
+            if applied(point) >= known.get(key, 0)
         ]
         if written:
             self._shard.update(edge.UpdateOperation.upsert_points(written))
@@ -106,7 +106,7 @@ class EdgeStore:
         """See `port.VectorStore.close_version`."""
         key = point_id(item_id, version)
         known = self._applied([key])
-        if key in known and known[key] < valid_to:
+        if key in known and known[key] <= valid_to:
             self._shard.update(edge.UpdateOperation.set_payload([key], closing(valid_to)))
 
     def erase(self, item_ids: Sequence[str]) -> None:

@@ -240,8 +240,7 @@ class Served:
                 "FROM events ORDER BY ALL",
                 "SELECT table_name, sql, comment FROM duckdb_tables() ORDER BY ALL",
                 "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
-                "SELECT function_name, macro_definition FROM duckdb_functions() "
-                "WHERE NOT internal ORDER BY 1",
+                "SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal ORDER BY 1",
                 "SELECT sequence_name, last_value FROM duckdb_sequences() ORDER BY ALL",
                 "SELECT database_name, path FROM duckdb_databases() ORDER BY ALL",
                 "SELECT name, value FROM duckdb_settings() ORDER BY ALL",

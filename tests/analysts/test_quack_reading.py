@@ -159,9 +159,7 @@ def test_the_node_can_still_write_spill_and_checkpoint_behind_the_closed_door(
         "FROM read_text('events.csv')",
     ],
 )
-def test_the_door_cannot_be_opened_again_even_by_the_node(
-    statement: str, view: duckdb.DuckDBPyConnection
-) -> None:
+def test_the_door_cannot_be_opened_again_even_by_the_node(statement: str, view: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error, match="configuration"):
         view.execute(statement)
 
@@ -221,9 +219,7 @@ def test_one_select_is_answered_as_arrow(view: duckdb.DuckDBPyConnection) -> Non
         ("FROM 'events.csv'", "looks like a file"),
     ],
 )
-def test_anything_else_is_an_illegal_query(
-    statement: str, reason: str, view: duckdb.DuckDBPyConnection
-) -> None:
+def test_anything_else_is_an_illegal_query(statement: str, reason: str, view: duckdb.DuckDBPyConnection) -> None:
     write_batch(view, 1)
     with pytest.raises(IllegalQuery, match=reason):
         sql_read_only(view, statement)
@@ -231,9 +227,7 @@ def test_anything_else_is_an_illegal_query(
 
 
 def test_a_query_without_end_is_stopped(view: duckdb.DuckDBPyConnection) -> None:
-    endless = (
-        "SELECT count(*) FROM range(1_000_000_000) a, range(1_000_000_000) b WHERE a.range * b.range = -1"
-    )
+    endless = "SELECT count(*) FROM range(1_000_000_000) a, range(1_000_000_000) b WHERE a.range * b.range = -1"
     with pytest.raises(IllegalQuery, match=r"longer than 0\.3 seconds"):
         sql_read_only(view, endless, timeout_seconds=0.3)
     assert sql_read_only(view, "SELECT 1 AS one").to_pylist() == [{"one": 1}]

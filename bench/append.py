@@ -1,0 +1,167 @@
+"""What does an append cost beside the bare client? One at a time and in atomic batches, fsync always.
+
+Ours writes the event down, sets the retry id and the expectations, and maps the answers; the bare side sends
+bodies that lie ready, without a retry id. Both go to one embedded server, in turns; a row is the median.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import nats
+from nats.aio.client import Client
+
+from ledger.access import BrokerAccess, Role
+from ledger.envelope import encode
+from ledger.event import NewEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.jetstream import JetStreamLedger
+from ledger.server import EmbeddedServer
+from ledger.stream_setup import ensure_stream
+
+BODY_BYTES = 1_100
+ROUNDS = 7
+SINGLES = 400
+MANY = 5_000
+BATCH = 1_000
+
+Result = TypeVar("Result")
+
+
+def run_on_fast_loop(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run on uvloop where there is one, as a node does."""
+    if sys.platform == "win32":
+        return asyncio.run(main)
+    import uvloop
+
+    return uvloop.run(main)
+
+
+def events_of(size: int, count: int) -> list[NewEvent]:
+    """`count` saved items whose envelopes have about `size` bytes, each about an entity of its own."""
+    padding = "x" * max(1, size - len(encode(_event("x"))))
+    return [_event(padding) for _ in range(count)]
+
+
+def _event(content: str) -> NewEvent:
+    fact = KnowledgeSaved(types=["tool"], task="t", content=content, scopes=["public"], owner="user:bench")
+    return NewEvent(fact, entity_id=uuid.uuid4().hex, actor="user:bench", expects=0)
+
+
+async def bare_client(access: BrokerAccess, role: Role) -> Client:
+    """A client as its documentation shows it, with the rights of a role."""
+    return await nats.connect(access.url_for(role), inbox_prefix=access.inbox_prefix(role))
+
+
+async def bare_batch(client: Client, messages: Sequence[tuple[str, bytes]]) -> None:
+    """One atomic batch with nothing but what the protocol asks for."""
+    batch_id = uuid.uuid4().hex
+    for number, (subject, body) in enumerate(messages, 1):
+        headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+        if number == len(messages):
+            headers["Nats-Batch-Commit"] = "1"
+            answer = await client.request(subject, body, headers=headers, timeout=10)
+            if b'"error"' in answer.data:
+                raise RuntimeError(f"the broker refused the bare batch: {answer.data!r}")
+        elif number == 1:
+            await client.request(subject, body, headers=headers, timeout=10)
+        else:
+            await client.publish(subject, body, headers=headers)
+
+
+async def rate(count: int, work: Callable[[], Awaitable[None]]) -> float:
+    """How many a second."""
+    began = time.perf_counter()
+    await work()
+    return count / (time.perf_counter() - began)
+
+
+async def measure() -> list[dict[str, Any]]:
+    """Append both ways in turns. Returns the rows."""
+    with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
+        server = EmbeddedServer(Path(directory) / "broker")
+        access = await server.start()
+        await ensure_stream(access)
+        ledger = await JetStreamLedger.connect(access)
+        client = await bare_client(access, "node")
+        try:
+            return await _rounds(ledger, client)
+        finally:
+            await client.close()
+            await ledger.close()
+            await server.stop()
+
+
+async def _rounds(ledger: JetStreamLedger, client: Client) -> list[dict[str, Any]]:
+    jetstream = client.jetstream()
+    rates: dict[str, list[float]] = {name: [] for name in ("one", "bare one", "many", "bare many")}
+
+    def ready(count: int) -> list[tuple[str, bytes]]:
+        return [
+            (f"ledger.default.knowledge.{event.entity_id}.saved.user.bench", encode(event))
+            for event in events_of(BODY_BYTES, count)
+        ]
+
+    for turn in range(ROUNDS + 1):
+        singles, bare_singles = events_of(BODY_BYTES, SINGLES), ready(SINGLES)
+        many, bare_many = events_of(BODY_BYTES, MANY), ready(MANY)
+
+        async def ours_one(events: list[NewEvent] = singles) -> None:
+            for event in events:
+                await ledger.append(event)
+
+        async def bare_one(messages: list[tuple[str, bytes]] = bare_singles) -> None:
+            for subject, body in messages:
+                await jetstream.publish(subject, body)
+
+        async def ours_many(events: list[NewEvent] = many) -> None:
+            await ledger.append_many(events)
+
+        async def bare_many_batches(messages: list[tuple[str, bytes]] = bare_many) -> None:
+            for start in range(0, MANY, BATCH):
+                await bare_batch(client, messages[start : start + BATCH])
+
+        measured = {
+            "one": await rate(SINGLES, ours_one),
+            "bare one": await rate(SINGLES, bare_one),
+            "many": await rate(MANY, ours_many),
+            "bare many": await rate(MANY, bare_many_batches),
+        }
+        if turn:  # the first turn warms up
+            for name, value in measured.items():
+                rates[name].append(value)
+    return [
+        _row("append, one at a time", rates["one"], rates["bare one"], 0.7, "bare: JetStream publish"),
+        _row("append, atomic batches of 1,000", rates["many"], rates["bare many"], 0.6, "bare: ADR-50 batch"),
+    ]
+
+
+def _row(row: str, ours: list[float], raw: list[float], target: float, note: str) -> dict[str, Any]:
+    ratio = statistics.median(mine / bare for mine, bare in zip(ours, raw, strict=True))
+    return {
+        "row": row,
+        "ours": statistics.median(ours),
+        "raw": statistics.median(raw),
+        "unit": "events/s",
+        "ratio": ratio,
+        "target": f">= {target}",
+        "note": f"{note}; {BODY_BYTES} B, fsync always, ratio is the median of {len(ours)} pairs",
+    }
+
+
+def run() -> list[dict[str, Any]]:
+    """The rows of this benchmark."""
+    return run_on_fast_loop(measure())
+
+
+if __name__ == "__main__":
+    for line in run():
+        print(line)

@@ -1,0 +1,123 @@
+"""The page of the HTTP door: every endpoint, out of the OpenAPI document that the node itself serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from docs.generators.tables import GENERATED, table
+from producers.http.app import create_app
+from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.operations.desk import Desk
+
+Schema = dict[str, Any]
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def openapi_document() -> Schema:
+    """What a node serves at /openapi.json; no request is made, so no route looks at its desk."""
+    return create_app(cast(Desk, None)).openapi()
+
+
+def http_page() -> str:
+    """docs/reference/http.md."""
+    document = openapi_document()
+    operations = [
+        (method, path, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method in METHODS
+    ]
+    return "\n".join(
+        [
+            "# HTTP\n",
+            GENERATED,
+            "A node serves this on its HTTP address, and tells it as one document at `/openapi.json` (here: "
+            "[openapi.json](openapi.json)).\n",
+            f"{document['info'].get('description', '')}\n",
+            table(
+                ("endpoint", "does"),
+                (
+                    (f"[`{method.upper()} {path}`](#{_anchor(method, path)})", _summary(operation))
+                    for method, path, operation in operations
+                ),
+            ),
+            "## Headers\n",
+            "Every endpoint under `/api` takes them; ids are percent-encoded UTF-8.\n",
+            table(("header", "meaning"), _headers()),
+            *(part for operation in operations for part in _operation(document, *operation)),
+        ]
+    )
+
+
+def _headers() -> Iterator[tuple[str, str]]:
+    yield _listed(IDENTITIES), "Who asks, each a bare id; with none of them it is the operator of the node"
+    yield _listed(LINEAGE), "Where a write comes from: kept with the event, found again by its lineage"
+    yield "`traceparent`", "The W3C trace context, kept with the event"
+    yield f"`{IDEMPOTENCY_KEY}`", "On a write: the same key from the same caller is kept once, so retry freely"
+
+
+def _listed(headers: Iterable[str]) -> str:
+    return ", ".join(f"`{header}`" for header in headers)
+
+
+def _summary(operation: Schema) -> str:
+    return str(operation.get("description") or operation.get("summary", "")).partition("\n\n")[0]
+
+
+def _anchor(method: str, path: str) -> str:
+    kept = "".join(letter for letter in path if letter.isalnum() or letter in "_-")
+    return f"{method}-{kept}"
+
+
+def _operation(document: Schema, method: str, path: str, operation: Schema) -> Iterator[str]:
+    yield f"## {method.upper()} {path}\n"
+    yield f"{operation.get('description') or operation.get('summary', '')}\n"
+    parameters = [
+        (f"`{one['name']}`", one["in"], _kind(one.get("schema", {})), one.get("description", ""))
+        for one in (_resolved(document, each) for each in operation.get("parameters", ()))
+        if one["in"] != "header"  # the same for all, and told once
+    ]
+    if parameters:
+        yield table(("parameter", "in", "type", "meaning"), parameters)
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        schema = _resolved(document, content.get("schema", {}))
+        required = schema.get("required", ())
+        yield f"Body, `{media}`:{' any JSON' if 'properties' not in schema else ''}\n"
+        rows = [
+            (f"`{name}`", "yes" if name in required else "", _kind(field), field.get("description", ""))
+            for name, field in schema.get("properties", {}).items()
+        ]
+        if rows:
+            yield table(("field", "required", "type", "meaning"), rows)
+    answers = [
+        (status, _resolved(document, answer).get("description", ""))
+        for status, answer in operation.get("responses", {}).items()
+    ]
+    yield table(("status", "answer"), answers)
+
+
+def _resolved(document: Schema, part: Schema) -> Schema:
+    """What a local reference points to."""
+    while "$ref" in part:
+        found: Any = document
+        for name in part["$ref"].removeprefix("#/").split("/"):
+            found = found[name.replace("~1", "/").replace("~0", "~")]
+        part = found
+    return part
+
+
+def _kind(schema: Schema) -> str:
+    """A schema in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    kind = str(schema.get("type", "any"))
+    if kind == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    bounds = [f"{sign} {schema[name]}" for name, sign in (("minimum", "≥"), ("maximum", "≤")) if name in schema]
+    default = [f"default {schema['default']!r}"] if schema.get("default") is not None else []
+    return ", ".join([kind, *bounds, *default])

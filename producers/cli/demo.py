@@ -1,0 +1,212 @@
+"""What does the product do, seen in a minute? A real node, and the commands that a person would type.
+
+Starts `kledger up` on a free port with a data directory of its own, runs each command below with its real
+output, checks what it promises, and stops the node. Exits with 0 only when every promise held.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import typer
+
+READY_WITHIN = 30.0  # seconds
+STOPPED_WITHIN = 15.0
+ITEM = "night-deploys"
+TRACE = "trace-release-44"
+BY_OWNER = "SELECT owner, count(*) AS items FROM knowledge GROUP BY owner ORDER BY items DESC, owner LIMIT 5"
+
+
+def _kledger() -> list[str]:
+    installed = Path(sys.executable).with_name("kledger")
+    return [str(installed)] if installed.exists() else [sys.executable, "-m", "producers.cli.main"]
+
+
+@dataclass
+class Demo:
+    """A person at the prompt, who looks whether what comes back is what was promised."""
+
+    environment: dict[str, str]
+    broken: list[str] = field(default_factory=list)
+
+    def tell(self, title: str) -> None:
+        """Say what comes next."""
+        typer.echo(f"\n## {title}")
+
+    def run(self, *arguments: str, promises: tuple[str, ...] = ()) -> str:
+        """Run one command, show it with its output, and check that the output holds each promise."""
+        typer.echo(f"\n$ kledger {shlex.join(arguments)}")
+        ended = subprocess.run(
+            [*_kledger(), *arguments],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+        typer.echo("\n".join(line.rstrip() for line in ended.stdout.splitlines()))
+        if ended.returncode != 0:
+            self.miss(f"kledger {arguments[0]} exited with {ended.returncode}")
+        said = " ".join(ended.stdout.split())
+        for promise in promises:
+            if promise not in said:
+                self.miss(f"kledger {arguments[0]} did not say {promise!r}")
+        return said
+
+    def miss(self, what: str) -> None:
+        """Keep a promise that did not hold."""
+        typer.echo(f"!! {what}")
+        self.broken.append(what)
+
+
+def _story(demo: Demo) -> None:
+    demo.tell("Knowledge gets in, once")
+    demo.run("import", "--sample", promises=("60 saved", "0 refused"))
+    demo.run("import", "--sample", promises=("0 saved, 60 unchanged",))
+
+    demo.tell("Somebody saves an item, others say whether it helped")
+    saved = demo.run(
+        *("save", "--id", ITEM, "--types", "strategy", "--scopes", "public", "--user", "jonas"),
+        *("--task", "Deploy at night", "--content", "Deploy on Friday night, when nobody uses the service."),
+        *("--trace", TRACE, "--message", "msg-release-44-01"),
+        promises=(f"saved {ITEM} at position",),
+    )
+    demo.run(
+        *("rate", ITEM, "--helpful", "--agent", "deployer", "--task", "release 44"),
+        *("--outcome", "no user noticed", "--trace", TRACE),
+        promises=("helpful at position",),
+    )
+    demo.run(
+        *("rate", ITEM, "--harmful", "--user", "mei", "--task", "release 45"),
+        *("--reason", "broken until Monday", "--trace", "trace-release-45"),
+        promises=("harmful at position",),
+    )
+
+    demo.tell("Search, in both languages")
+    demo.run("search", "roll back a broken release", "--top-k", "3", promises=("sample-roll-back-first",))
+    demo.run("search", "测试有时候会失败", "--top-k", "3", promises=("sample-zh-flaky-test",))
+
+    demo.tell("The owner revises it; what was known before stays known")
+    revised = "Deploy on Tuesday before noon, when everybody can help."
+    demo.run(
+        *("revise", ITEM, "--user", "jonas", "--content", revised, "--reason", "release 45"),
+        *("--trace", "trace-release-45"),
+        promises=(f"revised {ITEM} at position",),
+    )
+    demo.run("search", "deploy at night", "--top-k", "1", promises=(ITEM, "Tuesday"))
+    position = re.search(r"at position (\d+)", saved)
+    before = position.group(1) if position else "1"
+    demo.run("search", "deploy at night", "--top-k", "1", "--as-of", before, promises=(ITEM, "Friday"))
+
+    demo.tell("Its whole life, and where everything came from")
+    demo.run("history", ITEM, promises=("Friday", "Tuesday", "helpful", "harmful"))
+    demo.run("lineage", ITEM, promises=(f"trace:{TRACE}", "trace:trace-release-45"))
+    demo.run("lineage", f"trace:{TRACE}", promises=(ITEM,))
+
+    demo.tell("Analysts ask the live view")
+    demo.run("sql", BY_OWNER, promises=("owner", "5 rows"))
+
+    demo.tell("The views follow from the log: rebuilt from nothing they are the same")
+    demo.run("rebuild", promises=("digests equal",))
+    demo.run("verify", promises=("views equal",))
+    demo.run("status", promises=("healthy yes",))
+
+
+@contextmanager
+def _node(data: Path, http: str) -> Iterator[str]:
+    """A running node and the line that it printed when it was ready."""
+    typer.echo(f"$ kledger up --data {data} --http {http}")
+    log = data.parent / "node.log"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [*_kledger(), "up", "--data", str(data), "--http", http],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+        )
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    try:
+        ready = _first_line(lines)
+        if ready is None:
+            raise SystemExit(f"the node was not ready within {READY_WITHIN:g} s; its log ends:\n{_tail(log)}")
+        typer.echo(ready)
+        yield ready
+        process.send_signal(signal.SIGTERM)
+        if process.wait(STOPPED_WITHIN) != 0:
+            raise SystemExit(f"the node stopped with {process.returncode}; its log ends:\n{_tail(log)}")
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:
+    if process.stdout is not None:
+        with process.stdout as stream:
+            for line in stream:
+                lines.put(line.rstrip())
+    lines.put(None)
+
+
+def _first_line(lines: queue.Queue[str | None]) -> str | None:
+    try:
+        return lines.get(timeout=READY_WITHIN)
+    except queue.Empty:
+        return None
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text("utf-8", "replace").splitlines()[-20:])
+
+
+def _free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def _environment(http: str) -> dict[str, str]:
+    """That of this process, without identities of its owner, and with this node's address."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KLEDGER_")}
+    return {"COLUMNS": "110", "PYTHONUTF8": "1"} | kept | {"KLEDGER_URL": f"http://{http}"}
+
+
+def main() -> int:
+    """Run the demonstration; 0 when every promise held."""
+    began = time.monotonic()
+    http = _free_address()
+    demo = Demo(_environment(http))
+    with tempfile.TemporaryDirectory(prefix="kledger-demo-") as folder:
+        demo.tell("A node of its own")
+        with _node(Path(folder) / "data", http):
+            _story(demo)
+            demo.tell("Stopping the node")
+    seconds = time.monotonic() - began
+    if demo.broken:
+        typer.echo(f"\n{len(demo.broken)} promises did not hold, in {seconds:.0f} s:")
+        for what in demo.broken:
+            typer.echo(f"  {what}")
+        return 1
+    typer.echo(f"\nEvery promise held, in {seconds:.0f} s.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""`kledger up`, `status`, `rebuild`, `replay`, `verify`, `snapshot`, `sql`, `version`: how is the node run?"""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+
+from producers.cli import reading
+from producers.cli.progress import bar
+from producers.cli.screen import facts, plain, table, words
+from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:
+    from producers.sdk.answers import Job
+    from producers.sdk.operating import JobKind
+
+
+def status(session: Session) -> Answer:
+    """How the node is: stream head, position and lag of each view, refused events, versions.
+
+    Exits with 1 when the node is not healthy.
+
+    Example: kledger status
+    """
+    told = session.ledger.status()
+    stream = told["stream"]
+    views = table("view", "position", "lag, events", "lag, seconds", right=("position", "lag, events", "lag, seconds"))
+    for view in told["views"]:
+        lag = view.get("lag_seconds")
+        views.add_row(
+            plain(view["name"]),
+            f"{view['position']:,}",
+            f"{view['lag_events']:,}",
+            "?" if lag is None else f"{lag:.3f}",
+        )
+    healthy = words("yes", "green") if told["healthy"] else words("NO", "bold red")
+    heading = facts(
+        ("healthy", healthy),
+        *(("reason", reason) for reason in told["reasons"]),
+        ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
+        ("last event", stream.get("time") or "none yet"),
+        ("broker", stream.get("url") or "unknown"),
+        ("refused", f"{told['refused']:,}"),
+        ("up for", f"{told['uptime_seconds']:.0f} s"),
+        ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
+    )
+    return Answer(told, Group(heading, views), ok=bool(told["healthy"]))
+
+
+def rebuild(session: Session) -> Answer:
+    """Fold all views anew from the log, beside the live ones, compare digests, and swap.
+
+    Exits with 1 when the digests differ.
+
+    Example: kledger rebuild
+    """
+    told = _run(session, "rebuild")
+    shown: list[RenderableType] = [
+        facts(
+            ("events", f"{told['events']:,} in {told['seconds']:.2f} s ({told['rate']:,.0f} a second)"),
+            ("position", f"{told['position']:,}"),
+            ("live", _digest(told["live"])),
+            ("rebuilt", _digest(told["rebuilt"])),
+            ("digests", _equal(told["equal"])),
+            ("swapped", "yes" if told["swapped"] else "no"),
+        )
+    ]
+    return Answer(told, Group(*shown, *_differences(told)), ok=bool(told["equal"]))
+
+
+def verify(session: Session) -> Answer:
+    """Fold from zero and compare with the live views, naming the rows that differ; changes nothing.
+
+    Exits with 1 when they differ.
+
+    Example: kledger verify
+    """
+    told = _run(session, "verify")
+    views = table("view", "rows", "live", "replayed", "", right=("rows",))
+    for view in told["views"]:
+        digests = (_digest(view["live"])[:16], _digest(view["replayed"])[:16])
+        views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
+    verdict = facts(("views", _equal(told["equal"])), ("position", f"{told['position']:,}"))
+    return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
+
+
+def replay(
+    session: Session,
+    into: Annotated[Path, typer.Option(help="The DuckDB file to write, on the node's machine.", show_default=False)],
+    to: Annotated[str | None, typer.Option(help="A position or time; the head when not given.")] = None,
+) -> Answer:
+    """Fold the log up to a moment into a file of its own, for an auditor.
+
+    Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
+    """
+    told = _run(session, "replay", to=reading.moment(to), into=into.absolute())
+    shown = facts(("file", told["into"]), ("position", f"{told['position']:,}"), ("digest", _digest(told["digest"])))
+    return Answer(told, shown)
+
+
+def snapshot(session: Session) -> Answer:
+    """Publish a frozen DuckDB file of the views, for heavy work and to hand out.
+
+    Example: kledger snapshot
+    """
+    told = _run(session, "snapshot")
+    shown = facts(("file", told["file"]), ("position", f"{told['position']:,}"), ("bytes", f"{told['bytes']:,}"))
+    return Answer(told, shown)
+
+
+def sql(
+    session: Session,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="One SELECT, or - for stdin.", show_default=False)
+    ] = None,
+) -> Answer:
+    """Query the live view, read-only; without a query, print how to attach from any DuckDB.
+
+    Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC"
+    """
+    if query is None:
+        told = session.ledger.attach()
+        rest = facts(*((name, value) for name, value in told.items() if name != "statement"))
+        lead = words("In any DuckDB of the same version (duckdb, Python, R, …):", "bold")
+        return Answer(told, Group(lead, "", plain(told["statement"]), "", rest))
+    text = typer.get_text_stream("stdin").read() if query == "-" else query
+    found = session.ledger.sql(text)
+    numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
+    rows = table(*found["columns"], right=numbers)
+    for row in found["rows"]:
+        rows.add_row(*("NULL" if value is None else plain(value) for value in row))
+    count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
+    cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
+    return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))
+
+
+def show_version(_session: Session) -> Answer:
+    """The version of this command; `kledger status` tells those of a node.
+
+    Example: kledger version
+    """
+    try:
+        product = version("knowledge-ledger")
+    except PackageNotFoundError:
+        product = "not installed"
+    document = {"product": product, "python": platform.python_version()}
+    return Answer(document, f"knowledge-ledger {product}, python {document['python']}")
+
+
+def up(
+    data: Annotated[
+        Path | None, typer.Option(envvar="KLEDGER_DATA", help="Where the node keeps all it has.  [./.kledger]")
+    ] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]")
+    ] = None,
+    nats: Annotated[
+        str | None, typer.Option(metavar="URL", help="A NATS server with JetStream; else one is started.")
+    ] = None,
+    qdrant: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Qdrant server; else the engine runs inside.")
+    ] = None,
+    quack: Annotated[
+        str | None,
+        typer.Option(metavar="PORT", help="Where analysts attach; HOST:PORT or off.  [a free port]"),
+    ] = None,
+) -> None:
+    """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
+
+    Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
+    """
+    from producers.node import NodeSettings, run
+
+    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant}
+    stated = {name: value for name, value in given.items() if value is not None}
+    if quack is not None:
+        stated["quack"] = _quack(quack)
+    raise typer.Exit(run(NodeSettings(**stated)))
+
+
+def _quack(stated: str) -> str | None:
+    if stated == "off":
+        return None
+    return f"127.0.0.1:{stated}" if stated.isdecimal() else stated
+
+
+def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
+    """Start a job and show a bar until it is done; its result."""
+    started = session.ledger.start_job(kind, **given)
+    with bar(kind, None) as shown:
+
+        def seen(job: Job) -> None:
+            shown.span(job["total"])
+            shown.read(job["done"] or 0)
+            shown.at(job["done"] or 0, total=job["total"], rate=job["rate"])
+
+        done = session.ledger.wait_job(started["id"], seen)
+    return done["result"] or {}
+
+
+def _digest(told: Any) -> str:
+    return plain(told.get("digest", "") if isinstance(told, dict) else told)
+
+
+def _equal(equal: bool) -> RenderableType:
+    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
+def _differences(told: dict[str, Any]) -> list[RenderableType]:
+    if not told["differences"]:
+        return []
+    rows = table("view", "key", "what differs")
+    for one in told["differences"]:
+        rows.add_row(plain(one["view"]), plain(one["key"]), plain(one["what"]))
+    return [rows]
+
+
+def _is_number(kind: str) -> bool:
+    return (
+        kind.upper().startswith(("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL"))
+        and kind.upper() != "UUID"
+    )

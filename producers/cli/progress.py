@@ -1,0 +1,47 @@
+"""How far is it? A bar with a rate, on stderr, so that stdout holds the answer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from producers.cli.screen import stderr
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Bar:
+    """One bar: moved by what was read or done, with the number of things and their rate beside it."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def read(self, amount: int) -> None:
+        """Move the bar to `amount` of its total; never back (requests may overtake each other)."""
+        seen = self._progress.tasks[0].completed
+        self._progress.update(self._task, completed=max(seen, amount))
+
+    def at(self, count: int, *, total: int | None = None, rate: float | None = None) -> None:
+        """Say how many things are done, and their rate a second (measured here when not given)."""
+        elapsed = self._progress.tasks[0].elapsed or 0.0
+        measured = rate if rate is not None else (count / elapsed if elapsed > 0 else 0.0)
+        of = "" if total is None else f" of {total:,}"
+        self._progress.update(self._task, told=f"{count:,}{of}  {measured:,.0f}/s")
+
+    def span(self, total: int | None) -> None:
+        """The total that is known by now."""
+        if total is not None:
+            self._progress.update(self._task, total=total)
+
+
+@contextmanager
+def bar(what: str, total: int | None) -> Iterator[Bar]:
+    """A bar on stderr; without a total it only moves."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=stderr()) as progress:
+        yield Bar(progress, progress.add_task(what, total=total, told=""))

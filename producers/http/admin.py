@@ -1,0 +1,87 @@
+"""The routes of the node's operator, and its health."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter
+
+from ledger.event import JsonObject
+from producers.http import answers
+from producers.http.answers import Json, told
+from producers.http.bodies import JsonRoute
+from producers.http.parameters import Who, moment_or_position
+from producers.operations import admin
+from producers.operations.desk import Desk
+from producers.requests import ReplayRequest, SqlRequest
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_admin(desk), _health(desk)]
+
+
+def _admin(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["admin"], prefix="/api/admin")
+
+    @router.get("/status", responses=told(JsonObject, 403))
+    async def status(caller: Who) -> Json:
+        """How the node stands: head, positions, lag, refused events, versions."""
+        return Json(await admin.status(desk, caller))
+
+    @router.post("/rebuild", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    async def rebuild(caller: Who) -> Json:
+        """Fold the log again beside the live view, and swap."""
+        return Json(await admin.start(desk, caller, "rebuild"), 202)
+
+    @router.post("/verify", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    async def verify(caller: Who) -> Json:
+        """Fold the log from zero and compare with the live view."""
+        return Json(await admin.start(desk, caller, "verify"), 202)
+
+    @router.post("/snapshot", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    async def snapshot(caller: Who) -> Json:
+        """Publish a frozen copy of the live view."""
+        return Json(await admin.start(desk, caller, "snapshot"), 202)
+
+    @router.post("/replay", status_code=202, responses=told(answers.JobAnswer, 400, 403, status=202))
+    async def replay(caller: Who, body: ReplayRequest) -> Json:
+        """Fold the log up to a position or a moment into a new file of the node's machine."""
+        to: int | datetime | None
+        to = moment_or_position(body.to, "to") if isinstance(body.to, str) else body.to
+        return Json(await admin.start(desk, caller, "replay", to=to, into=body.into), 202)
+
+    @router.get("/jobs/{job_id}", responses=told(answers.JobAnswer, 403, 404))
+    async def job(caller: Who, job_id: str) -> Json:
+        """How far a job is."""
+        return Json(await admin.job(desk, caller, job_id))
+
+    @router.post("/sql", responses=told(answers.SqlAnswer, 400, 403))
+    async def sql(caller: Who, body: SqlRequest) -> Json:
+        """The rows of one SELECT over the live view."""
+        return Json(await admin.sql(desk, caller, body.query))
+
+    @router.get("/attach", responses=told(JsonObject, 403))
+    async def attach(caller: Who) -> Json:
+        """How to attach the live view from any DuckDB."""
+        return Json(await admin.attach(desk, caller))
+
+    return router
+
+
+def _health(desk: Desk) -> APIRouter:
+    router = APIRouter(tags=["health"])
+
+    @router.get("/health", responses=told(JsonObject))
+    async def health() -> Json:
+        """200 when the node does its work, else 503 with the reasons."""
+        found = await desk.admin.health()
+        status = "healthy" if found.healthy else "unhealthy"
+        return Json({"status": status, "reasons": found.reasons}, 200 if found.healthy else 503)
+
+    @router.get("/health/live", responses=told(JsonObject))
+    async def live() -> Json:
+        """200 as long as the process answers."""
+        return Json({"status": "live"})
+
+    return router

@@ -1,0 +1,210 @@
+"""What does HTTP answer with? JSON by orjson, and the shapes of the answers as the OpenAPI document tells them.
+
+The models here only describe: answers are made by the operations and are not validated a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from ledger.event import JsonObject
+from ledger.scopes import Visibility
+
+POSITION = "X-Ledger-Position"
+
+
+class Json(Response):
+    """A JSON response; takes dataclasses as well as documents."""
+
+    media_type = "application/json"
+
+    def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(orjson.dumps(content), status_code, headers)
+
+
+class ErrorAnswer(BaseModel):
+    """What every error looks like: a stable `code`, what happened and what to do, and details."""
+
+    class Error(BaseModel):
+        code: str
+        message: str
+        details: JsonObject
+
+    error: Error
+
+
+class EvalAnswer(BaseModel):
+    score: int
+    helpful: int
+    harmful: int
+    confidence: float
+
+
+class FullEvalAnswer(EvalAnswer):
+    helpful_history: list[JsonObject]
+    harmful_history: list[JsonObject]
+
+
+class ItemAnswer(BaseModel):
+    """An item as lists tell it."""
+
+    id: str
+    task: str
+    content: str
+    types: list[str]
+    tags: JsonObject
+    scopes: list[str]
+    owner: str
+    visibility: Visibility
+    resource_ids: list[str]
+    source: JsonObject
+    eval: EvalAnswer
+    quality_score: float
+    version: int
+    position: int
+    created_at: str
+    updated_at: str
+
+
+class ListedItemAnswer(ItemAnswer):
+    status: Literal["active", "retired"]
+
+
+class FoundItemAnswer(ItemAnswer):
+    relevance: float
+
+
+class FullItemAnswer(ItemAnswer):
+    status: Literal["active", "retired"]
+    eval: FullEvalAnswer
+
+
+class SearchAnswer(BaseModel):
+    results: list[FoundItemAnswer]
+    count: int
+    position: int
+    recall_id: str | None
+
+
+class ListAnswer(BaseModel):
+    results: list[ListedItemAnswer]
+    count: int
+    position: int
+
+
+class SavedAnswer(BaseModel):
+    id: str
+    position: int
+    version: int
+    event_id: str
+    duplicate: bool
+
+
+class SavedManyAnswer(BaseModel):
+    class Outcome(BaseModel):
+        index: int
+        id: str | None
+        outcome: Literal["saved", "unchanged", "refused"]
+        position: int | None
+        error: JsonObject | None
+
+    results: list[Outcome]
+    saved: int
+    unchanged: int
+    refused: int
+    position: int
+
+
+class UpdatedAnswer(BaseModel):
+    class Kept(BaseModel):
+        type: str
+        event_id: str
+        position: int
+
+    id: str
+    position: int
+    events: list[Kept]
+
+
+class RatedAnswer(BaseModel):
+    class Refused(BaseModel):
+        index: int
+        knowledge_id: str | None
+        error: JsonObject
+
+    updated: int
+    refused: list[Refused]
+    position: int
+
+
+class ChangedAnswer(BaseModel):
+    id: str
+    position: int
+    event_id: str
+
+
+class HistoryAnswer(BaseModel):
+    id: str
+    versions: list[JsonObject]
+    feedback: list[JsonObject]
+    position: int
+
+
+class LineageAnswer(BaseModel):
+    class Edge(BaseModel):
+        direction: Literal["from", "to"]
+        relation: str
+        ref: str
+        event_id: str
+        event_type: str
+        entity: str
+        entity_id: str
+        position: int
+        time: str
+
+    ref: str
+    edges: list[Edge]
+    position: int
+
+
+class MemoriesAnswer(BaseModel):
+    user_memory: JsonObject | None
+    work_memory: JsonObject | None
+
+
+class DisabledAnswer(BaseModel):
+    owner: str
+    memory_type: Literal["user", "work"]
+    status: Literal["disabled"]
+    position: int
+    event_id: str
+
+
+class JobAnswer(BaseModel):
+    id: str
+    kind: Literal["rebuild", "verify", "replay", "snapshot"]
+    state: Literal["running", "done", "failed"]
+    done: int
+    total: int
+    rate: float
+    result: JsonObject | None
+    error: JsonObject | None
+
+
+class SqlAnswer(BaseModel):
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+    position: int
+
+
+def told(model: Any, *codes: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer, and which errors it may give."""
+    answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    return answers | {code: {"model": ErrorAnswer} for code in (*codes, 422, 503)}

@@ -1,0 +1,66 @@
+"""How is the HTTP door put together? Routes, errors, metrics and the guard around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from producers.http import admin, errors, knowledge, metrics, profiles
+from producers.http.guard import Guard
+from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.operations.desk import Desk
+
+DESCRIPTION = (
+    "Every write is an immutable event and answers with its log position; a read with `min_position` sees it. "
+    "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
+    "Errors are `{error: {code, message, details}}` with stable codes."
+)
+
+
+def create_app(desk: Desk, *, on_loopback: bool = True) -> FastAPI:
+    """The app of one node. `on_loopback`: it is asked from its own machine alone, under a loopback name."""
+    app = FastAPI(
+        title="Knowledge Ledger",
+        version="0.1.0",
+        description=DESCRIPTION,
+        # The documentation pages load scripts from elsewhere; the document itself is enough for tools.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    counted = metrics.Metrics(desk)
+    for router in (
+        *knowledge.routes(desk),
+        *profiles.routes(desk),
+        *admin.routes(desk),
+        metrics.routes(desk, counted),
+    ):
+        app.include_router(router)
+    errors.install(app)
+    app.add_middleware(Guard, metrics=counted, on_loopback=on_loopback)
+    _describe_headers(app)
+    return app
+
+
+def _describe_headers(app: FastAPI) -> None:
+    """Tell in the OpenAPI document of the headers that every route under /api takes."""
+    generated = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        known = app.openapi_schema is not None
+        document = generated()
+        if known:
+            return document
+        for path, operations in document["paths"].items():
+            if not path.startswith("/api/"):
+                continue
+            for method, operation in operations.items():
+                names = [*IDENTITIES, *LINEAGE, "traceparent"]
+                names += [IDEMPOTENCY_KEY] if method != "get" else []
+                operation.setdefault("parameters", []).extend(
+                    {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names
+                )
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema

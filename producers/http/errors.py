@@ -1,0 +1,107 @@
+"""How does HTTP say that something went wrong? One body and one status a code, whatever raised it.
+
+`{"error": {"code", "message", "details"}}`, for routes that do not exist and for what fails inside as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ledger.errors import LedgerError, ServiceFailed
+from producers.http.answers import Json
+from producers.operations.feedback import error_body
+from producers.requests import refusal
+
+STATUS: dict[str, int] = {
+    "bad_json": 400,
+    "illegal_query": 400,
+    "not_owner": 403,
+    "unknown_knowledge": 404,
+    "unknown_profile": 404,
+    "unknown_reference": 404,
+    "unknown_route": 404,
+    "method_not_allowed": 405,
+    "knowledge_exists": 409,
+    "version_conflict": 409,
+    "illegal_state": 409,
+    "payload_too_large": 413,
+    "invalid_payload": 422,
+    "illegal_scope": 422,
+    "illegal_subject": 422,
+    "not_available": 501,
+    "view_behind": 503,
+    "broker_unavailable": 503,
+    "broker_misconfigured": 503,
+}
+"""A code that is not listed is the node's own fault: 500."""
+
+_log = structlog.get_logger()
+
+
+class UnknownRoute(LedgerError):
+    """No such path."""
+
+    code = "unknown_route"
+
+
+class MethodNotAllowed(LedgerError):
+    """The path is there, and does not take this method."""
+
+    code = "method_not_allowed"
+
+
+def answer(error: LedgerError) -> Json:
+    """An error as a response."""
+    headers = {"Retry-After": "1"} if STATUS.get(error.code) == 503 else None
+    return Json({"error": error_body(error)}, STATUS.get(error.code, 500), headers)
+
+
+def failed(error: BaseException, request_line: str) -> Json:
+    """What nobody foresaw: the cause goes to the node's log, the caller is told where to look."""
+    _log.error("a request failed", request=request_line, exc_info=error)
+    return answer(ServiceFailed("something inside the node failed: its log has the cause; try again"))
+
+
+async def _ours(_: Request, error: Exception) -> Json:
+    assert isinstance(error, LedgerError)  # registered for it alone
+    return answer(error)
+
+
+async def _unfit(_: Request, error: Exception) -> Json:
+    assert isinstance(error, RequestValidationError)  # registered for it alone
+    return answer(refusal([_placed(fault) for fault in error.errors()], _part(error)))
+
+
+def _part(error: RequestValidationError) -> str:
+    parts = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
+    return "the body" if parts == {"body"} else "the request"
+
+
+def _placed(fault: Any) -> dict[str, Any]:
+    """A fault without the part of the request in its place: `limit`, not `query.limit`."""
+    return {**fault, "loc": fault["loc"][1:] or fault["loc"][:1]}
+
+
+async def _http(request: Request, error: Exception) -> Json:
+    assert isinstance(error, HTTPException)  # registered for it alone
+    if isinstance(error.__cause__, LedgerError):  # FastAPI wraps what reading a body raises
+        return answer(error.__cause__)
+    if error.status_code == 404:
+        return answer(UnknownRoute(f"there is no {request.url.path}: /openapi.json lists what there is"))
+    if error.status_code == 405:
+        response = answer(MethodNotAllowed(f"{request.url.path} does not take {request.method}"))
+        response.headers.update(error.headers or {})
+        return response
+    return failed(error, f"{request.method} {request.url.path}")
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of the app answer in this form."""
+    app.add_exception_handler(LedgerError, _ours)
+    app.add_exception_handler(RequestValidationError, _unfit)
+    app.add_exception_handler(HTTPException, _http)

@@ -1,0 +1,104 @@
+"""Who asks, where the request came from, and which request it repeats: all of it out of headers.
+
+Every value is percent-encoded UTF-8, so that any id is legal. A misspelt or empty identity would otherwise
+make the caller the operator of the node: both are refused.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from ledger.errors import IllegalScope, InvalidPayload
+from ledger.event import NO_LINEAGE, Lineage
+from ledger.scopes import Caller
+from producers.publish import MAX_REFERENCE, NAMESPACE
+
+IDENTITIES = {f"x-ledger-{kind}": kind for kind in ("user", "agent", "project", "team", "org")}
+LINEAGE = {
+    "x-ledger-trace-id": "trace_id",
+    "x-ledger-message-id": "message_id",
+    "x-ledger-causation-id": "causation_id",
+    "x-ledger-correlation-id": "correlation_id",
+}
+IDEMPOTENCY_KEY = "Idempotency-Key"
+_OURS = b"x-ledger-"
+# https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+
+
+async def caller_of(request: Request) -> Caller:
+    """The identities that the request names; none is the operator. Raises IllegalScope, InvalidPayload."""
+    named: dict[str, str] = {}
+    for raw, value in request.headers.raw:
+        if not raw.startswith(_OURS):
+            continue
+        header = raw.decode("latin-1")
+        kind = IDENTITIES.get(header)
+        if kind is not None:
+            if kind in named:
+                raise IllegalScope(f"{header} is there twice: name one {kind}", errors=[])
+            named[kind] = _identity(header, value)
+        elif header not in LINEAGE:
+            known = ", ".join([*IDENTITIES, *LINEAGE])
+            raise InvalidPayload(f"the header {header} is not known; known are {known}", errors=[])
+    return Caller(**named) if named else OPERATOR
+
+
+OPERATOR = Caller()
+
+
+def _identity(header: str, value: bytes) -> str:
+    name = _decoded(header, value)
+    if not name:
+        raise IllegalScope(f"{header} is empty: name somebody, or leave the header out", errors=[])
+    return name
+
+
+def _decoded(header: str, value: bytes) -> str:
+    try:
+        return unquote(value.decode("ascii"), errors="strict").strip()
+    except UnicodeDecodeError as error:
+        raise IllegalScope(
+            f"{header} is not percent-encoded UTF-8: encode every byte outside ASCII as %XX", errors=[]
+        ) from error
+
+
+async def lineage_of(request: Request) -> Lineage:
+    """Where the request says it came from. Raises InvalidPayload."""
+    named: dict[str, str] = {}
+    for raw, value in request.headers.raw:
+        if raw == b"traceparent":
+            text = value.decode("latin-1")
+            if _TRACEPARENT.fullmatch(text) and len(text) <= MAX_REFERENCE:
+                named["traceparent"] = text
+        elif raw.startswith(_OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
+            named[name] = _reference(header, _decoded(header, value))
+    return Lineage(**named) if named else NO_LINEAGE
+
+
+def _reference(header: str, value: str) -> str:
+    if not value or len(value) > MAX_REFERENCE or not value.isprintable():
+        raise InvalidPayload(
+            f"{header} has to be 1 to {MAX_REFERENCE} printable characters: shorten it or leave it out",
+            errors=[{"field": header, "reason": "is empty, too long, or not printable"}],
+        )
+    return value
+
+
+async def retry_of(request: Request) -> uuid.UUID | None:
+    """What the ids of the request's events are made of when it has an Idempotency-Key: the endpoint, the
+    caller and the key. Raises InvalidPayload, IllegalScope."""
+    key = request.headers.get(IDEMPOTENCY_KEY)
+    if key is None:
+        return None
+    if not 1 <= len(key) <= 255:
+        raise InvalidPayload(
+            f"{IDEMPOTENCY_KEY} has to be 1 to 255 characters: a random UUID does",
+            errors=[{"field": IDEMPOTENCY_KEY, "reason": "is empty or too long"}],
+        )
+    caller = await caller_of(request)
+    return uuid.uuid5(NAMESPACE, "\n".join([request.method, request.scope["path"], *caller.entities(), key]))

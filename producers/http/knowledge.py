@@ -1,0 +1,152 @@
+"""The routes of knowledge (source 001) and its lineage."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from producers.http import answers
+from producers.http.answers import Json, told
+from producers.http.bodies import BatchRoute, JsonRoute
+from producers.http.parameters import AsOf, Fresh, From, ItemId, Owner, Reason, Retry, Scopes, Types, Who
+from producers.operations import feedback, importing, knowledge, reading, recall
+from producers.operations.desk import Desk
+from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_reads(desk), _writes(desk), _batches(desk)]
+
+
+def _reads(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+
+    @router.get("/api/knowledge/search", responses=told(answers.SearchAnswer))
+    async def search(
+        caller: Who,
+        lineage: From,
+        fresh: Fresh,
+        as_of: AsOf,
+        types: Types,
+        q: Annotated[str, Query(min_length=1, max_length=4_000, description="What to look for, in words")],
+        top_k: Annotated[int, Query(ge=1, le=100)] = 5,
+        min_score: Annotated[int, Query(ge=0, le=5)] = 3,
+        paths: recall.Paths = "fused",
+        record: bool = True,
+    ) -> Json:
+        """The items that fit best and that the caller may see; what is served is recorded."""
+        return Json(
+            await recall.search(
+                desk,
+                caller,
+                lineage,
+                q,
+                top_k=top_k,
+                min_score=min_score,
+                types=types or None,
+                as_of=as_of,
+                paths=paths,
+                record=record,
+                freshness=fresh,
+            )
+        )
+
+    @router.get("/api/knowledge", responses=told(answers.ListAnswer))
+    async def list_items(
+        caller: Who,
+        fresh: Fresh,
+        as_of: AsOf,
+        types: Types,
+        scopes: Scopes,
+        owner: Owner,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        status: Literal["active", "retired", "all"] = "active",
+    ) -> Json:
+        """The items that the caller may see, newest first."""
+        return Json(
+            await reading.list_items(
+                desk,
+                caller,
+                limit=limit,
+                offset=offset,
+                types=types,
+                scopes=scopes,
+                owner=owner,
+                status=status,
+                as_of=as_of,
+                freshness=fresh,
+            )
+        )
+
+    @router.get("/api/knowledge/{item_id}/history", responses=told(answers.HistoryAnswer, 404))
+    async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
+        """Every version of an item that the caller may see, and every case that judged it."""
+        return Json(await reading.history(desk, caller, item_id, freshness=fresh))
+
+    @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
+    async def get(caller: Who, item_id: ItemId, fresh: Fresh, as_of: AsOf) -> Json:
+        """One item with its histories."""
+        return Json(await reading.get(desk, caller, item_id, as_of=as_of, freshness=fresh))
+
+    @router.get("/api/lineage", responses=told(answers.LineageAnswer, 404), tags=["lineage"])
+    async def lineage_of(
+        caller: Who,
+        fresh: Fresh,
+        ref: Annotated[
+            str, Query(min_length=1, max_length=1_000, description="An item's id, trace:ID, message:ID or event:ID")
+        ],
+    ) -> Json:
+        """Where something came from and what came of it."""
+        return Json(await reading.links(desk, caller, ref, freshness=fresh))
+
+    return router
+
+
+def _writes(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+
+    @router.post("/api/knowledge", status_code=201, responses=told(answers.SavedAnswer, 400, 403, 409, 413, status=201))
+    async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
+        """Keep a new item."""
+        return Json(await knowledge.save(desk, caller, lineage, body, retry), 201)
+
+    @router.post("/api/knowledge/slim", responses=told(answers.ErrorAnswer, 400, 501))
+    async def slim(_caller: Who, _body: SlimRequest) -> Json:
+        """Merge similar items; not in this build."""
+        feedback.slim()
+
+    @router.put("/api/knowledge/{item_id}", responses=told(answers.UpdatedAnswer, 400, 403, 404, 409, 413, 501))
+    async def update(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest) -> Json:
+        """Judge an item; its owner may state fields anew."""
+        return Json(await feedback.update(desk, caller, lineage, item_id, body, retry))
+
+    @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+        """Take an item out of recall; its history stays."""
+        return Json(await knowledge.retire(desk, caller, lineage, item_id, reason, retry))
+
+    @router.post("/api/knowledge/{item_id}/restore", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    async def restore(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+        """Bring a retired item back."""
+        return Json(await knowledge.restore(desk, caller, lineage, item_id, reason, retry))
+
+    return router
+
+
+def _batches(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=BatchRoute, tags=["knowledge"])
+
+    @router.post("/api/knowledge/batch", responses=told(answers.SavedManyAnswer, 400, 413))
+    async def save_many(caller: Who, lineage: From, body: SaveManyRequest) -> Json:
+        """Keep many new items, each judged on its own; sending the same again appends nothing."""
+        return Json(await importing.save_many(desk, caller, lineage, body))
+
+    @router.post("/api/knowledge/batch_update", responses=told(answers.RatedAnswer, 400, 413))
+    async def rate_many(caller: Who, lineage: From, retry: Retry, body: FeedbackRequest) -> Json:
+        """Keep many verdicts, each judged on its own."""
+        return Json(await feedback.rate_many(desk, caller, lineage, body, retry))
+
+    return router

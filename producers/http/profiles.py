@@ -1,0 +1,76 @@
+"""The routes of a user's memories (source 003)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from ledger.events.profile import MemoryType
+from producers.http import answers
+from producers.http.answers import POSITION, Json, told
+from producers.http.bodies import JsonRoute
+from producers.http.parameters import Fresh, From, Reason, Retry, Who
+from producers.operations import profiles
+from producers.operations.desk import Desk
+from producers.requests import ContentRequest
+from projections.profiles.content import CONTENTS
+
+BASE = "/api/v1/memories"
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_all(desk), _one(desk, "user"), _one(desk, "work")]
+
+
+def _memories(found: profiles.Memories) -> Json:
+    body = {"user_memory": found.user_memory, "work_memory": found.work_memory}
+    return Json(body, headers={POSITION: str(found.position)})
+
+
+def _memory(found: profiles.Memory) -> Json:
+    return Json(found.content, headers={POSITION: str(found.position)})
+
+
+def _all(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["memories"])
+
+    @router.get(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
+    @router.get(BASE, responses=told(answers.MemoriesAnswer))
+    async def both(caller: Who, fresh: Fresh) -> Json:
+        """Both memories of the user; null for one that is not there or disabled."""
+        return _memories(await profiles.both(desk, caller, freshness=fresh))
+
+    @router.post(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
+    @router.post(BASE, responses=told(answers.MemoriesAnswer))
+    async def register(caller: Who, lineage: From) -> Json:
+        """Create what the user has not yet, with default content."""
+        return _memories(await profiles.register(desk, caller, lineage))
+
+    return router
+
+
+def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["memories"], prefix=f"{BASE}/{memory_type}")
+    content = CONTENTS[memory_type]
+
+    @router.get("", responses=told(content | None), name=f"get_{memory_type}_memory")
+    async def get(caller: Who, fresh: Fresh) -> Json:
+        """The memory, or null."""
+        return _memory(await profiles.one(desk, caller, memory_type, freshness=fresh))
+
+    @router.put("", responses=told(content, 400, 413), name=f"replace_{memory_type}_memory")
+    async def replace(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
+        """State the memory anew, whole."""
+        return _memory(await profiles.replace(desk, caller, lineage, memory_type, body.content, retry))
+
+    @router.patch("", responses=told(content, 400, 409, 413), name=f"patch_{memory_type}_memory")
+    async def patch(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
+        """State part of the memory anew: a JSON merge patch, RFC 7396."""
+        return _memory(await profiles.patch(desk, caller, lineage, memory_type, body.content, retry))
+
+    @router.delete("", responses=told(answers.DisabledAnswer, 404, 409), name=f"disable_{memory_type}_memory")
+    async def disable(caller: Who, lineage: From, retry: Retry, reason: Reason = None) -> Json:
+        """Take the memory out of use; its content and history stay."""
+        return Json(await profiles.disable(desk, caller, lineage, memory_type, reason, retry))
+
+    return router

@@ -1,0 +1,226 @@
+"""How is an item judged and bettered? PUT /api/knowledge/{id} and the batch of verdicts (mission K3, K10).
+
+Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ledger.errors import InvalidPayload, LedgerError, VersionConflict
+from ledger.event import Fact, JsonObject, Lineage, NewEvent
+from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
+from ledger.scopes import Caller
+from producers.operations.desk import Desk, NotAvailable, first_entity, reach_head
+from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
+from producers.publish import event_id, lifted, publish, refuse_unkeepable
+from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
+from projections.knowledge import ask
+from projections.lineage import ask as events
+
+SLICE_SECONDS = 0.005
+"""How long a batch may hold the event loop before others get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One event of a change."""
+
+    type: str
+    event_id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """Where the events of a change are kept; `position` is the last one's."""
+
+    id: str
+    position: int
+    events: list[Kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What became of a batch of verdicts. `refused` has `index`, `knowledge_id`, `error`."""
+
+    updated: int
+    refused: list[JsonObject]
+    position: int
+
+
+def error_body(error: LedgerError) -> JsonObject:
+    """An error as every door tells it."""
+    return {"code": error.code, "message": error.message, "details": error.details}
+
+
+async def update(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    payload: UpdateRequest,
+    retry: uuid.UUID | None = None,
+) -> Updated:
+    """Revise, score and rate one item, all of it or nothing.
+
+    Raises NotAvailable (evolve_feedback), InvalidPayload, UnknownKnowledge, NotOwner, VersionConflict with
+    `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    facts = _facts(payload)
+    ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
+    lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    by_owner = any(fact.name == "knowledge.revised" for fact in facts)
+    for _ in range(ATTEMPTS):
+        expects = None
+        if by_owner:
+            item, last = await owned(desk, caller, item_id)
+            expects = last if payload.expected_version is not None else None
+        else:
+            item = await _seen(desk, caller, item_id)
+        if len(facts) > by_owner and not item.visible:
+            raise unknown(item_id)  # an owner out of scope may state it anew, not judge it
+        if retry is not None and (before := await _before(desk, item_id, ids)) is not None:
+            return before
+        if payload.expected_version is not None and item.version != payload.expected_version:
+            raise VersionConflict(
+                f"{item_id} is at version {item.version}, you expected {payload.expected_version}: "
+                "read it again and decide anew",
+                id=item_id,
+                current_version=item.version,
+            )
+        batch = [
+            NewEvent(
+                fact,
+                item_id,
+                item.owner if fact.name == "knowledge.revised" else first_entity(caller),
+                desk.org,
+                lineage,
+                id=own_id,
+                expects=expects if number == 0 else None,
+            )
+            for number, (fact, own_id) in enumerate(zip(facts, ids, strict=True))
+        ]
+        try:
+            done = await publish(desk.ledger, desk.tally, batch)
+        except VersionConflict:
+            if expects is None:
+                raise
+            continue  # a rating may have come between: the version decides, not the position
+        kept = [Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)]
+        return Updated(item_id, kept[-1].position, kept)
+    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+
+def _facts(payload: UpdateRequest) -> list[Fact]:
+    """What a request says, in the order it is kept: revised, scored, helpful, harmful."""
+    if payload.evolve_feedback is not None:
+        raise NotAvailable(
+            "evolve_feedback has a model rewrite the item, and this build has no model configured: leave it out "
+            "and state the new content yourself"
+        )
+    revision = revision_of(payload)
+    facts: list[Fact] = [] if revision is None else [revision]
+    if payload.expected_version is not None and revision is None:
+        raise InvalidPayload(
+            "expected_version goes with fields to state anew, and there are none: leave it out",
+            errors=[{"field": "expected_version", "reason": "nothing is revised"}],
+        )
+    if payload.update_score is not None:
+        facts.append(KnowledgeScored(score=payload.update_score, reason=payload.reason))
+    if payload.add_helpful_case is not None:
+        facts.append(KnowledgeRated(verdict="helpful", case=payload.add_helpful_case))
+    if payload.add_harmful_case is not None:
+        facts.append(KnowledgeRated(verdict="harmful", case=payload.add_harmful_case))
+    if not facts:
+        raise InvalidPayload(
+            "the request changes nothing: give add_helpful_case, add_harmful_case, update_score, or a field to "
+            "state anew",
+            errors=[],
+        )
+    return facts
+
+
+async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
+    """An item that the caller sees through its scopes, waited for when it was written a moment ago."""
+    item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+    if item is None:
+        last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
+        if desk.view.position < last:
+            await desk.view.wait_for(last)
+        item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+    if item is None or not item.visible:
+        raise unknown(item_id)
+    return item
+
+
+async def _before(desk: Desk, item_id: str, ids: Sequence[str]) -> Updated | None:
+    """The answer of an earlier try with the same key, None when there was none."""
+    kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
+    if not kept:
+        return None
+    found = [Kept(kept[i].type, i, kept[i].position) for i in ids if i in kept]
+    return Updated(item_id, max(event.position for event in found), found)
+
+
+async def rate_many(
+    desk: Desk, caller: Caller, lineage: Lineage, request: FeedbackRequest, retry: uuid.UUID | None = None
+) -> Rated:
+    """Keep many verdicts, each judged on its own: what does not fit is refused, the rest is kept.
+
+    Raises PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    refused: list[JsonObject] = []
+    batch: list[tuple[int, NewEvent]] = []
+    actor = first_entity(caller)
+    until = time.perf_counter() + SLICE_SECONDS
+    for index, document in enumerate(request.feedback_list):
+        try:
+            said = parse(FeedbackBody, document, f"feedback_list[{index}]")
+            case = said.case or CaseBody()
+            fact = KnowledgeRated(verdict="helpful" if said.is_helpful else "harmful", case=case)
+            refuse_unkeepable(fact)
+        except LedgerError as error:
+            named = document.get("knowledge_id")
+            refused.append({"index": index, "knowledge_id": named, "error": error_body(error)})
+            continue
+        own_id = event_id(retry, index)
+        event = NewEvent(fact, said.knowledge_id, actor, desk.org, lifted(lineage, case), id=own_id)
+        batch.append((index, event))
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + SLICE_SECONDS
+    seen = await _all_seen(desk, caller, {event.entity_id for _, event in batch})
+    for index, event in batch:
+        if event.entity_id not in seen:
+            told = error_body(unknown(event.entity_id))
+            refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
+    good = [event for _, event in batch if event.entity_id in seen]
+    before = await _kept_positions(desk, [event.id for event in good]) if retry is not None else {}
+    done = await publish(desk.ledger, desk.tally, [event for event in good if event.id not in before])
+    position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
+    return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
+
+
+async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:
+    seen: set[str] = await desk.view.ask(ask.readable_ids, desk.org, caller, sorted(ids))
+    if len(seen) < len(ids):
+        before = desk.view.position
+        if await reach_head(desk) > before:
+            seen = await desk.view.ask(ask.readable_ids, desk.org, caller, sorted(ids))
+    return seen
+
+
+async def _kept_positions(desk: Desk, ids: Sequence[str]) -> dict[str, int]:
+    kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
+    return {name: event.position for name, event in kept.items()}
+
+
+def slim() -> NoReturn:
+    """Merge similar items. Raises NotAvailable: it is a model's work, and this build has none."""
+    raise NotAvailable("slim has a model merge similar items, and this build has no model configured")

@@ -1,0 +1,196 @@
+"""How do many items get in at once? Up to 1,000 payloads, each judged on its own, kept in atomic batches.
+
+Importing the same again appends nothing: the event id of an item follows from what it says, and an item
+that is there with the same statement is unchanged. The event loop is held for milliseconds at most, so that
+searches run beside an import.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import orjson
+
+from ledger.errors import LedgerError, VersionConflict
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.scopes import Caller
+from producers.operations.desk import Desk, reach_head
+from producers.operations.feedback import SLICE_SECONDS, error_body
+from producers.operations.knowledge import (
+    ATTEMPTS,
+    exists,
+    lineage_of,
+    same,
+    saved_fact,
+    statement_id,
+)
+from producers.publish import publish, refuse_unkeepable
+from producers.requests import SaveManyRequest, SaveRequest, parse
+from projections.knowledge import ask
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one payload of a batch."""
+
+    index: int
+    id: str | None
+    outcome: Literal["saved", "unchanged", "refused"]
+    position: int | None = None
+    error: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMany:
+    """What became of a batch; `position` is the last one that its items have."""
+
+    results: list[Outcome]
+    saved: int
+    unchanged: int
+    refused: int
+    position: int
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch on its way: what is settled, and what is still to be kept."""
+
+    results: dict[int, Outcome]
+    open: dict[int, NewEvent]
+
+    def refuse(self, index: int, item_id: str | None, error: LedgerError) -> None:
+        self.results[index] = Outcome(index, item_id, "refused", error=error_body(error))
+        self.open.pop(index, None)
+
+    def settle(self, index: int, outcome: Literal["saved", "unchanged"], position: int) -> None:
+        self.results[index] = Outcome(index, self.open.pop(index).entity_id, outcome, position)
+
+
+async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest) -> SavedMany:
+    """Keep many new items: each is saved, unchanged, or refused with its error.
+
+    Raises BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again is safe.
+    """
+    batch, twins = await _judged(desk, caller, lineage, request)
+    for attempt in range(ATTEMPTS):
+        await _look(desk, batch)
+        if not batch.open:
+            break
+        if attempt == ATTEMPTS - 1:
+            await _one_by_one(desk, batch)
+            break
+        indexes = list(batch.open)
+        try:
+            kept = await publish(desk.ledger, desk.tally, [batch.open[index] for index in indexes])
+        except VersionConflict:  # an id was taken since, or has a history that the gate refused
+            await reach_head(desk)
+            if attempt:
+                await _one_by_one(desk, batch)
+                break
+            continue
+        except LedgerError as error:
+            if error.code not in ("payload_too_large", "illegal_subject"):
+                raise
+            await _one_by_one(desk, batch)
+            break
+        for index, where in zip(indexes, kept, strict=True):
+            batch.settle(index, "unchanged" if where.duplicate else "saved", where.position)
+    for index, first in twins.items():
+        told = batch.results[first]
+        outcome = "unchanged" if told.outcome == "saved" else told.outcome
+        batch.results[index] = Outcome(index, told.id, outcome, told.position, told.error)
+    results = [batch.results[index] for index in sorted(batch.results)]
+    counts = {name: sum(r.outcome == name for r in results) for name in ("saved", "unchanged", "refused")}
+    position = max((r.position for r in results if r.position), default=desk.view.position)
+    return SavedMany(results, counts["saved"], counts["unchanged"], counts["refused"], position)
+
+
+async def _judged(
+    desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest
+) -> tuple[_Batch, dict[int, int]]:
+    """The payloads as events, and which of them repeat an earlier one (index to its index)."""
+    batch = _Batch({}, {})
+    first: dict[str, int] = {}
+    twins: dict[int, int] = {}
+    until = time.perf_counter() + SLICE_SECONDS
+    for index, document in enumerate(request.items):
+        named = document.get("id")
+        try:
+            payload = parse(SaveRequest, document, f"items[{index}]")
+            fact = saved_fact(payload, caller)
+            statement = refuse_unkeepable(fact)
+            item_id = payload.id or content_id(fact)
+            own_id = statement_id(desk.org, item_id, statement)
+            event = NewEvent(fact, item_id, fact.owner, desk.org, lineage_of(lineage, payload), id=own_id, expects=0)
+            if item_id in first:
+                if batch.open[first[item_id]].id != own_id:
+                    raise exists(item_id)
+                twins[index] = first[item_id]
+            else:
+                first[item_id] = index
+                batch.open[index] = event
+        except LedgerError as error:
+            batch.refuse(index, named if isinstance(named, str) else None, error)
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + SLICE_SECONDS
+    return batch, twins
+
+
+def content_id(fact: KnowledgeSaved) -> str:
+    """The id of an item whose payload has none: it follows from what the item says."""
+    said = orjson.dumps(fact.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+    return f"knowledge-{hashlib.sha256(said).hexdigest()[:20]}"
+
+
+async def _look(desk: Desk, batch: _Batch) -> None:
+    """Settle what the view has already: unchanged when it says the same, else refused."""
+    ids = {event.entity_id: index for index, event in batch.open.items()}
+    taken = await desk.view.ask(ask.saved_statements, desk.org, list(ids))
+    until = time.perf_counter() + SLICE_SECONDS
+    for item_id, before in taken.items():
+        index = ids[item_id]
+        event = batch.open[index]
+        assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
+        if before.event_id == event.id or same(event.fact, before):
+            batch.settle(index, "unchanged", before.position)
+        else:
+            batch.refuse(index, item_id, exists(item_id))
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + SLICE_SECONDS
+
+
+async def _one_by_one(desk: Desk, batch: _Batch) -> None:
+    """Keep what is left item by item, so that one that cannot be kept does not hold up the others."""
+    for index, event in list(batch.open.items()):
+        expects = 0
+        for attempt in range(ATTEMPTS):
+            again = NewEvent(
+                event.fact, event.entity_id, event.actor, event.org, event.lineage, id=event.id, expects=expects
+            )
+            try:
+                (kept,) = await publish(desk.ledger, desk.tally, [again])
+            except VersionConflict as error:
+                await reach_head(desk)
+                alone = _Batch(batch.results, {index: event})
+                await _look(desk, alone)
+                if not alone.open:
+                    batch.open.pop(index)
+                    break
+                if attempt == ATTEMPTS - 1:
+                    batch.refuse(index, event.entity_id, error)
+                expects = await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
+            except LedgerError as error:
+                if error.code not in ("payload_too_large", "illegal_subject"):
+                    raise
+                batch.refuse(index, event.entity_id, error)
+                break
+            else:
+                batch.settle(index, "unchanged" if kept.duplicate else "saved", kept.position)
+                break

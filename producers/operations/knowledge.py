@@ -1,0 +1,299 @@
+"""How does the knowledge of the ledger change? One item saved, revised, retired, restored (mission K1, K10).
+
+What the owner alone may do is stated by the owner: the caller acts as that entity. Before it is appended it
+is judged on a view that has the item's whole history, so that a door does not say yes where the fold says no.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import uuid
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from ledger.errors import (
+    IllegalState,
+    InvalidPayload,
+    KnowledgeExists,
+    NotOwner,
+    UnknownKnowledge,
+    VersionConflict,
+)
+from ledger.event import Lineage, NewEvent, utc_now
+from ledger.events.knowledge import (
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    Source,
+)
+from ledger.scopes import Caller, visibility_of
+from producers.operations.desk import Desk, reach_head
+from producers.publish import NAMESPACE, event_id, lifted, publish, refuse_unkeepable
+from producers.requests import EvalBody, SaveRequest, UpdateRequest
+from projections.knowledge import ask
+from projections.lineage import ask as events
+
+T = TypeVar("T")
+
+ATTEMPTS = 6
+"""How often a change is tried again when others write to the same item meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where a new item is. `duplicate`: the same save was kept before, and nothing was appended."""
+
+    id: str
+    position: int
+    version: int
+    event_id: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Where a change of one item is kept."""
+
+    id: str
+    position: int
+    event_id: str
+
+
+def unknown(item_id: str) -> UnknownKnowledge:
+    """No such item, or none for this caller: the words are the same."""
+    return UnknownKnowledge(
+        f"there is no knowledge {item_id[:200]!r} that you may see: check the id and your identity headers",
+        id=item_id,
+    )
+
+
+async def save(
+    desk: Desk, caller: Caller, lineage: Lineage, payload: SaveRequest, retry: uuid.UUID | None = None
+) -> Saved:
+    """Keep a new item. With an `id` of the caller's, saving the same again answers the first save.
+
+    Raises InvalidPayload, IllegalScope, NotOwner, KnowledgeExists, PayloadTooLarge, IllegalSubject,
+    BrokerUnavailable, ViewBehind.
+    """
+    fact = saved_fact(payload, caller)
+    lineage = lineage_of(lineage, payload)
+    named = payload.id
+    if retry is not None:
+        own_id = event_id(retry)
+        if (before := await _kept(desk, own_id)) is not None:
+            return before
+    elif named is not None:
+        own_id = statement_id(desk.org, named, refuse_unkeepable(fact))
+    else:
+        own_id = event_id(None)
+    expects = 0
+    for attempt in range(ATTEMPTS):
+        item_id = named or fresh_id(None if retry is None else uuid.uuid5(retry, str(attempt)))
+        event = NewEvent(fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects)
+        try:
+            (kept,) = await publish(desk.ledger, desk.tally, [event])
+        except VersionConflict:
+            before, expects = await _taken(desk, event, expects, bool(named))
+            if before is not None:
+                return before
+            continue
+        if kept.duplicate and retry is not None:
+            await desk.view.wait_for(kept.position)
+            if (before := await _kept(desk, own_id)) is not None:
+                return before
+        return Saved(item_id, kept.position, 1, own_id, kept.duplicate)
+    raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")
+
+
+async def _kept(desk: Desk, own_id: str) -> Saved | None:
+    found = (await desk.view.ask(events.kept_events, desk.org, [own_id])).get(own_id)
+    return None if found is None else Saved(found.entity_id, found.position, 1, own_id, True)
+
+
+async def _taken(desk: Desk, event: NewEvent, expects: int, named: bool) -> tuple[Saved | None, int]:
+    """What to do about an id with a history: the save that was kept before, or the position to expect now.
+
+    Raises KnowledgeExists when an item with another statement is there.
+    """
+    await reach_head(desk)
+    if (before := await _kept(desk, event.id)) is not None:
+        return before, expects
+    if not named:
+        return None, 0
+    taken = (await desk.view.ask(ask.saved_statements, desk.org, [event.entity_id])).get(event.entity_id)
+    if taken is not None:
+        assert isinstance(event.fact, KnowledgeSaved)  # this is a save's event
+        if not same(event.fact, taken):
+            raise exists(event.entity_id)
+        return Saved(event.entity_id, taken.position, 1, taken.event_id, True), expects
+    # A history without an item: events that the gate refused. The id is still free.
+    return None, await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
+
+
+def exists(item_id: str) -> KnowledgeExists:
+    """The id is taken by an item that says something else."""
+    return KnowledgeExists(
+        f"knowledge {item_id!r} is there already and says something else: revise it with PUT, or choose another id",
+        id=item_id,
+    )
+
+
+def same(fact: KnowledgeSaved, taken: ask.SavedStatement) -> bool:
+    """True when a save states what the item said first."""
+    return taken.owner == fact.owner and taken.statement == ask.statement_of(fact)
+
+
+def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
+    """What a payload says, with the defaults filled in. Raises NotOwner, InvalidPayload."""
+    owner = payload.owner or default_owner(caller, payload.source)
+    if not caller.may_act_for(owner):
+        raise not_owner(f"save knowledge owned by {owner}", owner, caller)
+    scopes = list(dict.fromkeys(payload.scopes or [owner]))
+    label = visibility_of(scopes, owner)
+    if payload.visibility is not None and payload.visibility != label:
+        raise InvalidPayload(
+            f"visibility {payload.visibility!r} does not agree with the scopes, which make the item {label}: "
+            "leave it out, or change the scopes",
+            errors=[{"field": "visibility", "reason": f"follows from the scopes, which say {label}"}],
+        )
+    first = payload.eval or EvalBody()
+    source = payload.source or Source()
+    if payload.created_at and not source.timestamp:
+        source = source.model_copy(update={"timestamp": payload.created_at})
+    # Every value was checked by SaveRequest, whose fields have the types of the fact's.
+    return KnowledgeSaved.model_construct(
+        types=payload.kinds(),
+        task=payload.task,
+        content=payload.content,
+        tags=payload.tags or {},
+        scopes=scopes,
+        owner=owner,
+        resource_ids=payload.resource_ids or [],
+        source=source,
+        score=_stated(payload.score, _stated(first.score, 3)),
+        helpful=_stated(first.helpful, 1),
+        harmful=_stated(first.harmful, 0),
+        confidence=float(_stated(first.confidence, 0.5)),
+    )
+
+
+def _stated(value: T | None, otherwise: T) -> T:
+    return otherwise if value is None else value
+
+
+def default_owner(caller: Caller, source: Source | None) -> str:
+    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent."""
+    named = caller.entities()
+    if named:
+        return named[0]
+    agent = source.agent_id if source is not None else None
+    return Caller(agent=agent).entities()[0] if agent else "user:local"
+
+
+def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
+    """The caller may not act for the owner."""
+    return NotOwner(
+        f"you are {', '.join(caller.entities())} and may not {what}: ask as {owner}, in the X-Ledger headers",
+        owner=owner,
+    )
+
+
+def lineage_of(lineage: Lineage, payload: SaveRequest) -> Lineage:
+    """The door's lineage, filled up from the payload's own fields and its source."""
+    return lifted(lineage, payload.source, trace_id=payload.trace_id, message_id=payload.message_id)
+
+
+def statement_id(org: str, item_id: str, statement: bytes) -> str:
+    """The event id of a save whose id the caller brought: the same save is the same event."""
+    return str(uuid.uuid5(NAMESPACE, f"{org}\n{item_id}\n{statement.decode()}"))
+
+
+def fresh_id(seed: uuid.UUID | None = None) -> str:
+    """`knowledge-{yyyymmdd}-{8 letters and digits}`; of a request's key when it has one, else random."""
+    raw = secrets.token_bytes(5) if seed is None else seed.bytes[:5]
+    return f"knowledge-{utc_now():%Y%m%d}-{base64.b32encode(raw).decode().lower()}"
+
+
+async def owned(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
+    """An item that the caller is about to change as its owner, and the last position of its history.
+
+    Raises UnknownKnowledge, NotOwner, ViewBehind.
+    """
+    last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+    if item is None:
+        raise unknown(item_id)
+    if not caller.may_act_for(item.owner):
+        raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
+    return item, last
+
+
+async def retire(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Changed:
+    """Take an item out of recall. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
+    return await _turn(desk, caller, lineage, item_id, "retired", reason, retry)
+
+
+async def restore(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Changed:
+    """Bring a retired item back. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
+    return await _turn(desk, caller, lineage, item_id, "active", reason, retry)
+
+
+async def _turn(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    status: Literal["active", "retired"],
+    reason: str | None,
+    retry: uuid.UUID | None,
+) -> Changed:
+    own_id = event_id(retry)
+    fact = KnowledgeRetired(reason=reason) if status == "retired" else KnowledgeRestored(reason=reason)
+    for _ in range(ATTEMPTS):
+        item, last = await owned(desk, caller, item_id)
+        if retry is not None:  # asked after the item: what its state shows, this sees too
+            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            if own_id in kept:
+                return Changed(item_id, kept[own_id].position, own_id)
+        if item.status == status:
+            raise IllegalState(
+                f"{item_id} is {status} already: "
+                + ("restore it first" if status == "retired" else "there is nothing to restore"),
+                id=item_id,
+                status=status,
+            )
+        event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
+        try:
+            (done,) = await publish(desk.ledger, desk.tally, [event])
+        except VersionConflict:
+            continue
+        return Changed(item_id, done.position, own_id)
+    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+
+def revision_of(payload: UpdateRequest) -> KnowledgeRevised | None:
+    """What the owner states anew, None when the request states nothing of that kind."""
+    stated = {name: value for name in KnowledgeRevised.at_least_one if (value := getattr(payload, name)) is not None}
+    if not stated:
+        return None
+    if "scopes" in stated:
+        stated["scopes"] = list(dict.fromkeys(stated["scopes"]))
+    return KnowledgeRevised(**stated, expected_version=payload.expected_version, reason=payload.reason)

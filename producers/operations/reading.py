@@ -1,0 +1,126 @@
+"""What does the ledger know? One item, the list, an item's whole life, and its lineage; now or as of then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.errors import UnknownReference
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.knowledge import unknown
+from projections.feedback import ask as feedback
+from projections.knowledge import ask
+from projections.lineage import ask as lineage
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of items, newest first; `count` are those on this page."""
+
+    results: list[JsonObject]
+    count: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """An item's versions and the cases that judged it, oldest first."""
+
+    id: str
+    versions: list[JsonObject]
+    feedback: list[JsonObject]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a reference came from and what came of it."""
+
+    ref: str
+    edges: list[JsonObject]
+    position: int
+
+
+async def get(
+    desk: Desk,
+    caller: Caller,
+    item_id: str,
+    *,
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> JsonObject:
+    """One item with its status and its helpful and harmful histories (source 001).
+
+    Raises UnknownKnowledge, InvalidPayload (as_of), ViewBehind.
+    """
+    await reach(desk, freshness)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+
+    found = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
+    if found is None:
+        raise unknown(item_id)
+    return found
+
+
+async def list_items(
+    desk: Desk,
+    caller: Caller,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    types: Sequence[str] = (),
+    scopes: Sequence[str] = (),
+    owner: str | None = None,
+    status: str = "active",
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> Listed:
+    """The items that the caller sees through scopes. Raises InvalidPayload (as_of), ViewBehind."""
+    await reach(desk, freshness)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    position = desk.view.position if then is None else then
+    found = await desk.view.ask(
+        ask.items,
+        desk.org,
+        caller,
+        limit=limit,
+        offset=offset,
+        types=types,
+        scopes=scopes,
+        owner=owner,
+        status=status,
+        as_of=then,
+    )
+    return Listed(found, len(found), position)
+
+
+async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> History:
+    """An item's whole life, as far as the caller may read it. Raises UnknownKnowledge, ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+
+    found = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+    if found is None:
+        raise unknown(item_id)
+    versions, cases = found
+    return History(item_id, versions, cases, position)
+
+
+async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> Links:
+    """The lineage of an item, `trace:ID`, `message:ID`, `event:ID`, both ways.
+
+    Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+
+    found = await desk.view.ask(lineage.links, desk.org, caller, ref)
+    if found is None:
+        raise UnknownReference(
+            f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
+            ref=ref,
+        )
+    return Links(ref, found, position)

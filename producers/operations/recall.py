@@ -1,0 +1,118 @@
+"""What helps here? Search, and the record of what was served to whom (mission K7, K8)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import structlog
+
+from ledger.errors import InvalidPayload, LedgerError
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.recall import RecallServed, ServedItem
+from ledger.scopes import Caller
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
+from producers.publish import publish
+from projections.knowledge import ask
+
+RECALL_PATIENCE = 2.0
+"""Seconds that an answer waits for its record to be kept; then it is given without one."""
+
+Paths = Literal["fused", "keyword", "vector", "recency"]
+RecallKind = Literal["search", "startup", "focus"]
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Items served, best first, out of the state at `position`; `recall_id` is None when not recorded."""
+
+    results: list[JsonObject]
+    count: int
+    position: int
+    recall_id: str | None
+
+
+async def search(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str,
+    *,
+    top_k: int = 5,
+    min_score: int = 3,
+    types: Sequence[str] | None = None,
+    as_of: int | datetime | None = None,
+    paths: Paths = "fused",
+    kind: RecallKind = "search",
+    record: bool = True,
+    freshness: Freshness = ANY,
+) -> Recalled:
+    """The items that the caller sees and that fit the query best; what was served is an event of its own.
+
+    Raises InvalidPayload (empty query, as_of), ViewBehind. A broker that does not answer stops no search.
+    """
+    if not query.strip() or "\0" in query:
+        raise InvalidPayload(
+            "the query is empty or holds a NUL character: say in words what you look for",
+            errors=[{"field": "q", "reason": "is not a text to search for"}],
+        )
+    await reach(desk, freshness)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    position = desk.view.position if then is None else then
+    results: list[JsonObject] = []
+    if then != 0:
+        results = await desk.searcher.search(
+            org=desk.org,
+            query=query,
+            visible=caller.visible_scopes(),
+            top_k=top_k,
+            min_score=min_score,
+            types=types,
+            as_of=then,
+            paths=paths,
+        )
+    if then is not None and results:  # what was closed since stays closed
+        ids = [found["id"] for found in results]
+        open_now = await desk.view.ask(ask.readable_ids, desk.org, caller, ids)
+        results = [found for found in results if found["id"] in open_now]
+    desk.tally.searches += 1
+    recall_id = None
+    if record:
+        recall_id = await _record(desk, caller, lineage, query, kind, results, position)
+    return Recalled(results, len(results), position, recall_id)
+
+
+async def _record(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str,
+    kind: RecallKind,
+    results: Sequence[JsonObject],
+    position: int,
+) -> str | None:
+    recall_id = f"recall-{uuid.uuid4().hex}"
+    fact = RecallServed(
+        kind=kind,
+        query=query,
+        visible_scopes=caller.visible_scopes(),
+        items=[
+            ServedItem(id=found["id"], version=found["version"], relevance=float(found["relevance"]))
+            for found in results
+        ],
+        view_position=position,
+    )
+    event = NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage)
+    try:
+        async with asyncio.timeout(RECALL_PATIENCE):
+            await publish(desk.ledger, desk.tally, [event])
+    except (LedgerError, TimeoutError) as error:
+        desk.tally.recalls_lost += 1
+        _log.warning("a recall was served and could not be recorded", recall_id=recall_id, error=repr(error))
+        return None
+    return recall_id

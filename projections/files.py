@@ -1,0 +1,49 @@
+"""Where are the view files of a node? Numbered files and a pointer to the live one; none is ever replaced."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_NAME = re.compile(r"view-(\d{6})\.duckdb")
+
+
+def live_file(directory: Path) -> Path | None:
+    """The file that the pointer names, or None when there is none yet."""
+    pointer = directory / "current"
+    if not pointer.exists():
+        return None
+    path = directory / pointer.read_text().strip()
+    return path if path.exists() else None
+
+
+def next_file(directory: Path) -> Path:
+    """A file name that was not used before."""
+    directory.mkdir(parents=True, exist_ok=True)
+    used = [int(match[1]) for name in directory.iterdir() if (match := _NAME.fullmatch(name.name))]
+    return directory / f"view-{max(used, default=0) + 1:06d}.duckdb"
+
+
+def point_to(path: Path) -> None:
+    """Make `path` the live file, at once and for good: the pointer is renamed into place."""
+    pointer = path.parent / "current"
+    fresh = path.parent / "current.new"
+    with fresh.open("w") as file:
+        file.write(path.name + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(pointer)
+
+
+def discard(path: Path) -> None:
+    """Remove a view file with its write-ahead log."""
+    path.unlink(missing_ok=True)
+    path.with_name(path.name + ".wal").unlink(missing_ok=True)
+
+
+def discard_others(directory: Path, keep: Path) -> None:
+    """Remove every view file but one: rebuilds that did not end, and files that were replaced."""
+    for path in directory.glob("view-*.duckdb*"):
+        if not path.name.startswith(keep.name):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,198 @@
+"""Given what each path found, what does the caller get, and in which order?
+
+Four steps, each a pure function: `fuse` makes one relevance out of the paths' scores, `admitted` leaves out what
+has too low a score or turned harmful, `by_worth` orders by relevance with a small say for quality, and
+`by_scope` puts the most specific scope first. `rank` is all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from ledger.scopes import PRIORITY
+
+Fusion = Literal["scores", "rrf"]
+
+# What a path's cosine (-1..1) or freshness (0..1) counts beside the best keyword score, which is 1. Hashed
+# n-grams repeat what keywords say, with noise, and get little; a sentence model finds paraphrases and gets 1.
+HASHED_VECTOR_WEIGHT = 0.3
+SENTENCE_VECTOR_WEIGHT = 1.0
+RECENCY_WEIGHT = 0.02
+
+QUALITY_SWAY = 0.05  # the most that quality moves a relevance, up or down: five percent
+_USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
+_RRF_K = 60  # the constant of the paper that named the method (Cormack and others, 2009)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One item that a path found. A score is None where that path did not find it.
+
+    `version_position` is the position that made the version; `keyword` is a BM25 score (0 and up), `vector` a
+    cosine (-1..1), `recency` a freshness (0..1, see `freshness`).
+    """
+
+    item_id: str
+    version_position: int
+    keyword: float | None = None
+    vector: float | None = None
+    recency: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the view knows of an item now: its evaluation, who may see it, when it changed."""
+
+    item_id: str
+    score: float
+    helpful: int
+    harmful: int
+    scopes: Sequence[str]
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """A candidate and its relevance: comparable within one search only."""
+
+    candidate: Candidate
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A result: the item, why it stands where it stands, and the scope through which the caller sees it."""
+
+    item_id: str
+    version_position: int
+    relevance: float
+    quality: float
+    scope: str
+    candidate: Candidate
+
+
+def rank(
+    candidates: Iterable[Candidate],
+    standings: Mapping[str, Standing],
+    visible_scopes: Iterable[str],
+    *,
+    top_k: int,
+    min_score: float = 0.0,
+    fusion: Fusion = "scores",
+    vector_weight: float = HASHED_VECTOR_WEIGHT,
+    priority: Mapping[str, int] = PRIORITY,
+) -> list[Ranked]:
+    """The `top_k` results in the order in which the caller gets them.
+
+    A candidate without a standing (gone since it was indexed) or without a scope that the caller sees is left
+    out. The cut to `top_k` is made by worth; scope priority then orders what is left, so that a specific but
+    irrelevant item pushes out nothing.
+    """
+    visible = frozenset(visible_scopes)
+    results = []
+    for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight):
+        standing = standings.get(each.candidate.item_id)
+        if standing is None or not admitted(standing, min_score):
+            continue
+        scope = strongest_scope(standing.scopes, visible, priority)
+        if scope is not None:
+            results.append(
+                Ranked(
+                    item_id=standing.item_id,
+                    version_position=each.candidate.version_position,
+                    relevance=each.relevance,
+                    quality=quality(standing.score, standing.helpful, standing.harmful),
+                    scope=scope,
+                    candidate=each.candidate,
+                )
+            )
+    return by_scope(by_worth(results)[:top_k], priority)
+
+
+def fuse(
+    candidates: Iterable[Candidate],
+    *,
+    fusion: Fusion = "scores",
+    vector_weight: float = HASHED_VECTOR_WEIGHT,
+    recency_weight: float = RECENCY_WEIGHT,
+) -> list[Relevant]:
+    """One relevance a candidate, most relevant first; equals keep the order in which they came.
+
+    "scores" adds calibrated scores: keyword / the best keyword + weight * cosine + weight * freshness. "rrf"
+    adds 1 / (60 + rank) over the paths; it lets a weak path pull a strong one down, and is there because the
+    sources name it.
+    """
+    given = list(candidates)
+    relevances = _by_ranks(given) if fusion == "rrf" else _by_scores(given, vector_weight, recency_weight)
+    relevant = [Relevant(*pair) for pair in zip(given, relevances, strict=True)]
+    return sorted(relevant, key=lambda each: -each.relevance)
+
+
+def quality(score: float, helpful: int, harmful: int) -> float:
+    """How well an item has served: score + helpful - 2 * harmful (source 001)."""
+    return score + helpful - 2.0 * harmful
+
+
+def admitted(standing: Standing, min_score: float) -> bool:
+    """Whether an item may be shown at all: its score is high enough and it has not turned harmful."""
+    worth = quality(standing.score, standing.helpful, standing.harmful)
+    return standing.score >= min_score and worth >= 0
+
+
+def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
+    """Most relevant first; quality sways a relevance by at most QUALITY_SWAY; equals keep their order."""
+    return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * _sway(each.quality)))
+
+
+def by_scope(results: Iterable[Ranked], priority: Mapping[str, int] = PRIORITY) -> list[Ranked]:
+    """The most specific scope first; within a scope the order stays."""
+    return sorted(results, key=lambda each: -scope_priority(each.scope, priority))
+
+
+def strongest_scope(
+    scopes: Iterable[str], visible: Iterable[str], priority: Mapping[str, int] = PRIORITY
+) -> str | None:
+    """The most specific of an item's scopes among those that the caller sees; None when there is none."""
+    seen = frozenset(visible)
+    shared = sorted(scope for scope in scopes if scope in seen)
+    return max(shared, key=lambda scope: scope_priority(scope, priority), default=None)
+
+
+def scope_priority(scope: str, priority: Mapping[str, int] = PRIORITY) -> int:
+    """How specific a scope is: user > project > agent > team > org > public; a kind unknown here is 0."""
+    return priority.get(scope.partition(":")[0], 0)
+
+
+def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0) -> float:
+    """1 for what changed just now, a half after each half-life; what lies in the future counts as now."""
+    age_days = max(0.0, (now - updated_at).total_seconds() / 86_400)
+    return float(0.5 ** (age_days / half_life_days))
+
+
+def _by_scores(candidates: Sequence[Candidate], vector_weight: float, recency_weight: float) -> list[float]:
+    best = max((each.keyword or 0.0 for each in candidates), default=0.0)
+    return [
+        ((each.keyword or 0.0) / best if best > 0 else 0.0)
+        + vector_weight * (each.vector or 0.0)
+        + recency_weight * (each.recency or 0.0)
+        for each in candidates
+    ]
+
+
+def _by_ranks(candidates: Sequence[Candidate]) -> list[float]:
+    totals = [0.0] * len(candidates)
+    for path in ("keyword", "vector", "recency"):
+        scores = [(getattr(each, path), place) for place, each in enumerate(candidates)]
+        found = sorted((pair for pair in scores if pair[0] is not None), key=lambda pair: -pair[0])
+        for place_in_path, (_, place) in enumerate(found):
+            totals[place] += 1.0 / (_RRF_K + place_in_path + 1)
+    return totals
+
+
+def _sway(worth: float) -> float:
+    """Between -1 and 1, 0 for a new item: the tenth helpful case says less than the first."""
+    return math.tanh((worth - _USUAL_QUALITY) / 8)

@@ -1,0 +1,314 @@
+"""How do searching and indexing share one store, so that a search hardly notices an import?
+
+Searches go first: indexing works in slices of a few milliseconds, and every waiting search is answered between
+two of them. While somebody searches, indexing also rests after each slice for twice as long as it worked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import structlog
+
+from ledger.errors import InvalidPayload, LogGap
+from projections.search.tokens import document_terms, query_terms
+from projections.vectors.embeddings import Embedder, HashedEmbedder, Vectors
+from projections.vectors.errors import VectorStoreFailed
+from projections.vectors.port import Found, Point, VectorStore, text_hash
+from projections.vectors.wire import Change, Close, Erase, Paths, Store
+
+log = structlog.get_logger(__name__)
+
+SLICE_SECONDS = 0.008  # the most that indexing works before it looks for searches
+REST_FACTOR = 2.0  # how long it then rests, in units of what it worked, while somebody searches
+SEARCHED_RECENTLY_SECONDS = 1.0
+CHECKPOINT_SECONDS = 2.0  # a checkpoint stops everything for 25-40 ms: not after every batch
+_FIRST_SLICE = 8
+
+T = TypeVar("T")
+
+
+class Engine:
+    """One store, its embedder, and the work that waits for them. `run` does the work."""
+
+    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._searches: deque[Callable[[], None]] = deque()
+        self._writes: asyncio.Queue[Callable[[], Any]] = asyncio.Queue()
+        self._work = asyncio.Event()
+        self._last_search = float("-inf")
+        self._checkpointed = time.monotonic()
+        self._slice = _FIRST_SLICE
+        self._applied = store.checkpoint()
+        self._durable = self._applied
+        self._pending = 0
+
+    async def search(
+        self,
+        query: str,
+        visible_scopes: Sequence[str],
+        *,
+        types: Sequence[str] = (),
+        limit: int = 20,
+        as_of: int | None = None,
+        include_retired: bool = False,
+        paths: Paths = "fused",
+    ) -> list[Found]:
+        """See `port.VectorStore.search`. Raises EmbeddingFailed, VectorStoreFailed."""
+        self._last_search = time.monotonic()
+        dense = None
+        if paths != "keyword" and not isinstance(self._embedder, HashedEmbedder):
+            dense = (await self._embedder.embed([query]))[0]  # waits outside: others are served meanwhile
+
+        def ask() -> list[Found]:
+            return self._store.search(
+                dense=self._query_vector(query, paths) if dense is None else dense,
+                sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
+                visible_scopes=visible_scopes,
+                types=types,
+                limit=limit,
+                as_of=as_of,
+                include_retired=include_retired,
+            )
+
+        if self._store.waits_on_network:
+            return await asyncio.to_thread(ask)
+        done: asyncio.Future[list[Found]] = asyncio.get_running_loop().create_future()
+        self._searches.append(lambda: _resolve(done, ask))
+        self._work.set()
+        return await done
+
+    async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
+        """Apply the changes of the events in (after, checkpoint]; returns the position then applied.
+
+        What was applied before is skipped whole. Raises LogGap when `after` lies beyond what is applied (an
+        earlier batch failed or never came: feed again from the status's `applied`), InvalidPayload,
+        EmbeddingFailed, VectorStoreFailed; the batch then does not count as applied.
+        """
+        if checkpoint < after:
+            raise InvalidPayload(f"a batch after {after} cannot end at {checkpoint}")
+        embedded = asyncio.ensure_future(self._embed(changes))
+        self._pending += len(changes)
+        try:
+            return await self._queued(lambda: self._apply(changes, embedded, after, checkpoint))
+        finally:
+            self._pending -= len(changes)
+            embedded.cancel()
+
+    async def flush(self) -> int:
+        """Make everything applied so far durable; returns that position."""
+        return await self._queued(self._flush)
+
+    async def optimize(self) -> bool:
+        """Build search indexes. With Edge nothing else is answered meanwhile."""
+        return await self._queued(lambda: self._call(self._store.optimize))
+
+    async def digest(self) -> str:
+        """The store's fingerprint, over everything that was applied before."""
+        return await self._queued(lambda: self._call(self._store.digest))
+
+    async def status(self) -> dict[str, Any]:
+        """What is applied, what is durable, how much there is and how much waits."""
+        return {
+            "model": self._embedder.model,
+            "dimensions": self._embedder.dimensions,
+            "vector_weight": self._embedder.vector_weight,
+            "checkpoint": self._durable,
+            "applied": self._applied,
+            "count": await self._call(self._store.count),
+            "pending": self._pending,
+            "paid_calls": getattr(self._embedder, "paid_calls", 0),
+            "paid_texts": getattr(self._embedder, "paid_texts", 0),
+        }
+
+    async def run(self) -> None:
+        """Do the work as it comes, until cancelled."""
+        while True:
+            await self._serve_searches()
+            if not self._writes.empty():
+                await self._writes.get_nowait()()
+            elif self._applied > self._durable:
+                await self._flush_when_due()
+            else:
+                await self._work.wait()
+            self._work.clear()
+            if self._searches or not self._writes.empty():
+                self._work.set()
+
+    async def close(self) -> None:
+        """Keep what was applied, and let go of the store. Call after `run` has ended."""
+        await self._flush()
+        await self._call(self._store.close)
+
+    async def _queued(self, write: Callable[[], Any]) -> Any:
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        async def do() -> None:
+            try:
+                result = await write()
+            except Exception as error:  # every failure belongs to whoever asked for the write
+                if not done.done():
+                    done.set_exception(error)
+            else:
+                if not done.done():
+                    done.set_result(result)
+
+        self._writes.put_nowait(do)
+        self._work.set()
+        return await done
+
+    async def _apply(
+        self, changes: Sequence[Change], embedded: asyncio.Future[Vectors | None], after: int, checkpoint: int
+    ) -> int:
+        if checkpoint <= self._applied and after < checkpoint:
+            return self._applied
+        if after > self._applied:
+            raise LogGap(
+                f"changes after position {after} were given, but only those up to {self._applied} are applied: "
+                f"feed again from {self._applied + 1}"
+            )
+        vectors = await self._while_serving(embedded)
+        at = 0
+        while at < len(changes):
+            began = time.perf_counter()
+            until = min(at + self._slice, len(changes))
+            # the texts are hashed here, inside the slice; vectors from an endpoint are there already
+            await self._call(self._write, changes[at:until], None if vectors is None else vectors[at:until])
+            worked = time.perf_counter() - began
+            self._slice = _next_slice(self._slice, until - at, worked)
+            at = until
+            await self._rest(worked)
+        self._applied = max(self._applied, checkpoint)
+        if time.monotonic() - self._checkpointed > CHECKPOINT_SECONDS:
+            await self._flush()
+        return self._applied
+
+    def _write(self, changes: Sequence[Change], vectors: Vectors | None) -> None:
+        if vectors is None:
+            texts = [_text(change) if isinstance(change, Store) else "" for change in changes]
+            vectors = self._hashed().vectors(texts)
+        points: list[Point] = []
+        for change, vector in zip(changes, vectors, strict=True):
+            if isinstance(change, Store):
+                points.append(_point(change, vector))
+                continue
+            self._store.upsert(points)  # what came before a close or an erasure is stored before it
+            points = []
+            if isinstance(change, Close):
+                self._store.close_version(change.item_id, change.version, change.valid_to)
+            else:
+                self._store.erase(change.item_ids)
+        if points:
+            self._store.upsert(points)
+
+    async def _embed(self, changes: Sequence[Change]) -> Vectors | None:
+        if isinstance(self._embedder, HashedEmbedder):
+            return None
+        return await self._embedder.embed([_text(c) if isinstance(c, Store) else "" for c in changes])
+
+    async def _while_serving(self, embedded: asyncio.Future[Vectors | None]) -> Vectors | None:
+        """Wait for vectors from outside, answering searches meanwhile."""
+        while not embedded.done():
+            self._work.clear()
+            await self._serve_searches()
+            woken = asyncio.ensure_future(self._work.wait())
+            await asyncio.wait([embedded, woken], return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+        return embedded.result()
+
+    async def _rest(self, worked: float) -> None:
+        await self._serve_searches()
+        if time.monotonic() - self._last_search >= SEARCHED_RECENTLY_SECONDS:
+            return
+        rested_at = time.monotonic() + worked * REST_FACTOR
+        while (left := rested_at - time.monotonic()) > 0:
+            self._work.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._work.wait()
+            except TimeoutError:
+                return
+            await self._serve_searches()
+            if not self._searches and not self._writes.empty():
+                await asyncio.sleep(min(left, 0.001))
+
+    async def _serve_searches(self) -> None:
+        await asyncio.sleep(0)  # let requests that have arrived be read
+        while self._searches:
+            self._searches.popleft()()
+            await asyncio.sleep(0)
+
+    async def _flush_when_due(self) -> None:
+        left = CHECKPOINT_SECONDS - (time.monotonic() - self._checkpointed)
+        if left > 0:
+            self._work.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._work.wait()
+            except TimeoutError:
+                pass
+            else:
+                return
+        await self._flush()
+
+    async def _flush(self) -> int:
+        if self._applied > self._durable:
+            await self._call(self._store.set_checkpoint, self._applied)
+            self._durable = self._applied
+        self._checkpointed = time.monotonic()
+        return self._durable
+
+    async def _call(self, function: Callable[..., T], *arguments: Any) -> T:
+        if self._store.waits_on_network:
+            return await asyncio.to_thread(function, *arguments)
+        return function(*arguments)
+
+    def _query_vector(self, query: str, paths: Paths) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+        return None if paths == "keyword" else self._hashed().vectors([query])[0]
+
+    def _hashed(self) -> HashedEmbedder:
+        if not isinstance(self._embedder, HashedEmbedder):
+            raise VectorStoreFailed(f"{self._embedder.model} gave no vectors before they were stored")
+        return self._embedder
+
+
+def _resolve(done: asyncio.Future[T], ask: Callable[[], T]) -> None:
+    if done.done():  # whoever asked has gone
+        return
+    try:
+        done.set_result(ask())
+    except Exception as error:  # every failure belongs to whoever asked
+        done.set_exception(error)
+
+
+def _next_slice(size: int, done: int, worked: float) -> int:
+    """How many changes fit into the next slice, judging by the last one; never many more at once."""
+    fitting = int(done * SLICE_SECONDS / max(worked, 1e-6))
+    return max(1, min(fitting, size * 2, 256))
+
+
+def _text(change: Store) -> str:
+    return f"{change.task}\n{change.content}"
+
+
+def _point(change: Store, dense: np.ndarray[Any, np.dtype[np.float32]]) -> Point:
+    return Point(
+        item_id=change.item_id,
+        version=change.version,
+        position=change.position,
+        scopes=change.scopes,
+        types=change.types,
+        owner=change.owner,
+        dense=dense,
+        sparse=document_terms(change.task, change.content),
+        text_hash=text_hash(change.task, change.content),
+        valid_from=change.valid_from,
+        valid_to=change.valid_to,
+        retired=change.retired,
+    )

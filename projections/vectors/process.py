@@ -1,0 +1,167 @@
+"""The vector process: `python -m projections.vectors.process`.
+
+Qdrant Edge holds the interpreter's lock while it works, so it has a process of its own, which also makes the
+vectors. It gets its settings in the first frame on standard input, answers requests on standard output until
+the input ends, and then ends too: it never outlives its parent. What it has to say in words goes to standard
+error. Frames as in `wire.py`; `client.py` is the other end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+from qdrant_client import QdrantClient
+
+from ledger.access import BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
+from projections.vectors.edge import EdgeStore
+from projections.vectors.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
+from projections.vectors.engine import Engine
+from projections.vectors.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
+from projections.vectors.kept_jetstream import JetStreamEmbeddings
+from projections.vectors.port import VectorStore
+from projections.vectors.server import ServerStore
+from projections.vectors.wire import Frame, KeptAt, Settings, pack, read_change, read_settings, receive
+
+log = structlog.get_logger(__name__)
+
+
+async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+    """Answer requests until their stream ends."""
+    first = await receive(requests)
+    if first is None:
+        return
+    async with contextlib.AsyncExitStack() as open_until_the_end:
+        try:
+            embedder = await _embedder(read_settings(first), open_until_the_end)
+            engine = Engine(_store(read_settings(first), embedder), embedder)
+        except LedgerError as error:
+            await _answer(answers, {"id": 0, "error": _fault(error)})
+            return
+        await _answer(answers, {"id": 0, "ok": await engine.status()})
+        await _converse(engine, requests, answers)
+
+
+async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+    worker = asyncio.create_task(engine.run())
+    under_way: set[asyncio.Task[None]] = set()
+    try:
+        while (frame := await receive(requests)) is not None:
+            task = asyncio.create_task(_handle(engine, frame, answers))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            if frame.get("do") == "close":
+                await task
+                break
+    finally:
+        for task in (worker, *under_way):
+            task.cancel()
+        await asyncio.gather(worker, *under_way, return_exceptions=True)
+        await engine.close()
+
+
+async def _handle(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -> None:
+    try:
+        answer: Frame = {"id": frame["id"], "ok": await _do(engine, frame)}
+    except LedgerError as error:
+        answer = {"id": frame["id"], "error": _fault(error)}
+    except Exception as error:
+        log.exception("request_failed", verb=frame.get("do"))
+        answer = {"id": frame["id"], "error": _fault(ServiceFailed(f"the vector process failed: {error!r}"))}
+    await _answer(answers, answer)
+
+
+async def _do(engine: Engine, frame: Frame) -> Any:
+    verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
+    match verb:
+        case "search":
+            found = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            return [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in found]
+        case "index":
+            changes = [read_change(change) for change in given["changes"]]
+            return await engine.index(changes, after=given["after"], checkpoint=given["checkpoint"])
+        case "status":
+            return await engine.status()
+        case "flush" | "close":
+            return await engine.flush()
+        case "optimize":
+            return await engine.optimize()
+        case "digest":
+            return await engine.digest()
+        case _:
+            raise InvalidPayload(f"the vector process knows no {verb!r}")
+
+
+async def _embedder(settings: Settings, open_until_the_end: contextlib.AsyncExitStack) -> Embedder:
+    wanted = settings.embedding
+    if wanted is None:
+        return HashedEmbedder()
+    paid = OpenAIEmbedder(
+        base_url=wanted.base_url,
+        api_key=wanted.api_key,
+        model=wanted.model,
+        dimensions=wanted.dimensions,
+        timeout=wanted.timeout,
+        retries=wanted.retries,
+        concurrency=wanted.concurrency,
+        shorten=wanted.shorten,
+    )
+    open_until_the_end.push_async_callback(paid.close)
+    kept: EmbeddingStore = MemoryEmbeddings()
+    if settings.kept_at is not None:
+        connection = await _connect(settings.kept_at)
+        open_until_the_end.push_async_callback(connection.close)
+        kept = JetStreamEmbeddings(connection)
+    return KeptEmbedder(paid, kept)
+
+
+async def _connect(kept_at: KeptAt) -> BrokerConnection:
+    access = BrokerAccess.from_url(kept_at.url)
+    role = "node" if kept_at.role == "node" else "reader"
+    if kept_at.password is not None:
+        access = BrokerAccess(access.url, {role: kept_at.password})
+    return await BrokerConnection.open(access, role, name="kledger-vectors")
+
+
+def _store(settings: Settings, embedder: Embedder) -> VectorStore:
+    if settings.qdrant_url is not None:
+        client = QdrantClient(url=settings.qdrant_url, api_key=settings.qdrant_api_key)
+        return ServerStore(client, embedder.model, embedder.dimensions)
+    if settings.directory is not None:
+        return EdgeStore(Path(settings.directory), embedder.model, embedder.dimensions)
+    raise InvalidPayload("the vector process needs a directory or the URL of a Qdrant server")
+
+
+async def _answer(answers: asyncio.StreamWriter, frame: Frame) -> None:
+    with contextlib.suppress(ConnectionError):  # the parent has gone: the end of its requests will say so
+        answers.write(pack(frame))
+        await answers.drain()
+
+
+def _fault(error: LedgerError) -> Frame:
+    return {"code": error.code, "message": error.message}
+
+
+async def _main() -> None:
+    # frames go to the first output alone: whatever prints would spoil them
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    loop = asyncio.get_running_loop()
+    requests = asyncio.StreamReader(limit=2**20)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin.buffer)
+    transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), output)
+    await serve(requests, asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    asyncio.run(_main())

@@ -1,0 +1,159 @@
+"""What do the node and the vector process say to each other?
+
+Frames over the process's standard input and output: four bytes of length, little endian, then one JSON document.
+A request has an `id` and a verb in `do`; its answer has the same id and either `ok` or `error`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from ledger.errors import InvalidPayload
+
+Frame = dict[str, Any]
+Paths = Literal["fused", "keyword", "vector"]
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One version of an item is to be searchable. Positions as in `port.Point`; vectors are made from the texts.
+
+    What happens to a version later (it is retired, its scopes change) is the same version with the position of
+    the event that said so, and `valid_from` as it was.
+    """
+
+    item_id: str
+    version: int
+    position: int
+    task: str
+    content: str
+    scopes: Sequence[str]
+    types: Sequence[str]
+    owner: str
+    valid_from: int | None = None
+    valid_to: int | None = None
+    retired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A version was superseded at position `valid_to`."""
+
+    item_id: str
+    version: int
+    valid_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """These items are to be forgotten in every version."""
+
+    item_ids: Sequence[str]
+
+
+Change = Store | Close | Erase
+_CHANGES: Mapping[str, type[Store] | type[Close] | type[Erase]] = {
+    "store": Store,
+    "close": Close,
+    "erase": Erase,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """An OpenAI-compatible endpoint and the model to ask it for; `shorten` asks for shorter vectors."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+    model: str
+    dimensions: int
+    timeout: float = 30.0
+    retries: int = 3
+    concurrency: int = 4
+    shorten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAt:
+    """The broker that keeps paid embeddings, and the user that may read and publish `embedding.>`."""
+
+    url: str
+    role: str = "reader"
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the vector process needs to start: a directory for Edge or a server's URL, and who embeds.
+
+    Without `embedding` the vectors are hashed n-grams. With it and without `kept_at` embeddings are kept as long
+    as the process lives.
+    """
+
+    directory: str | None = None
+    qdrant_url: str | None = None
+    qdrant_api_key: str | None = field(default=None, repr=False)
+    embedding: EmbeddingModel | None = None
+    kept_at: KeptAt | None = None
+
+
+def settings_frame(settings: Settings) -> Frame:
+    """The first frame that the process gets."""
+    return asdict(settings)
+
+
+def read_settings(frame: Frame) -> Settings:
+    """The settings in the first frame. Raises InvalidPayload."""
+    try:
+        given = dict(frame)
+        embedding, kept_at = given.pop("embedding", None), given.pop("kept_at", None)
+        return Settings(
+            **given,
+            embedding=EmbeddingModel(**embedding) if embedding else None,
+            kept_at=KeptAt(**kept_at) if kept_at else None,
+        )
+    except TypeError as error:
+        raise InvalidPayload(f"the vector process does not understand its settings: {error}") from error
+
+
+def change_frame(change: Change) -> Frame:
+    """A change as it goes over the wire."""
+    kind = {Store: "store", Close: "close", Erase: "erase"}[type(change)]
+    return {"kind": kind, **asdict(change)}
+
+
+def read_change(frame: Frame) -> Change:
+    """A change as it came over the wire. Raises InvalidPayload."""
+    given = dict(frame)
+    kind = given.pop("kind", None)
+    try:
+        return _CHANGES[kind](**given)
+    except (KeyError, TypeError) as error:
+        raise InvalidPayload(f"the vector process does not understand a change of kind {kind!r}: {error}") from error
+
+
+def pack(frame: Frame) -> bytes:
+    """A frame as bytes."""
+    body = orjson.dumps(frame)
+    return _LENGTH.pack(len(body)) + body
+
+
+async def receive(stream: asyncio.StreamReader) -> Frame | None:
+    """The next frame; None at the end of the stream, also in the middle of a frame. Raises InvalidPayload."""
+    try:
+        (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
+        if length > MAX_FRAME_BYTES:
+            raise InvalidPayload(f"a frame of {length} bytes is more than {MAX_FRAME_BYTES}: send fewer changes")
+        frame: Frame = orjson.loads(await stream.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    return frame

@@ -1,0 +1,120 @@
+"""What does the node know now, and how is it asked? The live view: one file, one writer, many readers.
+
+A rebuilt file takes the place of the live one without refusing a read: questions that are under way end on the
+old file, new ones go to the new file, and the old one is closed when its last reader is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+
+from ledger.errors import ViewBehind
+from projections.duckdb import checkpoint_of
+from projections.workbench import Workbench
+
+T = TypeVar("T")
+
+READERS = 4
+
+
+class Instance:
+    """One open view file. Folding happens on `bench`, in one thread; readers have cursors of their own."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, path: Path | None = None) -> None:
+        self.con = con
+        self.path = path
+        self.bench = Workbench(con)
+        self.position, self.stored_us = checkpoint_of(con)
+        self._cursors = threading.local()
+        self._users = 0
+        self._leaving: Callable[[], None] | None = None
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """This thread's own cursor."""
+        cursor: duckdb.DuckDBPyConnection | None = getattr(self._cursors, "cursor", None)
+        if cursor is None:
+            cursor = self._cursors.cursor = self.con.cursor()
+        return cursor
+
+    def enter(self) -> None:
+        self._users += 1
+
+    def leave(self) -> None:
+        self._users -= 1
+        if not self._users and self._leaving is not None:
+            self._leaving()
+
+    def close_when_unused(self, then: Callable[[], None] = lambda: None) -> None:
+        """Close the file once no question is under way on it; then call `then`."""
+
+        def close() -> None:
+            self.con.close()
+            then()
+
+        if self._users:
+            self._leaving = close
+        else:
+            close()
+
+
+class View:
+    """The live view of a node. Its methods belong to one event loop."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self._moved = asyncio.Condition()
+        self._executor = ThreadPoolExecutor(READERS, "view-reader")
+
+    @property
+    def position(self) -> int:
+        """The log position that is folded in; 0 before the first event."""
+        return self.instance.position
+
+    async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `question(cursor, *args, **kwargs)` on a reader thread and return what it returns."""
+        instance = self.instance
+        instance.enter()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._executor, lambda: question(instance.cursor(), *args, **kwargs)
+            )
+        finally:
+            instance.leave()
+
+    async def wait_for(self, position: int, timeout: float = 10.0) -> None:
+        """Return once `position` is folded in. Raises ViewBehind after `timeout` seconds."""
+        if self.position >= position:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout), self._moved:
+                await self._moved.wait_for(lambda: self.position >= position)
+        if self.position < position:
+            raise ViewBehind(
+                f"the view is at position {self.position}, {position} was asked for and did not come within "
+                f"{timeout:g} s: try again, or see what kledger status says of the lag",
+                position=self.position,
+            )
+
+    async def moved(self) -> None:
+        """Wake those who wait for a position."""
+        async with self._moved:
+            self._moved.notify_all()
+
+    async def swap(self, instance: Instance, then: Callable[[], None] = lambda: None) -> None:
+        """Serve another file from now on; the old one is closed after its last reader, then `then` is called."""
+        old, self.instance = self.instance, instance
+        old.close_when_unused(then)
+        await self.moved()
+
+    def close(self) -> None:
+        """Let questions under way end, then close the file."""
+        self._executor.shutdown(wait=True)
+        self.instance.con.close()

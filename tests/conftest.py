@@ -1,0 +1,131 @@
+"""What every test may ask for: one real broker a session, a fresh stream and ledger a test."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from ledger.access import LEDGER_STREAM, BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.event import NewEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.jetstream import JetStreamLedger
+from ledger.memory_stream import MemoryLedger
+from ledger.publication import error_code
+from ledger.server import EmbeddedServer
+from ledger.stream import Ledger
+from ledger.stream_setup import ensure_stream
+
+Result = TypeVar("Result")
+
+
+class LoopThread:
+    """An event loop that runs beside the tests, for what lives longer than one of them."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="session-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Result], timeout: float = 60) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture(scope="session")
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """A real nats-server with the ledger's accounts, shared by the session."""
+    loop = LoopThread()
+    server = EmbeddedServer(tmp_path_factory.mktemp("broker"))
+    loop.run(server.start())
+    yield server
+    loop.run(server.stop())
+    loop.close()
+
+
+@pytest.fixture
+async def access(embedded_server: EmbeddedServer) -> BrokerAccess:
+    """Access to the shared broker, with an empty stream."""
+    await remove_streams(embedded_server.access)
+    await ensure_stream(embedded_server.access)
+    return embedded_server.access
+
+
+@pytest.fixture
+async def admin(access: BrokerAccess) -> AsyncIterator[BrokerConnection]:
+    """A connection that may do everything."""
+    connection = await BrokerConnection.open(access, "admin", name="test")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def jetstream_ledger(access: BrokerAccess) -> AsyncIterator[JetStreamLedger]:
+    """A ledger on an empty stream of the shared broker."""
+    ledger = await JetStreamLedger.connect(access)
+    yield ledger
+    await ledger.close()
+
+
+@pytest.fixture
+async def memory_ledger() -> AsyncIterator[MemoryLedger]:
+    """An empty ledger in memory."""
+    ledger = MemoryLedger()
+    yield ledger
+    await ledger.close()
+
+
+@pytest.fixture(params=["jetstream", "memory"])
+async def ledger(request: pytest.FixtureRequest) -> AsyncIterator[Ledger]:
+    """An empty ledger of each kind, for what both must do."""
+    if request.param == "memory":
+        in_memory = MemoryLedger()
+        yield in_memory
+        await in_memory.close()
+        return
+    server: EmbeddedServer = request.getfixturevalue("embedded_server")
+    await remove_streams(server.access)
+    await ensure_stream(server.access)
+    on_broker = await JetStreamLedger.connect(server.access)
+    yield on_broker
+    await on_broker.close()
+
+
+async def remove_streams(access: BrokerAccess) -> None:
+    """Remove every stream of the account, as only admin can."""
+    connection = await BrokerConnection.open(access, "admin", name="test-clean")
+    try:
+        names = (await connection.api("STREAM.NAMES")).get("streams") or []
+        for name in {LEDGER_STREAM, *names}:
+            answer = await connection.api(f"STREAM.DELETE.{name}")
+            assert error_code(answer) in (0, 10059), answer
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+def new_saved() -> Callable[..., NewEvent]:
+    """Makes events that save an item: `new_saved("id", content="…", expects=0)`."""
+    return saved
+
+
+def saved(entity_id: str = "item-1", *, content: str = "c", **about: Any) -> NewEvent:
+    """A saved item."""
+    fact = KnowledgeSaved(types=["tool"], task="t", content=content, scopes=["public"], owner="user:ada")
+    about.setdefault("actor", "user:ada")
+    return NewEvent(fact, entity_id=entity_id, **about)
+
+
+@pytest.fixture
+def broker_directory(tmp_path: Path) -> Path:
+    """Where a test keeps a broker of its own."""
+    return tmp_path / "broker"

@@ -1,0 +1,172 @@
+"""What does the SDK do when a request fails?"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ledger.errors import LedgerError, LogGap, NodeUnreachable, ServiceFailed, ViewBehind
+from producers.sdk import AsyncLedgerClient, LedgerClient, connection
+from producers.sdk.refusals import BY_CODE
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+
+SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.001)
+    with scripted_node() as running:
+        yield running
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("code", sorted(BY_CODE))
+async def test_an_error_answer_becomes_the_exception_with_its_code(node: ScriptedNode, code: str) -> None:
+    node.refuses("GET /api/knowledge/k-1", code, 422, "what happened", field="x")
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(BY_CODE[code]) as caught:
+            await ledger.get("k-1")
+    assert type(caught.value) is BY_CODE[code]
+    assert (caught.value.code, caught.value.message) == (code, "what happened")
+    assert caught.value.details == {"field": "x"}
+
+
+async def test_a_code_that_this_version_does_not_know_is_kept(node: ScriptedNode) -> None:
+    node.refuses("GET /api/knowledge/k-1", "from_the_future", 418, "tea")
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(LedgerError) as caught:
+            await ledger.get("k-1")
+    assert caught.value.code == "from_the_future"
+
+
+async def test_an_answer_that_is_not_the_ledgers_says_so(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", b"<html>Bad gateway</html>", 502)
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(ServiceFailed, match="status 502") as caught:
+            await ledger.get("k-1")
+    assert "Bad gateway" in str(caught.value.details["body"])
+
+
+async def test_a_write_whose_connection_broke_is_sent_again_with_the_same_key(node: ScriptedNode) -> None:
+    node.hangs_up("POST /api/knowledge", times=2)
+    node.says("POST /api/knowledge", SAVED)
+    async with AsyncLedgerClient(node.url) as ledger:
+        saved = await ledger.save("t", "c", ["tool"])
+    assert saved["position"] == 7
+    assert len(node.asked) == 3
+    assert len({asked.headers["idempotency-key"] for asked in node.asked}) == 1
+
+
+async def test_a_write_is_sent_again_when_the_node_lost_its_broker(node: ScriptedNode) -> None:
+    node.refuses("POST /api/knowledge", "broker_unavailable", 503)
+    node.says("POST /api/knowledge", SAVED)
+    async with AsyncLedgerClient(node.url) as ledger:
+        assert (await ledger.save("t", "c", ["tool"]))["id"] == "k-1"
+    assert len({asked.headers["idempotency-key"] for asked in node.asked}) == 1
+
+
+async def test_a_view_that_is_behind_is_told_and_not_asked_again(node: ScriptedNode) -> None:
+    node.refuses("GET /api/knowledge/k-1", "view_behind", 503)
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(ViewBehind):
+            await ledger.get("k-1")
+    assert len(node.asked) == 1
+
+
+async def test_starting_a_job_is_never_sent_twice(node: ScriptedNode) -> None:
+    node.hangs_up("POST /api/admin/rebuild")
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(NodeUnreachable):
+            await ledger.start_job("rebuild")
+    assert len(node.asked) == 1
+
+
+async def test_retries_end(node: ScriptedNode) -> None:
+    node.hangs_up("GET /api/knowledge/k-1")
+    async with AsyncLedgerClient(node.url, retries=2) as ledger:
+        with pytest.raises(NodeUnreachable):
+            await ledger.get("k-1")
+    assert len(node.asked) == 3
+
+
+def test_where_no_node_runs_the_error_says_how_to_start_one(node: ScriptedNode, nobody: str) -> None:
+    with (
+        LedgerClient(nobody, retries=1) as ledger,
+        pytest.raises(NodeUnreachable, match="start one with: kledger up") as caught,
+    ):
+        ledger.search("q")
+    assert nobody in caught.value.message
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1:1", "http://[::1", "not an address", "http://127.0.0.1:99999"])
+def test_an_address_that_is_none_is_told_as_such(url: str) -> None:
+    with pytest.raises(NodeUnreachable, match="write http://HOST:PORT"):
+        LedgerClient(url)
+
+
+async def test_a_node_that_does_not_answer_in_time_is_told(nobody: str) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with AsyncLedgerClient(url, timeout=0.05) as ledger:
+            with pytest.raises(NodeUnreachable, match=r"no answer within 0\.05 s"):
+                await ledger.search("q")
+
+
+async def test_an_unhealthy_node_is_an_answer(node: ScriptedNode) -> None:
+    node.says("GET /health", {"healthy": False, "reasons": ["the projector stands"]}, 503)
+    async with AsyncLedgerClient(node.url) as ledger:
+        assert (await ledger.health())["reasons"] == ["the projector stands"]
+
+
+def _job(state: str, done: int, **more: Any) -> dict[str, Any]:
+    rest = {"total": 10, "rate": 5.0, "result": None, "error": None}
+    return {"id": "j-1", "kind": "verify", "state": state, "done": done, **rest, **more}
+
+
+async def test_waiting_for_a_job_tells_each_step_and_returns_the_result(node: ScriptedNode) -> None:
+    for done in (1, 6):
+        node.says("GET /api/admin/jobs/j-1", _job("running", done))
+    node.says("GET /api/admin/jobs/j-1", _job("done", 10, result={"equal": True}))
+    steps: list[int] = []
+    async with AsyncLedgerClient(node.url) as ledger:
+        job = await ledger.wait_job("j-1", lambda seen: steps.append(seen["done"]))
+    assert steps == [1, 6, 10]
+    assert job["result"] == {"equal": True}
+
+
+async def test_a_job_that_failed_raises_its_error(node: ScriptedNode) -> None:
+    failed = {"code": "log_gap", "message": "positions 4 to 6 are missing", "details": {"from": 4}}
+    node.says("GET /api/admin/jobs/j-1", _job("failed", 4, error=failed))
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(LogGap, match="positions 4 to 6"):
+            await ledger.wait_job("j-1")
+
+
+async def test_waiting_for_a_job_ends_in_time(node: ScriptedNode) -> None:
+    node.says("GET /api/admin/jobs/j-1", _job("running", 1))
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(TimeoutError):
+            await ledger.wait_job("j-1", timeout=0.2)
+
+
+def test_clients_derived_from_one_close_with_it_and_a_closed_one_opens_again(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    ledger = LedgerClient(node.url)
+    ann = ledger.acting_as(user="ann")
+    assert ann.get("k-1")["id"] == "k-1"
+    ledger.close()
+    assert ledger.get("k-1")["id"] == "k-1"
+    ledger.close()

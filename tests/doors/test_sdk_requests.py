@@ -1,0 +1,230 @@
+"""What does the SDK send, on either face?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.errors import IllegalScope, InvalidPayload
+from producers.sdk import AsyncLedgerClient, LedgerClient
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+
+SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
+CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "knowledge.rated", "event_id": "e", "position": 8}]}
+FOUND = {"results": [], "count": 0, "position": 7, "recall_id": None}
+BATCH = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 9}
+JOB = {"id": "j/1", "kind": "verify", "state": "running", "done": 0, "total": 5, "rate": None, "result": None}
+
+# Every endpoint: how it is called, and the line that must arrive.
+CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
+    ("GET /api/knowledge/search", lambda c: c.search("回滚", types=["tool", "plan"], as_of=4), FOUND),
+    ("POST /api/knowledge", lambda c: c.save("t", "c", ["tool"], scopes=["public"]), SAVED),
+    ("POST /api/knowledge/batch", lambda c: c.save_many([{"task": "t"}]), BATCH),
+    ("PUT /api/knowledge/k-1", lambda c: c.revise("k-1", content="new", expected_version=1), CHANGED),
+    ("PUT /api/knowledge/k-1", lambda c: c.rate("k-1", "harmful", reason="wrong", trace_id="t"), CHANGED),
+    ("PUT /api/knowledge/k-1", lambda c: c.score("k-1", 5), CHANGED),
+    (
+        "POST /api/knowledge/batch_update",
+        lambda c: c.rate_many([{"knowledge_id": "k-1", "is_helpful": True, "case": {}}]),
+        {"updated": 1, "refused": [], "position": 9},
+    ),
+    ("DELETE /api/knowledge/k-1", lambda c: c.retire("k-1", reason="old"), SAVED),
+    ("POST /api/knowledge/k-1/restore", lambda c: c.restore("k-1"), SAVED),
+    ("GET /api/knowledge/a%2Fb%20%3F", lambda c: c.get("a/b ?", as_of="2026-03-05T12:00:00Z"), {"id": "a/b ?"}),
+    ("GET /api/knowledge", lambda c: c.list(limit=3, scopes=["user:ann"], status="all"), FOUND),
+    ("GET /api/knowledge/k-1/history", lambda c: c.history("k-1"), {"id": "k-1"}),
+    ("GET /api/lineage", lambda c: c.lineage("trace:t/1"), {"ref": "trace:t/1", "edges": [], "position": 1}),
+    ("GET /api/v1/memories", lambda c: c.memories.both(), {"user_memory": None, "work_memory": None}),
+    ("POST /api/v1/memories", lambda c: c.memories.register(), {"user_memory": {}, "work_memory": {}}),
+    ("GET /api/v1/memories/user", lambda c: c.memories.get("user"), None),
+    ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
+    ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
+    ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("GET /api/admin/status", lambda c: c.status(), {"healthy": True}),
+    ("GET /health", lambda c: c.health(), {"healthy": True}),
+    ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
+    ("GET /api/admin/attach", lambda c: c.attach(), {"statement": "ATTACH"}),
+    ("POST /api/admin/replay", lambda c: c.start_job("replay", to=4, into=Path("/tmp/a.duckdb")), JOB),
+    ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
+    ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
+]
+
+
+@pytest.fixture
+def node() -> Iterator[ScriptedNode]:
+    with scripted_node() as running:
+        yield running
+
+
+@pytest.mark.parametrize(("line", "call", "answer"), CALLS)
+async def test_both_faces_ask_the_same_and_return_the_answer(
+    node: ScriptedNode, line: str, call: Callable[[Any], Any], answer: Any
+) -> None:
+    node.says(line, answer)
+    async with AsyncLedgerClient(node.url) as ledger:
+        from_async = await call(ledger)
+    with LedgerClient(node.url) as ledger_in_sync:
+        from_sync = call(ledger_in_sync)
+
+    first, second = node.asked
+    assert first.line == second.line == line
+    assert (first.query, first.body) == (second.query, second.body)
+    assert from_async == from_sync
+    if not line.endswith("memories/user") or first.method == "PATCH":
+        assert from_async == answer
+
+
+def test_every_endpoint_of_the_clients_is_called_above() -> None:
+    code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
+    public = [name for name in dir(LedgerClient) if not name.startswith("_")]
+    public += [f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register")]
+    others = {"acting_as", "within", "seeing", "written", "memories", "close"}
+    assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
+
+
+async def test_a_search_states_what_is_asked_in_the_query_string(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/search", FOUND)
+    moment = datetime(2026, 3, 5, 12, tzinfo=UTC)
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.search("a&b=c 知识", top_k=3, types=["tool", "plan"], as_of=moment, path="keyword", record=False)
+    assert node.asked[0].query == {
+        "q": "a&b=c 知识",
+        "top_k": "3",
+        "min_score": "3",
+        "types": "tool,plan",
+        "as_of": "2026-03-05T12:00:00+00:00",
+        "paths": "keyword",
+        "record": "false",
+    }
+
+
+async def test_a_save_states_only_what_was_given(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED, 201)
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.save("Undo", "git revert", ["tool"], tags={"lang": "en"}, score=4)
+    assert node.asked[0].body == {
+        "task": "Undo",
+        "content": "git revert",
+        "types": ["tool"],
+        "tags": {"lang": "en"},
+        "score": 4,
+    }
+
+
+async def test_who_asks_and_in_which_trace_travels_in_headers_for_any_id(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED)
+    async with AsyncLedgerClient(node.url) as ledger:
+        speaking = ledger.acting_as(user="李 雷", agent="a/b").within(trace_id="t-1", message_id="消息")
+        await speaking.save("t", "c", ["tool"])
+        await ledger.save("t", "c", ["tool"])
+    named, unnamed = (asked.headers for asked in node.asked)
+    assert named["x-ledger-user"] == "%E6%9D%8E%20%E9%9B%B7"
+    assert named["x-ledger-agent"] == "a%2Fb"
+    assert named["x-ledger-trace-id"] == "t-1"
+    assert named["x-ledger-message-id"] == "%E6%B6%88%E6%81%AF"
+    assert [name for name in unnamed if name.startswith("x-ledger")] == []
+
+
+def test_an_id_that_no_entity_can_have_is_refused_before_anything_is_sent(node: ScriptedNode) -> None:
+    with LedgerClient(node.url) as ledger, pytest.raises(IllegalScope):
+        ledger.acting_as(user="two\nlines")
+
+
+async def test_each_write_has_a_key_of_its_own_unless_the_caller_brings_one(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED)
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.save("t", "c", ["tool"])
+        await ledger.save("t", "c", ["tool"])
+        await ledger.save("t", "c", ["tool"], idempotency_key="mine")
+    keys = [asked.headers["idempotency-key"] for asked in node.asked]
+    assert len(set(keys)) == 3
+    assert keys[2] == "mine"
+
+
+async def test_a_read_waits_for_what_this_client_wrote(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED)
+    node.says("PUT /api/v1/memories/user", {}, X_Ledger_Position="12")
+    node.says("GET /api/knowledge/search", FOUND)
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.search("q")
+        await ledger.acting_as(user="ann").save("t", "c", ["tool"])
+        await ledger.search("q")
+        await ledger.acting_as(user="ann").memories.put("user", {})
+        await ledger.search("q")
+        assert ledger.written == 12
+    waits = [asked.query.get("min_position") for asked in node.asked if asked.method == "GET"]
+    assert waits == [None, "7", "12"]
+
+
+async def test_a_client_that_need_not_read_its_writes_does_not_wait(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED)
+    node.says("GET /api/knowledge/search", FOUND)
+    async with AsyncLedgerClient(node.url, read_your_writes=False) as ledger:
+        await ledger.save("t", "c", ["tool"])
+        await ledger.search("q")
+    assert "min_position" not in node.asked[1].query
+
+
+async def test_a_reader_can_wait_for_what_another_wrote(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/search", FOUND)
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.seeing(40, wait=2.5).search("q")
+    assert (node.asked[0].query["min_position"], node.asked[0].query["wait"]) == ("40", "2.5")
+
+
+async def test_many_items_travel_a_thousand_a_request_and_keep_their_index(node: ScriptedNode) -> None:
+    def told(count: int, position: int) -> dict[str, Any]:
+        rows = [{"index": i, "id": "k", "outcome": "saved", "position": 1, "error": None} for i in range(count)]
+        return {"results": rows, "saved": count, "unchanged": 0, "refused": 0, "position": position}
+
+    node.says("POST /api/knowledge/batch", told(1000, 1000))
+    node.says("POST /api/knowledge/batch", told(500, 1500))
+    async with AsyncLedgerClient(node.url) as ledger:
+        saved = await ledger.save_many({"task": str(number)} for number in range(1500))
+    assert [len(asked.body["items"]) for asked in node.asked] == [1000, 500]
+    assert [one["index"] for one in saved["results"]] == list(range(1500))
+    assert (saved["saved"], saved["position"]) == (1500, 1500)
+
+
+async def test_verdicts_on_many_keep_the_index_of_what_was_refused(node: ScriptedNode) -> None:
+    refused = {"index": 1, "knowledge_id": "k", "error": {"code": "unknown_knowledge", "message": "no"}}
+    node.says("POST /api/knowledge/batch_update", {"updated": 5000, "refused": [], "position": 1})
+    node.says("POST /api/knowledge/batch_update", {"updated": 1, "refused": [refused], "position": 2})
+    verdict = {"knowledge_id": "k", "is_helpful": True, "case": {}}
+    async with AsyncLedgerClient(node.url) as ledger:
+        told = await ledger.rate_many([verdict] * 5002)
+    assert (told["updated"], told["refused"][0]["index"]) == (5001, 5001)
+
+
+async def test_the_sync_face_works_inside_a_running_loop(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/search", FOUND)
+    with LedgerClient(node.url) as ledger:
+        assert ledger.search("q")["count"] == 0
+
+
+def test_an_endpoint_shows_its_own_signature_and_text_on_both_faces() -> None:
+    for client in (LedgerClient(), AsyncLedgerClient()):
+        assert list(inspect.signature(client.search).parameters)[:2] == ["query", "top_k"]
+        assert "best first" in (inspect.getdoc(client.search) or "")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.save("t", "c", ["tool"], tags={"x": object()}),
+        lambda c: c.search("q", as_of=datetime(2026, 3, 5)),
+        lambda c: c.get(""),
+        lambda c: c.revise("k-1", reason="nothing stated"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_before_anything_is_sent(
+    node: ScriptedNode, call: Callable[[LedgerClient], Any]
+) -> None:
+    with LedgerClient(node.url) as ledger, pytest.raises(InvalidPayload):
+        call(ledger)
+    assert node.asked == []

@@ -1,0 +1,120 @@
+"""Does what the documents tell a reader to type really work?
+
+Each page has a node of its own, on free ports, with the sample imported. Its `bash`, `python` and `sql` blocks
+are run in their order, from an empty folder; a block under another name (`sh`, `text`, `json`, `js`) is not.
+A page writes the default address; here it means the page's node.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.project import ROOT, Block, blocks, documents
+
+DEFAULT_ADDRESS = "127.0.0.1:8420"
+RUN = {
+    "bash": ["bash", "-euo", "pipefail", "-c", "{text}"],
+    "python": [sys.executable, "-W", "error", "-c", "{text}"],
+    "sql": ["kledger", "sql", "{text}"],
+}
+READY_SECONDS = 60.0
+PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
+
+
+class Reader:
+    """Somebody who types what a page says: a folder, a path with `kledger` on it, and the page's node."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        programs = folder / "programs"
+        programs.mkdir()
+        command = programs / "kledger"
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m producers.cli.main "$@"\n')
+        command.chmod(0o755)
+        # What the machine's own settings say must not decide here.
+        self.environment = {name: value for name, value in os.environ.items() if "KLEDGER" not in name}
+        self.environment |= {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "KLEDGER_URL": f"http://{self.address}",
+            "COLUMNS": "120",
+        }
+        self.desk = folder / "desk"
+        self.desk.mkdir()
+
+    def run(self, language: str, text: str) -> subprocess.CompletedProcess[str]:
+        """Type one block; waits for its end."""
+        command = [part.replace("{text}", text.replace(DEFAULT_ADDRESS, self.address)) for part in RUN[language]]
+        return subprocess.run(
+            command, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=100, check=False
+        )
+
+    def start_node(self) -> subprocess.Popen[bytes]:
+        """`kledger up`, ready to answer."""
+        log = (self.folder / "node.log").open("wb")
+        node = subprocess.Popen(
+            ["kledger", "up", "--data", str(self.folder / "data"), "--http", self.address],
+            cwd=self.desk,
+            env=self.environment,
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._healthy():
+            if node.poll() is not None or time.monotonic() > deadline:
+                node.kill()
+                pytest.fail(f"no node came up: {(self.folder / 'node.log').read_text()}")
+            time.sleep(0.05)
+        return node
+
+    def _healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    reader = Reader(tmp_path)
+    node = reader.start_node()
+    try:
+        imported = reader.run("bash", "kledger import --sample")
+        assert imported.returncode == 0, imported.stderr
+        yield reader
+    finally:
+        node.terminate()
+        node.wait(30)
+
+
+def said(block: Block, done: subprocess.CompletedProcess[str]) -> str:
+    return f"{block} ended with {done.returncode}:\n{block.text}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_block_of_the_page_runs(page: Path, reader: Reader) -> None:
+    for block in blocks(page):
+        if block.language in RUN:
+            done = reader.run(block.language, block.text)
+            assert done.returncode == 0, said(block, done)
+
+
+def test_the_documents_have_blocks_to_run() -> None:
+    languages = {block.language for page in PAGES for block in blocks(page)}
+    assert languages >= RUN.keys()

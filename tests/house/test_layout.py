@@ -1,0 +1,104 @@
+"""Is the house in order: small modules, names that say something, nothing of one machine in it?"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.house.project import PACKAGES, ROOT, modules, text_files
+
+MOST_LINES = 350
+# A module that is longer, and why it still has one job.
+LONGER = {"tests/analysts/test_quack_attacks.py": "one list of attacks on one door"}
+VAGUE_NAMES = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc"}
+OF_ONE_MACHINE = re.compile(r"/work/|/tmp/probe|/root/|/home/\w|/Users/")
+OF_A_REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(com|org)")
+LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
+# Parts of a declared package that has a name of its own.
+PART_OF = {"annotated_types": "pydantic", "pydantic_core": "pydantic", "starlette": "fastapi"}
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_no_module_is_longer_than_one_job_needs() -> None:
+    longer = {
+        shown(path): lines
+        for path in modules()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
+    }
+    assert longer.keys() <= LONGER.keys(), f"over {MOST_LINES} lines: {longer}; split them, or say why not"
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    vague = [shown(path) for path in modules() if VAGUE_NAMES & {path.stem, path.parent.name}]
+    assert vague == []
+
+
+def test_every_module_opens_by_saying_what_it_is_for() -> None:
+    silent = [
+        shown(path)
+        for path in modules()
+        if (tree := ast.parse(path.read_text(encoding="utf-8"))).body and not ast.get_docstring(tree)
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("pattern", [OF_ONE_MACHINE, OF_A_REGISTRY, LEFT_OPEN], ids=["machine", "registry", "open"])
+def test_nothing_of_one_machine_of_a_registry_or_left_open_is_in_the_project(pattern: re.Pattern[str]) -> None:
+    found = []
+    for path in set(text_files()) - {Path(__file__).resolve()}:  # which has to name them
+        text = path.read_bytes().decode(errors="ignore")
+        found += [f"{shown(path)}: {match[0]}" for match in pattern.finditer(text)]
+    assert found == []
+
+
+def test_every_imported_package_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {canonical(re.split(r"[\[=<>~ ;]", one, maxsplit=1)[0]) for one in project["dependencies"]}
+    distributions = packages_distributions()
+    undeclared = set()
+    for path in modules(PACKAGES):
+        for name in imported(path) - sys.stdlib_module_names - set(PACKAGES):
+            belongs = {canonical(one) for one in distributions.get(name, [name])} | {PART_OF.get(name, "")}
+            if not belongs & declared:
+                undeclared.add(f"{shown(path)}: {name}")
+    assert undeclared == set()
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_every_pinned_package_is_checked_by_its_hash() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    entries = re.split(r"\n(?=[a-z0-9])", lock)
+    pinned = {
+        canonical(match[1]): match[2]
+        for entry in entries
+        if (match := re.match(r"([\w.-]+)==(\S+)", entry)) and "--hash=sha256:" in entry
+    }
+    assert len(pinned) == len(re.findall(r"^[a-z0-9][\w.-]*==", lock, re.MULTILINE))
+    for requirement in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
+        match = re.match(r"([\w.-]+)(?:\[[\w,]+\])?==(\S+)", requirement)
+        assert match, f"{requirement} names no exact version"
+        assert pinned.get(canonical(match[1])) == match[2], f"{requirement}: run `make lock`"

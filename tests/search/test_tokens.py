@@ -1,0 +1,108 @@
+"""Which terms a text consists of, in English and Chinese."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from projections.search.tokens import Sparse, document_terms, normalise, query_terms
+
+
+def terms(text: str, *, words_only: bool = True) -> set[int]:
+    return set(query_terms(text, words_only=words_only).indices.tolist())
+
+
+def weight_of(vector: Sparse, text: str) -> float:
+    """What a document's vector gives to the words of `text`."""
+    wanted = terms(text)
+    pairs = zip(vector.indices.tolist(), vector.values.tolist(), strict=True)
+    return sum(value for index, value in pairs if index in wanted)
+
+
+def test_inflected_forms_are_one_word() -> None:
+    assert terms("compressing files") == terms("compressed file")
+
+
+def test_stop_words_say_nothing() -> None:
+    assert terms("how do I list the files") == terms("list files")
+    assert len(terms("what is the")) == 0
+
+
+def test_full_width_and_capital_letters_are_plain_ones() -> None:
+    assert normalise("ＧＩＴ　Ｌog") == "git log"
+    assert terms("ＧＩＴ") == terms("git")
+
+
+def test_chinese_words_are_pairs_of_characters() -> None:
+    assert len(terms("压缩文件")) == 3
+    assert terms("压缩") < terms("压缩文件")
+
+
+def test_a_single_chinese_character_is_a_word() -> None:
+    assert len(terms("我")) == 1
+
+
+def test_both_languages_stand_in_one_text() -> None:
+    assert terms("使用 git 提交") == terms("使用") | terms("git") | terms("提交")
+    assert terms("使用git提交") == terms("使用 git 提交")
+
+
+def test_words_that_stand_together_are_evidence_of_their_own() -> None:
+    together, apart = document_terms("", "remote branch"), document_terms("", "remote. branch")
+    assert len(together.indices) == len(apart.indices) + 1
+
+
+def test_a_misspelt_word_shares_fragments_with_the_right_one() -> None:
+    right, wrong = terms("kubernetes", words_only=False), terms("kubernetse", words_only=False)
+    assert len(right & wrong) >= 4
+    assert terms("kubernetes") & terms("kubernetse") == set()
+
+
+def test_a_word_counts_less_with_each_repetition_and_in_a_longer_text() -> None:
+    once = weight_of(document_terms("", "tar"), "tar")
+    often = weight_of(document_terms("", "tar tar tar tar"), "tar")
+    diluted = weight_of(document_terms("", "tar " + "other words that fill the page " * 20), "tar")
+    assert once < often < 4 * once
+    assert diluted < once
+
+
+def test_a_weight_depends_on_no_other_document() -> None:
+    first = document_terms("tar", "pack a folder")
+    document_terms("zip", "something else " * 100)
+    again = document_terms("tar", "pack a folder")
+    assert np.array_equal(first.values, again.values)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?!…", "。，、", "\n\n", "__", "\ud800"])
+def test_a_text_without_words_has_no_terms(text: str) -> None:
+    assert len(document_terms(text, text).indices) == 0
+    assert len(query_terms(text).indices) == 0
+
+
+def test_indices_are_unique() -> None:
+    indices = document_terms("git: 版本控制", "git commit 提交 git commit 提交" * 50).indices
+    assert len(indices) == len(np.unique(indices))
+
+
+def test_terms_are_the_same_in_every_process() -> None:
+    program = (
+        "from projections.search.tokens import document_terms; import hashlib;"
+        "v = document_terms('git: 版本控制', 'commit all files, 提交所有文件');"
+        "print(hashlib.sha256(v.indices.tobytes() + v.values.tobytes()).hexdigest())"
+    )
+    root = Path(__file__).parents[2]
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1
