@@ -59,6 +59,12 @@ class BrokerConnection:
         return self._client
 
     @property
+    def server_version(self) -> str:
+        """The version of the server that this connection reaches."""
+        told = self.client.connected_server_version
+        return f"{told.major}.{told.minor}.{told.patch}"
+
+    @property
     def address(self) -> str:
         return self._access.url
 

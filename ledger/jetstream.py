@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
@@ -33,6 +34,19 @@ from ledger.subjects import history_filter
 APPEND_TIMEOUT = 10.0  # a cluster that lost its leader takes 4-6 s to have another
 _OPEN_BATCHES = 8  # the server takes 50 a stream, from all writers together
 _PAUSE = 0.02
+
+
+NO_EVENTS = Head(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """A stream as its broker tells of it: its end, how many events in how many bytes, the server's version."""
+
+    head: Head = NO_EVENTS
+    messages: int = 0
+    bytes: int = 0
+    server: str = "unknown"
 
 
 class JetStreamLedger:
@@ -118,12 +132,18 @@ class JetStreamLedger:
         return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
+        """The last position of the stream, now."""
+        return (await self.status()).head
+
+    async def status(self) -> StreamStatus:
+        """What the broker says of the stream and of itself. Raises BrokerUnavailable."""
         info = await self._reading.api(f"STREAM.INFO.{self._stream}")
         if error_code(info):
             raise error_of(info, f"a look at the stream {self._stream}")
         state = info["state"]
         position = int(state["last_seq"])
-        return Head(position, _nanoseconds(state["last_ts"]) if position else 0)
+        head = Head(position, _nanoseconds(state["last_ts"]) if position else 0)
+        return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         query: JsonObject = {"last_by_subj": history_filter(org, entity, entity_id)}

@@ -1,46 +1,27 @@
-"""How is the stream read from a position on, fast, in bounded memory, and without ever skipping an event?
+"""How is the stream read from a position on, without ever skipping an event, whatever happens to the broker?
 
-By a loop of our own: a consumer without acknowledgements that the server forgets by itself, asked for a
-bounded number of messages at a time, each position compared with the one before. On any trouble the consumer
-is made anew from the last position read.
+By a loop of our own: on any trouble a new delivery begins after the last position that was handed over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import uuid
-from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
-import nats.errors
-import orjson
 import structlog
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-from nats.js.api import Header
 
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError, LogGap
-from ledger.event import JsonObject, StoredEvent
+from ledger.delivery import Delivery, Interrupted
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
+from ledger.event import StoredEvent
 from ledger.publication import PASSING, error_code, error_of
 
 log = structlog.get_logger(__name__)
 
-# One request asks for so much at most; as many as two lists are asked for ahead of the reader.
-REQUEST_MESSAGES = 1_000
-REQUEST_BYTES = 32 * 1024 * 1024
 PATIENCE = 30.0
-_NS = 1_000_000_000
-_EXPIRES_S = 30
-_HEARTBEAT_S = 5
-_SILENCE_S = 2.5 * _HEARTBEAT_S
-_FORGET_AFTER_S = 60
+_LEADER_CATCHES_UP_S = 5.0
 _NO_STREAM = 10059
 _PAUSE = 0.05
-# The subscription's own limits only guard against a bug: demand keeps it far below them.
-_PENDING_MESSAGES = 100_000
-_PENDING_BYTES = 1024 * 1024 * 1024
 
 
 async def read_stream(
@@ -54,19 +35,24 @@ async def read_stream(
     if batch < 1:
         raise ValueError(f"a list holds at least one event, not {batch}")
     position = max(1, start) - 1
-    end = None if follow else await _last_position(connection, stream)
+    end: int | None = None
     loop = asyncio.get_running_loop()
     troubled_since: float | None = None
-    while end is None or position < end:
-        delivery = _Delivery(connection, stream, position, end, batch)
+    while True:
+        delivery = Delivery(connection, stream, position, batch)
         try:
-            await delivery.begin()
-            while end is None or position < end:
+            head = await _head_after(connection, stream, position)
+            if not follow:
+                end = head if end is None else end
+            if position == end:
+                return
+            await delivery.begin(end)
+            while position != end:
                 events = await delivery.take()
                 troubled_since = None
                 position = events[-1].position
                 yield events
-        except _Interrupted as interruption:
+        except Interrupted as interruption:
             now = loop.time()
             troubled_since = troubled_since or now
             log.info("log_reading_resumes", after=position, reason=str(interruption))
@@ -79,236 +65,37 @@ async def read_stream(
             await delivery.end()
         if troubled_since is not None:
             await asyncio.sleep(_PAUSE)
-            with contextlib.suppress(BrokerUnavailable):
-                await connection.until_connected(PATIENCE)
 
 
-class _Interrupted(Exception):
-    """This delivery is over; another one may go on from where it ended."""
+async def _head_after(connection: BrokerConnection, stream: str, position: int) -> int:
+    """The last position of the stream, which is not before what was read already.
 
-
-class _Delivery:
-    """One consumer and what it delivers, from after `position` until it is interrupted."""
-
-    def __init__(self, connection: BrokerConnection, stream: str, position: int, end: int | None, batch: int) -> None:
-        self._connection, self._stream = connection, stream
-        self._position, self._end, self._batch = position, end, batch
-        self._consumer = f"read-{uuid.uuid4().hex}"
-        self._inbox = ""
-        self._subscription: Subscription | None = None
-        self._forget_loss: Callable[[], None] = lambda: None
-        self._arrived: deque[Msg] = deque()
-        self._open = 0  # requested and not yet delivered
-        self._broken: str | None = None
-        self._waiter: asyncio.Future[None] | None = None
-        self._heard = 0.0
-        self._fields: tuple[int, int, int] | None = None
-
-    async def begin(self) -> None:
-        """Make the consumer and ask for the first messages."""
-        self._heard = asyncio.get_running_loop().time()
-        self._forget_loss = self._connection.when_lost(lambda: self._break("the connection was lost"))
+    Raises Interrupted, LogGap (the stream ends earlier: it was cut, or is another one).
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _LEADER_CATCHES_UP_S
+    while True:
         try:
-            await self._connection.until_connected(PATIENCE)
-            client = self._connection.client
-            self._inbox = client.new_inbox()
-            self._subscription = await client.subscribe(
-                self._inbox,
-                cb=self._on_message,
-                pending_msgs_limit=_PENDING_MESSAGES,
-                pending_bytes_limit=_PENDING_BYTES,
-            )
-            answer = await self._connection.api(
-                f"CONSUMER.CREATE.{self._stream}.{self._consumer}", self._consumer_config()
-            )
-        except (BrokerUnavailable, nats.errors.Error) as error:
-            raise _Interrupted(str(error)) from error
-        code = error_code(answer)
-        if code in PASSING:
-            raise _Interrupted(str(error_of(answer, "a reader")))
-        if code:
-            raise error_of(answer, f"a reader of the stream {self._stream}")
-        await self._demand()
-
-    def _consumer_config(self) -> JsonObject:
-        return {
-            "stream_name": self._stream,
-            "config": {
-                "name": self._consumer,
-                "deliver_policy": "by_start_sequence",
-                "opt_start_seq": self._position + 1,
-                "ack_policy": "none",
-                "max_deliver": 1,
-                "mem_storage": True,
-                "num_replicas": 1,
-                "inactive_threshold": _FORGET_AFTER_S * _NS,
-                "max_waiting": 512,
-            },
-        }
-
-    async def take(self) -> list[StoredEvent]:
-        """The next events, as soon as there are `batch` of them or no more at the server.
-
-        Raises _Interrupted, LogGap.
-        """
-        arrived = self._arrived
-        while True:
-            await self._demand()
-            if arrived and (len(arrived) >= self._batch or self._nothing_to_wait_for()):
-                break
-            if self._broken:
-                raise _Interrupted(self._broken)
-            if not await self._wait() and not arrived:
-                await self._look_for_loss()
-        count = min(self._batch, len(arrived))
-        messages = [arrived.popleft() for _ in range(count)]
-        events = self._stored(messages)
-        for expected, event in enumerate(events, self._position + 1):
-            if event.position != expected:
-                if expected > self._position + 1:  # hand over what is whole; the gap is met next time
-                    self._arrived.extendleft(reversed(messages[expected - self._position - 1 :]))
-                    events = events[: expected - self._position - 1]
-                    break
-                raise await self._gap(expected, event.position - 1)
-        self._position = events[-1].position
-        return events
-
-    async def end(self) -> None:
-        """Let the server forget the consumer, without waiting for it."""
-        self._forget_loss()
-        if self._subscription is None:
-            return
-        with contextlib.suppress(nats.errors.Error, LedgerError, OSError):
-            await self._subscription.unsubscribe()
-            await self._connection.send(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._consumer}")
-
-    async def _demand(self) -> None:
-        """Keep up to two lists of messages under way or arrived."""
-        while self._broken is None:
-            size = min(REQUEST_MESSAGES, self._batch)
-            if self._end is not None:
-                size = min(size, self._end - self._position - len(self._arrived) - self._open)
-            if size <= 0 or self._open + len(self._arrived) + size > 2 * self._batch:
-                return
-            request = {
-                "batch": size,
-                "max_bytes": REQUEST_BYTES,
-                "expires": _EXPIRES_S * _NS,
-                "idle_heartbeat": _HEARTBEAT_S * _NS,
-            }
-            self._open += size
-            try:
-                await self._connection.send(
-                    f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}",
-                    orjson.dumps(request),
-                    reply=self._inbox,
-                )
-            except BrokerUnavailable as error:
-                self._break(str(error))
-
-    async def _on_message(self, message: Msg) -> None:
-        if message.reply:
-            self._arrived.append(message)
-            self._open -= 1
-        else:
-            self._on_status(message)
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-
-    def _on_status(self, message: Msg) -> None:
-        """A request ended (408, 409), the server is alive (100), or nothing answers there (404, 503)."""
-        headers = message.headers or {}
-        status, told = headers.get("Status", ""), headers.get(Header.DESCRIPTION, "")
-        unserved = headers.get("Nats-Pending-Messages")
-        if status in ("408", "409") and unserved is not None:
-            self._open = max(0, self._open - int(unserved))
-        elif status != "100":
-            self._break(f"the server ended a request: {status} {told}")
-
-    async def _wait(self) -> bool:
-        """Wait until something arrives; False when nothing has for a while."""
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        try:
-            async with asyncio.timeout(_SILENCE_S if self._end is None else 1.0):
-                await self._waiter
-        except TimeoutError:
-            if loop.time() - self._heard > _SILENCE_S:
-                self._break("the server is silent")
-            return False
-        finally:
-            self._waiter = None
-        self._heard = loop.time()
-        return True
-
-    def _break(self, reason: str) -> None:
-        self._broken = self._broken or reason
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def _look_for_loss(self) -> None:
-        """Nothing comes although the end is not reached: the last events of the stream may be gone."""
-        if self._end is None or self._broken:
-            return
-        try:
-            info = await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._consumer}")
+            await connection.until_connected(PATIENCE)
+            info = await connection.api(f"STREAM.INFO.{stream}")
         except BrokerUnavailable as error:
-            self._break(str(error))
-            return
-        if error_code(info):
-            self._break(str(error_of(info, "a reader")))
-        elif info["num_pending"] == 0 and not self._arrived and self._position < self._end:
-            raise await self._gap(self._position + 1, self._end)
-
-    async def _gap(self, first: int, last: int) -> LogGap:
-        """The error for missing positions, with what the broker says about them."""
-        told = ""
-        with contextlib.suppress(LedgerError):
-            info = await self._connection.api(f"STREAM.INFO.{self._stream}")
-            begins = int(info["state"]["first_seq"])
-            if begins > first:
-                told = f"; the broker no longer has what is before position {begins}"
-        what = f"position {first} is" if first == last else f"positions {first} to {last} are"
-        return LogGap(
-            f"{what} missing in the stream {self._stream}{told}: nothing is folded past a gap; restore the "
-            "stream from a copy, or find out who cut it",
-            first=first,
-            last=last,
-        )
-
-    def _nothing_to_wait_for(self) -> bool:
-        """True when no more is under way, or the server had no more as it sent the last message."""
-        if self._broken or self._open <= 0:
-            return True
-        reply = self._arrived[-1].reply
-        return reply.split(".")[self._layout(reply)[2]] == "0"
-
-    def _stored(self, messages: list[Msg]) -> list[StoredEvent]:
-        sequence, moment, _ = self._layout(messages[0].reply)
-        events = []
-        for message in messages:
-            tokens = message.reply.split(".")
-            events.append(StoredEvent(int(tokens[sequence]), int(tokens[moment]), message.subject, message.data))
-        return events
-
-    def _layout(self, reply: str) -> tuple[int, int, int]:
-        """Where position, time and number pending stand in an answer's subject.
-
-        `$JS.ACK.<stream>.<consumer>.<delivered>.<position>.<nth>.<time>.<pending>`, or with a domain and an
-        account before the stream.
-        """
-        if self._fields is None:
-            shift = 0 if reply.count(".") == 8 else 2
-            self._fields = (5 + shift, 7 + shift, 8 + shift)
-        return self._fields
-
-
-async def _last_position(connection: BrokerConnection, stream: str) -> int:
-    info = await connection.api(f"STREAM.INFO.{stream}")
-    code = error_code(info)
-    if code == _NO_STREAM:
-        raise BrokerMisconfigured(f"the stream {stream} is not there: start a node, which sets it up")
-    if code:
-        raise error_of(info, f"a look at the stream {stream}")
-    return int(info["state"]["last_seq"])
+            raise Interrupted(str(error)) from error
+        code = error_code(info)
+        if code == _NO_STREAM:
+            raise BrokerMisconfigured(f"the stream {stream} is not there: start a node, which sets it up")
+        if code in PASSING:
+            raise Interrupted(str(error_of(info, "a look at the stream")))
+        if code:
+            raise error_of(info, f"a look at the stream {stream}")
+        last = int(info["state"]["last_seq"])
+        if last >= position:
+            return last
+        # In a cluster a new leader may still be reading in what its members have.
+        if info["config"].get("num_replicas", 1) == 1 or loop.time() > until:
+            raise LogGap(
+                f"the stream {stream} ends at position {last} and was to be read on after {position}: it was "
+                "cut, or is another one; restore it from a copy, or rebuild the views from what is there",
+                first=last + 1,
+                last=position,
+            )
+        await asyncio.sleep(_PAUSE)

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 
 from ledger.atomic_batch import MAX_MESSAGES
-from ledger.errors import BrokerUnavailable
+from ledger.errors import BrokerUnavailable, LogGap
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.publication import Publication, conflict, is_about, publication
 from ledger.server_config import MAX_PAYLOAD_BYTES
@@ -79,6 +79,12 @@ class MemoryLedger:
             raise ValueError(f"a list holds at least one event, not {batch}")
         position = max(1, start) - 1
         end = len(self._events)
+        if position > end:
+            raise LogGap(
+                f"this ledger ends at position {end} and was to be read on after {position}: it is another one",
+                first=end + 1,
+                last=position,
+            )
         while follow or position < end:
             until = len(self._events) if follow else end
             events = self._events[position : min(position + batch, until)]

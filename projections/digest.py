@@ -53,7 +53,7 @@ def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
     """).fetchone()
     assert row is not None  # an aggregate without GROUP BY always answers one row
     rows, lower, upper = (int(value) for value in row)
-    return RelationDigest(rows, f"{upper % 2**128:032x}{lower % 2**128:032x}")
+    return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
 
 
 def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection) -> list[Difference]:

@@ -147,7 +147,7 @@ def _admitted_builtins() -> tuple[frozenset[str], frozenset[str], frozenset[str]
     A built-in macro or view is admitted when everything it expands to is (so pg_sleep falls with sleep_ms
     and pg_settings with duckdb_settings), hence the repetition until nothing falls any more.
     """
-    pristine = _empty_instance()
+    pristine = _empty_instance().cursor()
     rows = pristine.execute(
         """
         SELECT lower(function_name),

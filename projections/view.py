@@ -34,6 +34,7 @@ class Instance:
         self.bench = Workbench(con)
         self.position, self.stored_us = checkpoint_of(con)
         self._cursors = threading.local()
+        self._opened: list[duckdb.DuckDBPyConnection] = []
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 
@@ -42,7 +43,14 @@ class Instance:
         cursor: duckdb.DuckDBPyConnection | None = getattr(self._cursors, "cursor", None)
         if cursor is None:
             cursor = self._cursors.cursor = self.con.cursor()
+            self._opened.append(cursor)
         return cursor
+
+    def close(self) -> None:
+        """Close the file: the last cursor that is left open would keep it."""
+        for cursor in self._opened:
+            cursor.close()
+        self.con.close()
 
     def enter(self) -> None:
         self._users += 1
@@ -56,7 +64,7 @@ class Instance:
         """Close the file once no question is under way on it; then call `then`."""
 
         def close() -> None:
-            self.con.close()
+            self.close()
             then()
 
         if self._users:
@@ -94,14 +102,19 @@ class View:
         if self.position >= position:
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout), self._moved:
-                await self._moved.wait_for(lambda: self.position >= position)
+            async with asyncio.timeout(timeout):
+                await self.until(lambda: self.position >= position)
         if self.position < position:
             raise ViewBehind(
                 f"the view is at position {self.position}, {position} was asked for and did not come within "
                 f"{timeout:g} s: try again, or see what kledger status says of the lag",
                 position=self.position,
             )
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return once `holds()`, asked each time that something moved."""
+        async with self._moved:
+            await self._moved.wait_for(holds)
 
     async def moved(self) -> None:
         """Wake those who wait for a position."""
@@ -117,4 +130,4 @@ class View:
     def close(self) -> None:
         """Let questions under way end, then close the file."""
         self._executor.shutdown(wait=True)
-        self.instance.con.close()
+        self.instance.close()

@@ -128,24 +128,24 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
     Example: kledger history knowledge-20260305-a1b2
     """
     told = session.ledger.history(item_id)
-    versions = table("version", "position", "time", "task", "content", right=("version", "position"))
+    versions = table("version", "position", "time", "change", "by", "content", right=("version", "position"))
     for version in told["versions"]:
         versions.add_row(
-            plain(version.get("version", "")),
-            plain(version.get("position", version.get("valid_from", ""))),
-            short_time(version.get("time", version.get("updated_at", ""))),
-            snippet(version.get("task", ""), 60),
-            snippet(version.get("content", ""), 120),
+            plain(version["version"]),
+            plain(version["valid_from"]),
+            short_time(version["valid_from_time"]),
+            plain(version["change"]),
+            plain(version["actor"]),
+            snippet(version["content"], 120),
         )
     feedback = table("position", "time", "verdict", "by", "case", right=("position",))
-    for one in told["feedback"]:
-        case = one.get("case") or {name: one[name] for name in _CASE if one.get(name)}
+    for case in told["feedback"]:
         feedback.add_row(
-            plain(one.get("position", "")),
-            short_time(one.get("time", "")),
-            plain(one.get("verdict", "")),
-            plain(one.get("actor", "")),
-            snippet(", ".join(f"{name} {value}" for name, value in case.items() if value)),
+            plain(case["position"]),
+            short_time(case["time"]),
+            plain(case["verdict"]),
+            plain(case["actor"]),
+            snippet(", ".join(f"{name} {case[name]}" for name in _CASE if case.get(name))),
         )
     parts: list[RenderableType] = [words(told["id"], "bold"), versions]
     parts += [feedback] if told["feedback"] else ["no feedback yet"]

@@ -83,7 +83,7 @@ def verify(session: Session) -> Answer:
     told = _run(session, "verify")
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
     for view in told["views"]:
-        digests = (_digest(view["live"])[:16], _digest(view["replayed"])[:16])
+        digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
         views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
     verdict = facts(("views", _equal(told["equal"])), ("position", f"{told['position']:,}"))
     return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
@@ -125,9 +125,9 @@ def sql(
     """
     if query is None:
         told = session.ledger.attach()
-        rest = facts(*((name, value) for name, value in told.items() if name != "statement"))
-        lead = words("In any DuckDB of the same version (duckdb, Python, R, …):", "bold")
-        return Answer(told, Group(lead, "", plain(told["statement"]), "", rest))
+        lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
+        steps = [plain(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
+        return Answer(told, Group(lead, "", *steps))
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
     numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
@@ -167,7 +167,7 @@ def up(
     ] = None,
     quack: Annotated[
         str | None,
-        typer.Option(metavar="PORT", help="Where analysts attach; HOST:PORT or off.  [a free port]"),
+        typer.Option(metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"),
     ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
@@ -183,10 +183,12 @@ def up(
     raise typer.Exit(run(NodeSettings(**stated)))
 
 
-def _quack(stated: str) -> str | None:
+def _quack(stated: str) -> int | None:
     if stated == "off":
         return None
-    return f"127.0.0.1:{stated}" if stated.isdecimal() else stated
+    if stated.isdecimal() and int(stated) < 2**16:
+        return int(stated)
+    raise typer.BadParameter(f"{stated!r} is neither a port nor off", param_hint="--quack")
 
 
 def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
@@ -196,8 +198,8 @@ def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
 
         def seen(job: Job) -> None:
             shown.span(job["total"])
-            shown.read(job["done"] or 0)
-            shown.at(job["done"] or 0, total=job["total"], rate=job["rate"])
+            shown.read(job["done"])
+            shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
 
         done = session.ledger.wait_job(started["id"], seen)
     return done["result"] or {}

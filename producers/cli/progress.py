@@ -31,9 +31,9 @@ class Bar:
         of = "" if total is None else f" of {total:,}"
         self._progress.update(self._task, told=f"{count:,}{of}  {measured:,.0f}/s")
 
-    def span(self, total: int | None) -> None:
-        """The total that is known by now."""
-        if total is not None:
+    def span(self, total: int) -> None:
+        """The total that is known by now, 0 while it is not."""
+        if total:
             self._progress.update(self._task, total=total)
 
 

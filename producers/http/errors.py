@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import structlog
@@ -63,7 +64,9 @@ def answer(error: LedgerError) -> Json:
 
 def failed(error: BaseException, request_line: str) -> Json:
     """What nobody foresaw: the cause goes to the node's log, the caller is told where to look."""
-    _log.error("a request failed", request=request_line, exc_info=error)
+    # Formatted here: renderers for terminals take seconds and show local values, which may be secret.
+    cause = "".join(traceback.format_exception(error))
+    _log.error("a request failed", request=request_line, cause=cause)
     return answer(ServiceFailed("something inside the node failed: its log has the cause; try again"))
 
 
@@ -84,7 +87,7 @@ def _part(error: RequestValidationError) -> str:
 
 def _placed(fault: Any) -> dict[str, Any]:
     """A fault without the part of the request in its place: `limit`, not `query.limit`."""
-    return {**fault, "loc": fault["loc"][1:] or fault["loc"][:1]}
+    return {**fault, "loc": fault["loc"][1:]}
 
 
 async def _http(request: Request, error: Exception) -> Json:

@@ -145,16 +145,16 @@ class Memories(TypedDict):
 
 
 class Job(TypedDict):
-    """Work of the node that takes a while: `done` of `total` events (null until known), `rate` a second."""
+    """Work of the node that takes a while: `done` of `total` positions (0 until known), `rate` events a second."""
 
     id: str
     kind: str
     state: Literal["running", "done", "failed"]
     done: int
-    total: int | None
-    rate: float | None
+    total: int
+    rate: float
     result: dict[str, Any] | None
-    error: dict[str, Any] | str | None
+    error: dict[str, Any] | None
 
 
 class Table(TypedDict):

@@ -73,9 +73,7 @@ async def wait_job(
             if on_progress is not None:
                 on_progress(seen)
             if seen["state"] == "failed":
-                stated = seen["error"]
-                known = stated if isinstance(stated, dict) else {"message": stated or "the job failed"}
-                raise error_of(known)
+                raise error_of(seen["error"] or {"message": f"the {seen['kind']} job {id} failed"})
             if seen["state"] == "done":
                 return seen
             await asyncio.sleep(pause)

@@ -35,6 +35,7 @@ class Lineage:
         }
 
 
+_LEGAL_IN_A_KEY = "!#$&'()*+,/:;<=>?@[]^`{|} "
 THE_OPERATOR = Caller()
 NO_LINEAGE = Lineage()
 
@@ -93,7 +94,7 @@ class Wire:
             method,
             path,
             params=_stated(params),
-            headers={**self._headers(), "Idempotency-Key": idempotency_key or uuid4().hex},
+            headers={**self._headers(), "Idempotency-Key": _key(idempotency_key)},
             body=body,
             repeatable=True,
         )
@@ -130,6 +131,11 @@ def comma_joined(values: Sequence[str] | None) -> str | None:
     if not values:
         return None
     return values if isinstance(values, str) else ",".join(values)
+
+
+def _key(stated: str | None) -> str:
+    """A key of the caller's own as a header can hold it, or a random one."""
+    return quote(stated, safe=_LEGAL_IN_A_KEY) if stated else uuid4().hex
 
 
 def _stated(params: Mapping[str, Any] | None) -> dict[str, Any]:

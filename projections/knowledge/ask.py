@@ -18,7 +18,7 @@ from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved, Source
 from ledger.scopes import Caller
 
-_ITEM = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
 
 
@@ -81,15 +81,15 @@ def item(
     may, values = readable_by(caller)
     if as_of is None:
         found = cursor.execute(
-            f"SELECT {_ITEM} FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
+            f"SELECT {ITEM_COLUMNS} FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
         ).fetchone()
     else:
         found = cursor.execute(
-            f"""SELECT {_ITEM} FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
+            f"""SELECT {ITEM_COLUMNS} FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
                 AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
         ).fetchone()
-    return None if found is None else {**_item(found), "status": found[-1]}
+    return None if found is None else {**item_of(found), "status": found[-1]}
 
 
 def items(
@@ -127,11 +127,11 @@ def items(
         )
         values += [org, *seen_values]
     rows = cursor.execute(
-        f"""SELECT {_ITEM} FROM {source} WHERE {" AND ".join(where)}
+        f"""SELECT {ITEM_COLUMNS} FROM {source} WHERE {" AND ".join(where)}
             ORDER BY k.created_position DESC, k.id LIMIT ? OFFSET ?""",
         [*before, *values, limit, offset],
     ).fetchall()
-    return [{**_item(row), "status": row[-1]} for row in rows]
+    return [{**item_of(row), "status": row[-1]} for row in rows]
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
@@ -236,7 +236,8 @@ def rfc3339(microseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
 
 
-def _item(row: Sequence[Any]) -> JsonObject:
+def item_of(row: Sequence[Any]) -> JsonObject:
+    """An item as the doors show it, out of a row that begins with ITEM_COLUMNS."""
     score, helpful, harmful, confidence = row[10:14]
     return {
         "id": row[0],

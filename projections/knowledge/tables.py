@@ -14,7 +14,7 @@ CREATE TABLE knowledge_versions (
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE knowledge_versions IS 'Every version of every item: as of a position is a WHERE on valid_from, valid_to';
+COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
 COMMENT ON COLUMN knowledge_versions.change IS 'What made this version: saved, revised, scored, retired or restored';
 COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
 COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';

@@ -122,9 +122,10 @@ def fuse(
 ) -> list[Relevant]:
     """One relevance a candidate, most relevant first; equals keep the order in which they came.
 
-    "scores" adds calibrated scores: keyword / the best keyword + weight * cosine + weight * freshness. "rrf"
-    adds 1 / (60 + rank) over the paths; it lets a weak path pull a strong one down, and is there because the
-    sources name it.
+    "scores" adds calibrated scores: keyword / the best keyword + weight * cosine + weight * freshness. An item
+    that the vector path did not find is at most as near as the last one that it did find, and counts so:
+    nothing is lost by having been found by one path. "rrf" adds 1 / (60 + rank) over the paths; it lets a weak
+    path pull a strong one down, and is there because the sources name it.
     """
     given = list(candidates)
     relevances = _by_ranks(given) if fusion == "rrf" else _by_scores(given, vector_weight, recency_weight)
@@ -175,9 +176,10 @@ def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0)
 
 def _by_scores(candidates: Sequence[Candidate], vector_weight: float, recency_weight: float) -> list[float]:
     best = max((each.keyword or 0.0 for each in candidates), default=0.0)
+    farthest = min((each.vector for each in candidates if each.vector is not None), default=0.0)
     return [
         ((each.keyword or 0.0) / best if best > 0 else 0.0)
-        + vector_weight * (each.vector or 0.0)
+        + vector_weight * (farthest if each.vector is None else each.vector)
         + recency_weight * (each.recency or 0.0)
         for each in candidates
     ]

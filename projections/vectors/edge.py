@@ -172,9 +172,7 @@ class EdgeStore:
                 terms = vectors.get(_TERMS) if isinstance(vectors, dict) else None
                 dense = vectors[_DENSE] if isinstance(vectors, dict) else []
                 indices = terms.indices if isinstance(terms, edge.SparseVector) else []
-                digest.add(
-                    str(record.id), payload, np.asarray(dense, np.float32), np.asarray(indices, np.uint32)
-                )
+                digest.add(str(record.id), payload, np.asarray(dense, np.float32), np.asarray(indices, np.uint32))
             if offset is None:
                 return digest.hexdigest()
 

@@ -20,7 +20,7 @@ from projections.search.tokens import document_terms, query_terms
 from projections.vectors.embeddings import Embedder, HashedEmbedder, Vectors
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.port import Found, Point, VectorStore, text_hash
-from projections.vectors.wire import Change, Close, Erase, Paths, Store
+from projections.vectors.wire import Change, Close, Paths, Store
 
 log = structlog.get_logger(__name__)
 
@@ -166,7 +166,7 @@ class Engine:
     async def _apply(
         self, changes: Sequence[Change], embedded: asyncio.Future[Vectors | None], after: int, checkpoint: int
     ) -> int:
-        if checkpoint <= self._applied and after < checkpoint:
+        if checkpoint <= self._applied:
             return self._applied
         if after > self._applied:
             raise LogGap(
@@ -235,8 +235,6 @@ class Engine:
             except TimeoutError:
                 return
             await self._serve_searches()
-            if not self._searches and not self._writes.empty():
-                await asyncio.sleep(min(left, 0.001))
 
     async def _serve_searches(self) -> None:
         await asyncio.sleep(0)  # let requests that have arrived be read

@@ -70,7 +70,9 @@ def a_point(
     )
 
 
-def ask(store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: object) -> list[Found]:
+def ask(
+    store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: object
+) -> list[Found]:
     return store.search(
         dense=hashed_vectors([query])[0],
         sparse=query_terms(query),

@@ -202,8 +202,26 @@ def test_list_and_history_and_lineage_show_each_row(node: ScriptedNode) -> None:
     }
     edge |= {"entity_id": "k-1", "position": 8, "time": "2026-03-05T12:00:00.5Z"}
     edges = [{**edge, "direction": "from", "ref": "trace:t-1"}, {**edge, "direction": "to", "ref": "k-9"}]
-    versions = [{"version": 1, "position": 2, "time": "2026-03-05T12:00:00Z", "task": "T", "content": "old"}]
-    feedback = [{"position": 5, "time": "2026-03-05T12:00:00Z", "verdict": "helpful", "case": {"outcome": "done"}}]
+    versions = [
+        {
+            "version": 1,
+            "change": "saved",
+            "valid_from": 2,
+            "valid_from_time": "2026-03-05T12:00:00Z",
+            "actor": "user:mei",
+            "content": "old",
+        }
+    ]
+    feedback = [
+        {
+            "position": 5,
+            "time": "2026-03-05T12:00:00Z",
+            "verdict": "helpful",
+            "actor": "agent:scribe",
+            "outcome": "done",
+            "task": None,
+        }
+    ]
     node.says("GET /api/knowledge", {"results": [ITEM], "count": 1, "position": 9})
     node.says(
         "GET /api/knowledge/k-1/history",
@@ -213,8 +231,8 @@ def test_list_and_history_and_lineage_show_each_row(node: ScriptedNode) -> None:
 
     assert ITEM["id"] in kledger("list", "--status", "all", "--owner", "team:web").stdout
     told = kledger("history", "k-1").stdout
-    assert "old" in told
-    assert "outcome done" in told
+    for part in ("old", "saved", "user:mei", "outcome done", "agent:scribe"):
+        assert part in told
     tree = kledger("lineage", "k-1").stdout
     assert tree.index("came from") < tree.index("trace:t-1") < tree.index("led to") < tree.index("k-9")
 
@@ -258,6 +276,7 @@ def test_profiles_are_shown_set_and_patched_for_the_user(node: ScriptedNode, tmp
         ["profile", "patch", "user", "{", "--user", "mei"],
         ["profile", "patch", "user", "@no-such-file", "--user", "mei"],
         ["replay", "--to", "3"],
+        ["up", "--quack", "somewhere"],
         ["frobnicate"],
     ],
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +65,7 @@ def said(result: Result) -> str:
 def runs(node: ScriptedNode, kind: str, result: dict[str, Any]) -> None:
     """The node does a job in three looks."""
     job = {"id": "j-1", "kind": kind, "total": 10, "rate": 5.0, "result": None, "error": None}
-    node.says(f"POST /api/admin/{kind}", {**job, "state": "running", "done": 0, "total": None}, 202)
+    node.says(f"POST /api/admin/{kind}", {**job, "state": "running", "done": 0, "total": 0}, 202)
     node.says("GET /api/admin/jobs/j-1", {**job, "state": "running", "done": 4})
     node.says("GET /api/admin/jobs/j-1", {**job, "state": "done", "done": 10, "result": result})
 
@@ -143,7 +145,7 @@ def test_snapshot_says_which_file(node: ScriptedNode) -> None:
 
 
 def test_a_job_that_fails_exits_with_one_and_its_error(node: ScriptedNode) -> None:
-    job = {"id": "j-1", "kind": "verify", "total": None, "rate": None, "result": None, "done": 0}
+    job = {"id": "j-1", "kind": "verify", "total": 0, "rate": 0.0, "result": None, "done": 0}
     failure = {"code": "log_gap", "message": "positions 4 to 6 are missing", "details": {}}
     node.says("POST /api/admin/verify", {**job, "state": "running", "error": None}, 202)
     node.says("GET /api/admin/jobs/j-1", {**job, "state": "failed", "error": failure})
@@ -176,3 +178,27 @@ def test_sql_without_a_query_tells_how_to_attach(node: ScriptedNode) -> None:
 def test_version_needs_no_node() -> None:
     ran = kledger("version", "--json", "--url", "http://127.0.0.1:9")
     assert (ran.exit_code, set(json.loads(ran.stdout))) == (0, {"product", "python"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        ([], {}),
+        (["--data", "here", "--http", "127.0.0.1:9"], {"data": Path("here"), "http": "127.0.0.1:9"}),
+        (["--nats", "nats://a:1", "--qdrant", "http://b:2"], {"nats": "nats://a:1", "qdrant": "http://b:2"}),
+        (["--quack", "9494"], {"quack": 9494}),
+        (["--quack", "off"], {"quack": None}),
+    ],
+)
+def test_up_runs_a_node_with_what_was_stated_and_exits_as_it_does(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], settings: dict[str, Any]
+) -> None:
+    ran_with: list[dict[str, Any]] = []
+
+    def run(stated: dict[str, Any]) -> int:
+        ran_with.append(stated)
+        return 1
+
+    monkeypatch.setitem(sys.modules, "producers.node", SimpleNamespace(NodeSettings=dict, run=run))
+    assert kledger("up", *arguments).exit_code == 1
+    assert ran_with == [settings]

@@ -141,9 +141,10 @@ async def test_each_write_has_a_key_of_its_own_unless_the_caller_brings_one(node
         await ledger.save("t", "c", ["tool"])
         await ledger.save("t", "c", ["tool"])
         await ledger.save("t", "c", ["tool"], idempotency_key="mine")
+        await ledger.save("t", "c", ["tool"], idempotency_key="订单/1\n")
     keys = [asked.headers["idempotency-key"] for asked in node.asked]
-    assert len(set(keys)) == 3
-    assert keys[2] == "mine"
+    assert len(set(keys)) == 4
+    assert keys[2:] == ["mine", "%E8%AE%A2%E5%8D%95/1%0A"]
 
 
 async def test_a_read_waits_for_what_this_client_wrote(node: ScriptedNode) -> None:

@@ -2,11 +2,12 @@
 
 Each page has a node of its own, on free ports, with the sample imported. Its `bash`, `python` and `sql` blocks
 are run in their order, from an empty folder; a block under another name (`sh`, `text`, `json`, `js`) is not.
-A page writes the default address; here it means the page's node.
+A page writes the default address, and an attach statement without its token; here both mean the page's node.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import socket
@@ -23,6 +24,7 @@ import pytest
 from tests.house.project import ROOT, Block, blocks, documents
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
+ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
 RUN = {
     "bash": ["bash", "-euo", "pipefail", "-c", "{text}"],
     "python": [sys.executable, "-W", "error", "-c", "{text}"],
@@ -58,7 +60,11 @@ class Reader:
 
     def run(self, language: str, text: str) -> subprocess.CompletedProcess[str]:
         """Type one block; waits for its end."""
-        command = [part.replace("{text}", text.replace(DEFAULT_ADDRESS, self.address)) for part in RUN[language]]
+        typed = text.replace(DEFAULT_ADDRESS, self.address)
+        if ATTACH in typed:
+            attach = self.run("bash", "kledger sql --json")
+            typed = typed.replace(ATTACH, json.loads(attach.stdout)["statement"])
+        command = [part.replace("{text}", typed) for part in RUN[language]]
         return subprocess.run(
             command, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=100, check=False
         )

@@ -10,17 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ledger.connection import BrokerConnection
 from ledger.server import EmbeddedServer
 from projections.vectors.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
-from projections.vectors.kept_jetstream import (
-    BrokerConnection,
-    JetStreamEmbeddings,
-    ensure_embeddings_stream,
-    subject_of,
-)
+from projections.vectors.kept_jetstream import JetStreamEmbeddings, ensure_embeddings_stream, subject_of
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 
@@ -147,7 +143,7 @@ async def test_a_failed_request_is_tried_again(endpoint: EmbeddingEndpoint, embe
 
 async def test_a_refusal_is_an_error_of_ours(endpoint: EmbeddingEndpoint, embedder: OpenAIEmbedder) -> None:
     endpoint.refuse = "git"
-    with pytest.raises(EmbeddingFailed, match="small at .* refused") as failure:
+    with pytest.raises(EmbeddingFailed, match=r"small at .* refused") as failure:
         await embedder.embed(["git"])
     assert failure.value.code == "embedding_failed"
 

@@ -48,6 +48,13 @@ def test_without_keywords_the_vectors_decide() -> None:
     assert [each.candidate.item_id for each in fused] == ["b", "a"]
 
 
+def test_what_the_vector_path_did_not_find_counts_as_its_last_one() -> None:
+    found = [Candidate("a", 1, keyword=10.0), Candidate("b", 2, keyword=9.9, vector=0.3), Candidate("c", 3, vector=0.8)]
+    relevances = {each.candidate.item_id: each.relevance for each in fuse(found, vector_weight=0.3)}
+    assert relevances["a"] == pytest.approx(1.09)
+    assert relevances["a"] > relevances["b"] > relevances["c"]
+
+
 def test_a_recent_item_that_no_path_found_stands_behind_one_that_matches() -> None:
     fused = fuse([Candidate("new", 9, recency=1.0), Candidate("match", 1, keyword=1.0)])
     assert [each.candidate.item_id for each in fused] == ["match", "new"]
@@ -122,7 +129,9 @@ def test_the_strongest_scope_is_taken_among_those_the_caller_sees() -> None:
 
 def test_within_a_scope_relevance_decides() -> None:
     rows = standings(standing("a"), standing("b"), standing("c"))
-    found = rank([Candidate(i, 1, keyword=k) for i, k in (("a", 2.0), ("b", 9.0), ("c", 5.0))], rows, ["public"], top_k=9)
+    found = rank(
+        [Candidate(i, 1, keyword=k) for i, k in (("a", 2.0), ("b", 9.0), ("c", 5.0))], rows, ["public"], top_k=9
+    )
     assert order(found) == ["b", "c", "a"]
 
 

@@ -1,0 +1,257 @@
+"""How good is search, path by path? `python -m bench.recall [--url http://127.0.0.1:8420] [--json FILE]`.
+
+Reads real corpora (`--data`, or KLEDGER_BENCH_DATA, else `../shared/data`), asks every query, and prints recall
+at 5 and 10 and the mean reciprocal rank at 10 beside the floor: plain BM25. Without `--url` it measures the
+engine in this process with nothing configured; with it a running node over HTTP, into which the corpora were
+imported. Exit code 1 when a figure is more than 0.005 below its floor, or fused is not the best path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from projections.search.ranking import Candidate, Fusion, fuse
+from projections.search.tokens import document_terms, query_terms
+from projections.vectors.edge import EdgeStore
+from projections.vectors.embeddings import HashedEmbedder
+from projections.vectors.port import Found, Point
+
+Search = Callable[[str], Sequence[str]]
+"""Ask one query; the ids that were found, best first, at least ten where there are as many."""
+
+TOP_K = 10
+CANDIDATES = 50
+TOLERANCE = 0.005
+PATHS = ("keyword", "vector", "fused")
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Recall at 5, recall at 10, mean reciprocal rank at 10: each between 0 and 1, over so many queries."""
+
+    r5: float
+    r10: float
+    mrr10: float
+    queries: int
+
+    def figures(self) -> tuple[float, float, float]:
+        return self.r5, self.r10, self.mrr10
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked, and the ids of the items that answer it."""
+
+    text: str
+    relevant: frozenset[str]
+    lang: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: which queries over which corpus, and the floor to stay above."""
+
+    name: str
+    corpus: str
+    lang: str
+    floor: tuple[float, float, float]
+
+
+# The floor is plain BM25 over task and content: words, Chinese pairs, k1 1.2, b 0.75.
+ROWS = (
+    Row("tldr, en", "tldr", "en", (0.633, 0.687, 0.516)),
+    Row("tldr, zh", "tldr", "zh", (0.710, 0.750, 0.583)),
+    Row("cmrc-trial", "cmrc-trial", "zh", (0.885, 0.939, 0.769)),
+)
+
+
+def evaluate(search: Search, queries: Iterable[Query]) -> Quality:
+    """Ask every query and see where the first relevant item stands."""
+    ranks = []
+    for query in queries:
+        found = list(search(query.text))[:TOP_K]
+        ranks.append(next((n for n, item_id in enumerate(found, start=1) if item_id in query.relevant), None))
+    if not ranks:
+        raise ValueError("there is no query to ask")
+    return Quality(
+        r5=statistics.fmean(rank is not None and rank <= 5 for rank in ranks),
+        r10=statistics.fmean(rank is not None for rank in ranks),
+        mrr10=statistics.fmean(1 / rank if rank else 0.0 for rank in ranks),
+        queries=len(ranks),
+    )
+
+
+def read_queries(data: Path, row: Row) -> list[Query]:
+    """The queries of one row."""
+    lines = (data / row.corpus / "queries.jsonl").read_bytes().splitlines()
+    queries = (Query(q["query"], frozenset(q["relevant"]), q["lang"]) for q in map(orjson.loads, lines))
+    return [query for query in queries if query.lang == row.lang]
+
+
+class Engine:
+    """Search over one corpus in this process: the store, the tokens and the fusion, without a node."""
+
+    def __init__(self, folder: Path, items: Sequence[Mapping[str, Any]]) -> None:
+        self._embedder = HashedEmbedder()
+        self._store = EdgeStore(folder, self._embedder.model, self._embedder.dimensions)
+        for at in range(0, len(items), 256):
+            part = items[at : at + 256]
+            vectors = self._embedder.vectors([f"{item['task']}\n{item['content']}" for item in part])
+            self._store.upsert(
+                [
+                    Point(
+                        item_id=item["id"],
+                        version=1,
+                        position=at + n,
+                        scopes=item["scopes"],
+                        types=item["types"],
+                        owner=item["owner"],
+                        dense=vector,
+                        sparse=document_terms(item["task"], item["content"]),
+                    )
+                    for n, (item, vector) in enumerate(zip(part, vectors, strict=True), start=1)
+                ]
+            )
+
+    def by(self, path: str) -> Search:
+        """How to search by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
+        return lambda query: self._search(query, path)
+
+    def _search(self, query: str, path: str) -> list[str]:
+        words_only = path == "keyword"
+        found = self._store.search(
+            dense=None if words_only else self._embedder.vectors([query])[0],
+            sparse=None if path == "vector" else query_terms(query, words_only=words_only),
+            visible_scopes=["public"],
+            limit=CANDIDATES,
+        )
+        return ranked(found, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def ranked(found: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
+    """The ids of what was found, fused, best first."""
+    candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in found]
+    return [each.candidate.item_id for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight)]
+
+
+def over_http(client: httpx.Client, path: str, corpus: str) -> Search:
+    """How to search a running node by one path. What is not of the corpus is passed over."""
+    prefix = "tldr-" if corpus == "tldr" else "cmrc-"
+
+    def search(query: str) -> list[str]:
+        # both corpora may lie in one node: ask for more, and keep to the one that the row is about
+        parameters: dict[str, str | int] = {"q": query, "top_k": 4 * TOP_K, "min_score": 0, "paths": path}
+        answer = client.get("/api/knowledge/search", params=parameters)
+        answer.raise_for_status()
+        return [row["id"] for row in answer.json()["results"] if row["id"].startswith(prefix)]
+
+    return search
+
+
+def measure_engine(data: Path) -> dict[str, dict[str, Quality]]:
+    """Every row by every path, in this process."""
+    table: dict[str, dict[str, Quality]] = {}
+    for corpus in dict.fromkeys(row.corpus for row in ROWS):
+        lines = (data / corpus / "knowledge.jsonl").read_bytes().splitlines()
+        items = [orjson.loads(line) for line in lines]
+        with tempfile.TemporaryDirectory() as folder:
+            engine = Engine(Path(folder), items)
+            for row in (row for row in ROWS if row.corpus == corpus):
+                queries = read_queries(data, row)
+                table[row.name] = {path: evaluate(engine.by(path), queries) for path in (*PATHS, "rrf")}
+            engine.close()
+    return table
+
+
+def measure_node(data: Path, url: str) -> dict[str, dict[str, Quality]]:
+    """Every row by every path, over HTTP."""
+    with httpx.Client(base_url=url, timeout=30) as client:
+        return {
+            row.name: {path: evaluate(over_http(client, path, row.corpus), read_queries(data, row)) for path in PATHS}
+            for row in ROWS
+        }
+
+
+def faults(table: Mapping[str, Mapping[str, Quality]]) -> list[str]:
+    """What the table shows that must not be: each in a sentence."""
+    found = []
+    above = 0
+    for row in ROWS:
+        paths = table[row.name]
+        for name, floor, *figures in zip(
+            ("R@5", "R@10", "MRR@10"), row.floor, *(paths[path].figures() for path in PATHS), strict=True
+        ):
+            keyword, vector, fused = figures
+            above += fused > floor
+            if fused < floor - TOLERANCE:
+                found.append(f"{row.name}: {name} is {fused:.3f}, more than {TOLERANCE} below its floor {floor:.3f}")
+            if fused < max(keyword, vector):
+                found.append(
+                    f"{row.name}: {name} fused is {fused:.3f}, and a single path has {max(keyword, vector):.3f}"
+                )
+    if above < 6:
+        found.append(f"only {above} of nine figures are above their floor; six are wanted")
+    return found
+
+
+def print_table(table: Mapping[str, Mapping[str, Quality]]) -> None:
+    """One line a row and path: R@5, R@10, MRR@10."""
+    print(f"{'corpus':<12} {'path':<10} {'R@5':>6} {'R@10':>6} {'MRR@10':>7}")
+    for row in ROWS:
+        print(f"{row.name:<12} {'floor':<10} {row.floor[0]:6.3f} {row.floor[1]:6.3f} {row.floor[2]:7.3f}")
+        for path, quality in table[row.name].items():
+            r5, r10, mrr10 = quality.figures()
+            note = "  (for information)" if path == "rrf" else ""
+            print(f"{'':<12} {path:<10} {r5:6.3f} {r10:6.3f} {mrr10:7.3f}{note}")
+
+
+def data_directory() -> Path:
+    """Where the corpora lie, unless the caller says so."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    return Path(os.environ.get("KLEDGER_BENCH_DATA", beside))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, write; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Search quality by path, beside plain BM25")
+    parser.add_argument("--url", help="measure a running node instead of the engine in this process")
+    parser.add_argument("--data", type=Path, default=data_directory())
+    parser.add_argument("--json", type=Path, help="where to write the table")
+    given = parser.parse_args(arguments)
+    if not (given.data / "tldr" / "queries.jsonl").exists():
+        print(f"no corpora in {given.data}: say where they are with --data; nothing measured", file=sys.stderr)
+        return 0
+    began = time.perf_counter()
+    table = measure_node(given.data, given.url) if given.url else measure_engine(given.data)
+    print_table(table)
+    wrong = faults(table)
+    print("\n".join(wrong) or "every figure holds its floor, and fused is the best path on every row")
+    if given.json:
+        document = {
+            "measured": given.url or "engine",
+            "seconds": round(time.perf_counter() - began, 1),
+            "floor": {row.name: row.floor for row in ROWS},
+            "paths": {name: {path: asdict(q) for path, q in paths.items()} for name, paths in table.items()},
+            "faults": wrong,
+        }
+        given.json.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

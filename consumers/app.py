@@ -1,0 +1,69 @@
+"""What runs beside the doors? The FastStream application: broker, lifespan, health over NATS, AsyncAPI.
+
+It hosts the projector and the vector feed, which read with loops of their own: a projector needs every event
+once and in order, and FastStream's batch subscribers cannot promise that (docs/decisions). Reactors, for which
+one message has one effect and order does not matter, are FastStream subscribers of this broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from faststream import FastStream
+from faststream.nats import NatsBroker
+from faststream.specification import AsyncAPI
+
+from ledger.access import BrokerAccess
+from ledger.event import JsonObject
+
+log = structlog.get_logger(__name__)
+
+HEALTH_SUBJECT = "kledger.health"
+
+Loop = Callable[[], Awaitable[None]]
+
+
+def create_app(
+    access: BrokerAccess, loops: Mapping[str, Loop], health: Callable[[], Awaitable[JsonObject]], version: str
+) -> FastStream:
+    """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT."""
+    broker = NatsBroker(
+        access.url_for("node"),
+        inbox_prefix=access.inbox_prefix("node"),
+        name="kledger-app",
+        max_reconnect_attempts=-1,
+        logger=None,
+    )
+    app = FastStream(
+        broker,
+        logger=None,
+        specification=AsyncAPI(title="Knowledge Ledger node", version=version),
+    )
+
+    @broker.subscriber(HEALTH_SUBJECT, description="Ask with any request; the answer is the node's health.")
+    async def answer_health(_asked: bytes) -> JsonObject:
+        return await health()
+
+    tasks: list[asyncio.Task[None]] = []
+
+    async def start_loops() -> None:
+        tasks.extend(asyncio.create_task(_run(name, loop), name=name) for name, loop in loops.items())
+
+    async def stop_loops() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    app.after_startup(start_loops)
+    app.on_shutdown(stop_loops)
+    return app
+
+
+async def _run(name: str, loop: Loop) -> None:
+    try:
+        await loop()
+    except Exception:
+        log.exception("a loop of the node ended", loop=name)
+        raise

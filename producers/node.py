@@ -1,0 +1,236 @@
+"""How is a node put together? The composition root: broker, log, views, vectors, doors, in this order.
+
+`run` starts the parts, prints one ready line, and takes them down again in the opposite order when it is told to
+stop. It is the one place that knows producers and consumers alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import structlog
+import uvicorn
+
+from consumers.app import create_app as create_consumer
+from ledger.access import BrokerAccess
+from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
+from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.jetstream import JetStreamLedger
+from ledger.server import EmbeddedServer
+from ledger.stream_setup import ensure_stream
+from producers.http.app import create_app
+from producers.node_admin import Operator
+from producers.operations.desk import Desk
+from projections.live import LiveFiles
+from projections.runner import Projector
+from projections.search.ask import Searcher
+from projections.vectors.feed import VectorFeed
+from projections.vectors.settings import embedding_from_environment
+from projections.vectors.wire import KeptAt, Settings
+from projections.view import View
+
+log = structlog.get_logger(__name__)
+
+_DRAIN_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What `kledger up` takes. `nats` and `qdrant` are URLs of outside servers; `quack` is a port, 0 a free one."""
+
+    data: Path = Path(".kledger")
+    http: str = "127.0.0.1:8420"
+    nats: str | None = None
+    qdrant: str | None = None
+    quack: int | None = 0
+    org: str = DEFAULT_ORG
+
+
+def run(settings: NodeSettings) -> int:
+    """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
+    _log_to_stderr()
+    try:
+        if sys.platform == "win32":
+            asyncio.run(_run(settings))
+        else:
+            import uvloop
+
+            uvloop.run(_run(settings))
+    except LedgerError as error:
+        sys.stderr.write(f"kledger: {error.message}\n")
+        return 1
+    return 0
+
+
+async def _run(settings: NodeSettings) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(kind, stopping.set)
+    async with node(settings) as address:
+        sys.stdout.write(
+            f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
+            + (f" · quack port {address.quack}" if address.quack else "")
+            + "\n"
+        )
+        sys.stdout.flush()
+        await stopping.wait()
+        log.info("stopping")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """Where a running node is reached."""
+
+    http: str
+    nats: str
+    quack: int | None
+
+
+@asynccontextmanager
+async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
+    """A running node. Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone."""
+    started = time.monotonic()
+    host, port = _host_and_port(settings.http)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(_only_node_on(settings.data))
+        access = await _broker(settings, stack)
+        await ensure_stream(access)
+        ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
+        stack.push_async_callback(ledger.close)
+
+        files = LiveFiles(settings.data / "views", settings.quack)
+        view = View(await asyncio.to_thread(files.open_live))
+        stack.callback(view.close)
+        stack.callback(lambda: files.stop_serving(view.instance))
+        projector = Projector(ledger, view)
+        stack.callback(projector.close)
+        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
+        await feed.start()
+        stack.push_async_callback(feed.close)
+        files.serve(view.instance)
+
+        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set())
+        stack.push_async_callback(operator.close)
+        desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+
+        async def health() -> JsonObject:
+            return await operator.status()
+
+        loops = {"projector": projector.run, "vectors": feed.run}
+        await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
+        address = await stack.enter_async_context(_http(desk, host, port))
+        yield NodeAddress(address, access.url, files.address.port if files.address else None)
+
+
+async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess:
+    if settings.nats is not None:
+        return BrokerAccess.from_url(settings.nats)
+    server = EmbeddedServer(settings.data / "broker")
+    access = await server.start()
+    stack.push_async_callback(server.stop)
+    return access
+
+
+async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
+    embedding = embedding_from_environment()
+    user = access.credentials("node")
+    kept_at = None
+    if embedding is not None:
+        kept_at = KeptAt(access.url_for("node"), "node", user[1] if user else None)
+    return Settings(
+        directory=str(settings.data / "vectors"),
+        qdrant_url=settings.qdrant,
+        qdrant_api_key=os.environ.get("QDRANT_API_KEY"),
+        embedding=embedding,
+        kept_at=kept_at,
+    )
+
+
+@asynccontextmanager
+async def _http(desk: Desk, host: str, port: int) -> AsyncIterator[str]:
+    """Serve the HTTP door; a request under way is answered before this ends."""
+    config = uvicorn.Config(
+        create_app(desk),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+    try:
+        listening = config.bind_socket()
+    except (OSError, SystemExit) as error:  # uvicorn exits where the port is taken
+        raise BrokerMisconfigured(
+            f"the node cannot listen on {host}:{port}: is another node running there? Choose another with --http"
+        ) from error
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
+    serving = asyncio.create_task(server._serve([listening]), name="http")
+    try:
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
+        yield "{}:{}".format(*listening.getsockname()[:2])
+    finally:
+        server.should_exit = True
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+
+
+@contextmanager
+def _only_node_on(data: Path) -> Iterator[None]:
+    """Hold the data directory. Raises DataDirectoryInUse when another node has it."""
+    data.mkdir(parents=True, exist_ok=True)
+    with (data / "node.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DataDirectoryInUse(
+                f"another node runs on {data.resolve()}: stop it, or choose another directory with --data"
+            ) from error
+        yield
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    parts = urlsplit(f"//{address}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        raise BrokerMisconfigured(f"{address!r} is not HOST:PORT: write for example 127.0.0.1:8420")
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        raise BrokerMisconfigured(
+            f"a node without tokens serves loopback only, not {host}: put it behind a proxy that checks its callers"
+        )
+    return host, port
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,282 @@
+"""What does a node do for its operator? Status, and jobs beside the live view: rebuild, verify, replay, snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import duckdb
+import structlog
+
+from ledger.access import BrokerAccess
+from ledger.errors import LedgerError, ServiceFailed, UnknownReference
+from ledger.event import JsonObject
+from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.operations.admin import Health, Job, JobKind
+from projections.digest import differences, digests, state_digest
+from projections.files import discard, live_file, next_file, point_to
+from projections.lineage.ask import refused_count
+from projections.live import LiveFiles
+from projections.quack import sql_read_only
+from projections.rebuild import Rebuilt, in_own_process, position_at
+from projections.runner import Projector, catch_up
+from projections.snapshot import copy_frozen
+from projections.vectors.feed import VectorFeed
+from projections.view import Instance, View
+
+log = structlog.get_logger(__name__)
+
+# Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
+LONGEST_LAG_SECONDS = 30.0
+_KEPT_JOBS = 100
+
+Progress = Callable[[int, int, float], None]
+Work = Callable[[Progress], Awaitable[JsonObject]]
+
+
+@dataclass(slots=True)
+class Operator:
+    """The operator's side of a running node; see producers.operations.admin.NodeAdmin."""
+
+    access: BrokerAccess
+    ledger: JetStreamLedger
+    view: View
+    projector: Projector
+    feed: VectorFeed
+    files: LiveFiles
+    data: Path
+    started: float
+    jobs: dict[str, Job]
+    tasks: set[asyncio.Task[None]]
+
+    async def status(self) -> JsonObject:
+        """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
+        reasons, head, stored_ns, told = [], self.view.position, 0, StreamStatus()
+        try:
+            told = await self.ledger.status()
+            head, stored_ns = told.head.position, told.head.stored_ns
+        except LedgerError as error:
+            reasons.append(error.message)
+        views = [
+            self._lag("duckdb", self.view.position, self.view.instance.stored_us, head, stored_ns),
+            self._lag("vectors", self.feed.applied, self.view.instance.stored_us, head, stored_ns),
+        ]
+        for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
+            if trouble is not None:
+                reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += [
+            f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
+            for view in views
+            if view["lag_seconds"] > LONGEST_LAG_SECONDS
+        ]
+        return {
+            "healthy": not reasons,
+            "reasons": reasons,
+            "stream": {
+                "head": head,
+                "time": datetime.fromtimestamp(stored_ns / 1e9, UTC).isoformat() if stored_ns else None,
+                "messages": told.messages,
+                "bytes": told.bytes,
+                "url": self.access.url,
+            },
+            "views": views,
+            "refused": await self.view.ask(refused_count),
+            "versions": {
+                "product": version("knowledge-ledger"),
+                "python": platform.python_version(),
+                "duckdb": duckdb.__version__,
+                "nats": told.server,
+                "qdrant_edge": version("qdrant-edge-py"),
+            },
+            "uptime_seconds": round(time.monotonic() - self.started, 3),
+            "quack": {"port": self.files.address.port} if self.files.address else None,
+        }
+
+    def _lag(self, name: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
+        """At least how long the oldest event that is not folded has waited; 0 when there is none."""
+        seconds = 0.0
+        if position < head:
+            now = time.time()
+            seconds = max(now - head_ns / 1e9, head_ns / 1e9 - stored_us / 1e6 if stored_us else 0.0, 0.0)
+        return {
+            "name": name,
+            "position": position,
+            "lag_events": max(0, head - position),
+            "lag_seconds": round(seconds, 3),
+        }
+
+    async def health(self) -> Health:
+        """Whether the node does its work now, and what keeps it from it."""
+        told = await self.status()
+        return Health(bool(told["healthy"]), list(told["reasons"]))
+
+    async def start_rebuild(self) -> Job:
+        """Fold everything anew beside the live view, compare, and serve the new file."""
+        return self._start("rebuild", self._rebuild)
+
+    async def start_verify(self) -> Job:
+        """Fold from zero into a file of its own, and compare it with the live view."""
+        return self._start("verify", self._verify)
+
+    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
+        """Fold up to a position or moment into a new file."""
+        return self._start("replay", lambda progress: self._replay(to, Path(into), progress))
+
+    async def start_snapshot(self) -> Job:
+        """Publish a frozen copy of the live view."""
+        return self._start("snapshot", self._snapshot)
+
+    async def job(self, job_id: str) -> Job:
+        """How far a job is. Raises UnknownReference."""
+        try:
+            return self.jobs[job_id]
+        except KeyError:
+            raise UnknownReference(
+                f"there is no job {job_id}: jobs are known until the node stops, the last {_KEPT_JOBS} of them"
+            ) from None
+
+    async def sql(self, query: str) -> JsonObject:
+        """The rows of one SELECT over the live view. Raises IllegalQuery."""
+        instance = self.view.instance
+        instance.enter()
+        try:
+            table = await asyncio.to_thread(sql_read_only, instance.con, query)
+        finally:
+            instance.leave()
+        return {
+            "columns": table.column_names,
+            "types": [str(field.type) for field in table.schema],
+            "rows": [list(row.values()) for row in table.to_pylist()] if table.num_columns else [],
+            "truncated": False,
+        }
+
+    async def attach(self) -> JsonObject:
+        """The statement that attaches the live view from any DuckDB. Raises ServiceFailed."""
+        if self.files.address is None:
+            raise ServiceFailed("this node does not serve Quack: start it with --quack PORT")
+        return {
+            "prepare": "INSTALL quack; LOAD quack;",
+            "statement": self.files.address.attach_statement(),
+            "uri": self.files.address.uri,
+            "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$)",
+        }
+
+    async def close(self) -> None:
+        """End what is under way."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def _start(self, kind: JobKind, work: Work) -> Job:
+        job = Job(f"{kind}-{uuid.uuid4().hex[:12]}", kind)
+        for old in list(self.jobs)[: max(0, len(self.jobs) - _KEPT_JOBS + 1)]:
+            if self.jobs[old].state != "running":
+                del self.jobs[old]
+        self.jobs[job.id] = job
+        task = asyncio.create_task(_run(job, work), name=job.id)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return job
+
+    async def _rebuild(self, progress: Progress) -> JsonObject:
+        path = next_file(self.data / "views")
+        rebuilt = await in_own_process(self.access, path, None, progress)
+        fresh = self.files.open(path)
+        try:
+            async with self.projector.paused():
+                compared = await self._compared(fresh, rebuilt)
+                point_to(path)
+                await self.files.swap(self.view, fresh)
+        except BaseException:
+            if self.view.instance is not fresh:
+                fresh.close()
+                discard(path)
+            raise
+        return {**compared, "swapped": live_file(self.data / "views") == path}
+
+    async def _verify(self, progress: Progress) -> JsonObject:
+        path = next_file(self.data / "views")
+        rebuilt = await in_own_process(self.access, path, None, progress)
+        fresh = self.files.open(path)
+        try:
+            async with self.projector.paused():
+                return await self._compared(fresh, rebuilt)
+        finally:
+            fresh.close()
+            discard(path)
+
+    async def _compared(self, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
+        """Bring the new file to the live view's position and compare; the projector is paused meanwhile."""
+        live = self.view.instance
+        if live.position < rebuilt.position:
+            await catch_up(self.ledger, self.view, rebuilt.position)
+        await catch_up(self.ledger, View(fresh), live.position)
+        ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
+        found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
+        return {
+            "position": live.position,
+            "events": rebuilt.events,
+            "refused": rebuilt.refused,
+            "seconds": round(rebuilt.seconds, 3),
+            "rate": round(rebuilt.rate, 1),
+            "live": {"digest": state_digest(ours)},
+            "rebuilt": {"digest": state_digest(theirs)},
+            "equal": ours == theirs,
+            "views": [
+                {
+                    "view": name,
+                    "rows": ours[name].rows,
+                    "live": ours[name].digest,
+                    "replayed": theirs[name].digest,
+                    "equal": ours[name] == theirs[name],
+                }
+                for name in ours
+            ],
+            "differences": [asdict(difference) for difference in found],
+        }
+
+    async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
+        position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
+        rebuilt = await in_own_process(self.access, into, position, progress)
+        return {
+            "into": str(into),
+            "position": rebuilt.position,
+            "refused": rebuilt.refused,
+            "seconds": round(rebuilt.seconds, 3),
+            "rate": round(rebuilt.rate, 1),
+            "digest": rebuilt.digest,
+        }
+
+    async def _snapshot(self, progress: Progress) -> JsonObject:
+        async with self.projector.paused():
+            position = self.view.position
+            file = await asyncio.to_thread(copy_frozen, self.view.instance, self.data / "snapshots")
+        progress(position, position, 0.0)
+        return {"file": str(file), "position": position, "bytes": file.stat().st_size}
+
+
+async def _run(job: Job, work: Work) -> None:
+    def progress(done: int, total: int, rate: float) -> None:
+        job.done, job.total, job.rate = done, total, round(rate, 1)
+
+    try:
+        job.result = await work(progress)
+        job.state = "done"
+    except LedgerError as error:
+        job.error = {"code": error.code, "message": error.message, "details": error.details}
+        job.state = "failed"
+    except asyncio.CancelledError:
+        job.error = {"code": ServiceFailed.code, "message": "the node stopped", "details": {}}
+        job.state = "failed"
+        raise
+    except Exception as error:
+        log.exception("a job failed", job=job.id)
+        job.error = {"code": ServiceFailed.code, "message": f"{job.kind} failed: {error}", "details": {}}
+        job.state = "failed"

@@ -1,0 +1,167 @@
+"""How do the folded versions reach the vector process? By position, from the view, and again after any trouble.
+
+The feed asks the view what changed after the position that the vectors have applied, sends it, and waits for the
+view to move on. The vector process says how far it is, so a process that died is started again and fed from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import duckdb
+import structlog
+
+from ledger.errors import LedgerError, ViewBehind
+from projections.vectors.client import VectorClient
+from projections.vectors.errors import VectorProcessGone
+from projections.vectors.port import Found
+from projections.vectors.wire import Change, Close, Paths, Settings, Store
+from projections.view import View
+
+log = structlog.get_logger(__name__)
+
+# Changes in one request; the process works them off in slices of milliseconds.
+CHANGES = 500
+_LONGEST_PAUSE = 5.0
+_RESTART_PATIENCE = 10.0
+_IDLE_SECONDS = 3_600.0
+
+_CHANGED = """
+WITH changed AS (
+    SELECT valid_from AS moved_at, valid_from FROM knowledge_versions WHERE org = $org AND valid_from > $after
+    UNION ALL
+    SELECT valid_to, valid_from FROM knowledge_versions
+    WHERE org = $org AND valid_to > $after AND valid_from <= $after
+), few AS (FROM changed ORDER BY moved_at LIMIT $most)
+SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content, v.scopes, v.types,
+    v.owner, v.status = 'retired'
+FROM changed c JOIN knowledge_versions v ON v.valid_from = c.valid_from
+WHERE c.moved_at <= (SELECT max(moved_at) FROM few)
+ORDER BY c.moved_at, c.moved_at = v.valid_from
+"""
+
+
+def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int) -> tuple[list[Change], int]:
+    """What changed after position `after`, about `most` changes, and the position up to which that is all."""
+    (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
+    rows = cursor.execute(_CHANGED, {"org": org, "after": after, "most": most}).fetchall()
+    changes: list[Change] = [_change(row) for row in rows]
+    return changes, rows[-1][0] if len(rows) >= most else folded
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    at, made, item_id, version, valid_to, task, content, scopes, types, owner, retired = row
+    if not made:
+        return Close(item_id, version, valid_to)
+    return Store(item_id, version, at, task, content, scopes, types, owner, at, valid_to, retired)
+
+
+class VectorFeed:
+    """The vector process of a node: started, fed, restarted, asked."""
+
+    def __init__(self, view: View, settings: Settings, org: str) -> None:
+        self._view = view
+        self._settings = settings
+        self._org = org
+        self._client: VectorClient | None = None
+        self._started = asyncio.Event()
+        self.applied = 0
+        self.trouble: LedgerError | None = None
+        """Why the vectors do not move at present; None while they do."""
+
+    @property
+    def vector_weight(self) -> float:
+        """What a cosine of this model counts beside the best keyword score."""
+        return self._client.vector_weight if self._client else 0.0
+
+    async def start(self) -> None:
+        """Start the process. Raises what hinders it."""
+        self._client = await VectorClient.start(self._settings)
+        self.applied = int((await self._client.status())["applied"])
+        self._started.set()
+
+    async def run(self) -> None:
+        """Feed until cancelled."""
+        pause = 0.05
+        while True:
+            try:
+                if self._client is None or not self._client.running:
+                    self._started.clear()
+                    await self._restart()
+                await self._feed()
+                self.trouble, pause = None, 0.05
+            except (LedgerError, duckdb.Error) as error:
+                self.trouble = error if isinstance(error, LedgerError) else LedgerError(str(error))
+                log.error("feeding the vectors pauses", error=str(error), applied=self.applied, pause=pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                await self._ask_how_far()
+
+    async def _feed(self) -> None:
+        if self._view.position <= self.applied:
+            with contextlib.suppress(ViewBehind):
+                await self._view.wait_for(self.applied + 1, _IDLE_SECONDS)
+            return
+        client = self._running()
+        changes, upto = await self._view.ask(changes_after, self._org, self.applied, CHANGES)
+        self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
+        await self._view.moved()
+
+    async def _restart(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            log.warning("the vector process is started again")
+        await self.start()
+
+    async def _ask_how_far(self) -> None:
+        with contextlib.suppress(LedgerError):
+            self.applied = int((await self._running().status())["applied"])
+
+    def _running(self) -> VectorClient:
+        if self._client is None:
+            raise VectorProcessGone("the vector process is not started yet")
+        return self._client
+
+    async def search(
+        self,
+        query: str,
+        visible_scopes: list[str],
+        *,
+        types: list[str],
+        limit: int,
+        as_of: int | None,
+        paths: Paths,
+    ) -> list[Found]:
+        """See VectorClient.search; waits while the process is started again, for a while."""
+        for last_try in (False, True):
+            try:
+                return await self._running().search(
+                    query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths
+                )
+            except VectorProcessGone:
+                if last_try:
+                    raise
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_RESTART_PATIENCE):
+                        while not self._running().running:
+                            self._started.clear()
+                            await self._started.wait()
+        raise AssertionError("unreachable: the second try returns or raises")
+
+    async def status(self) -> dict[str, Any]:
+        """What VectorClient.status says."""
+        return await self._running().status()
+
+    async def wait_for(self, position: int, timeout: float) -> bool:
+        """True once the vectors have applied `position`."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._view.until(lambda: self.applied >= position)
+        return self.applied >= position
+
+    async def close(self) -> None:
+        """Let the process make everything durable and end."""
+        if self._client is not None:
+            await self._client.close()

@@ -1,0 +1,77 @@
+"""The HTTP door over a live desk, asked as an HTTP client asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from ledger.event import JsonObject
+from producers.http.app import create_app
+from tests.doors.live_desk import LiveDesk, live_desk
+
+EXAMPLE: JsonObject = {  # source 001, POST /api/knowledge
+    "task": "在什么场景下要完成什么目标",
+    "content": "核心知识内容",
+    "types": ["tool", "strategy"],
+    "tags": {"category": "preference", "domain": "coding_style"},
+    "scopes": ["org:cybertogether"],
+    "owner": "agent:research_agent",
+    "source": {
+        "name": "资源名称",
+        "category": "exp",
+        "urls": ["https://example.com"],
+        "agent_id": "research_agent",
+        "submitted_by": "user@example.com",
+        "message_id": "msg-xxx",
+    },
+    "score": 4,
+}
+AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
+ALICE = {"X-Ledger-User": "alice"}
+BOB = {"X-Ledger-User": "bob"}
+
+
+class Door:
+    """A client of one app, with what tests say often."""
+
+    def __init__(self, desk: LiveDesk, client: httpx.AsyncClient) -> None:
+        self.desk = desk
+        self.client = client
+        self.get, self.post, self.put = client.get, client.post, client.put
+        self.patch, self.delete, self.request = client.patch, client.delete, client.request
+
+    async def saved(self, who: dict[str, str] = ALICE, **fields: Any) -> JsonObject:
+        """Save an item and wait until it can be read."""
+        payload = {"task": "a task", "content": "some content", "types": ["tool"], **fields}
+        answer = await self.post("/api/knowledge", json=payload, headers=who)
+        assert answer.status_code == 201, answer.text
+        told: JsonObject = answer.json()
+        await self.desk.view.wait_for(told["position"])
+        return told
+
+    async def head(self) -> int:
+        return (await self.desk.ledger.head()).position
+
+
+@asynccontextmanager
+async def http_door(**options: Any) -> AsyncIterator[Door]:
+    """The door, open until the block ends."""
+    async with live_desk() as desk:
+        transport = httpx.ASGITransport(create_app(desk, **options))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as client:
+            yield Door(desk, client)
+
+
+def refusal(answer: httpx.Response, status: int, code: str) -> str:
+    """The message of an error answer, which has to have this status and code."""
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert list(body) == ["error"], body
+    assert set(body["error"]) == {"code", "message", "details"}, body
+    assert body["error"]["code"] == code, body
+    message: str = body["error"]["message"]
+    assert len(message) > 20
+    return message

@@ -1,0 +1,129 @@
+"""A desk over a memory ledger and the real folds, for tests of what the doors bind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from ledger.errors import IllegalQuery, UnknownReference
+from ledger.event import JsonObject
+from ledger.memory_stream import MemoryLedger
+from ledger.scopes import Caller
+from producers.operations.admin import Health, Job, JobKind
+from producers.operations.desk import Desk
+from projections.duckdb import open_view
+from projections.knowledge import ask
+from projections.runner import Projector
+from projections.view import Instance, View
+
+
+class ContainingSearcher:
+    """Finds items that contain the query, through the scopes of the caller, newest first."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    async def search(
+        self,
+        *,
+        org: str,
+        query: str,
+        visible: Sequence[str],
+        top_k: int = 5,
+        min_score: int = 3,
+        types: Sequence[str] | None = None,
+        as_of: int | datetime | None = None,
+        paths: str = "fused",  # noqa: ARG002  # one path is all it has
+    ) -> list[JsonObject]:
+        assert not isinstance(as_of, datetime)
+        named = dict(scope.split(":", 1) for scope in visible if ":" in scope)
+
+        def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
+            found = ask.items(cursor, org, Caller(**named), limit=1000, offset=0, types=types or (), as_of=as_of)
+            return [
+                {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
+                for item in found
+                if query in item["task"] + item["content"] and item["eval"]["score"] >= min_score
+            ][:top_k]
+
+        return await self.view.ask(question)
+
+
+class Operated:
+    """What an operator asked a node for."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.asked: list[tuple[Any, ...]] = []
+        self.reasons: list[str] = []
+
+    def _start(self, kind: JobKind, *asked: Any) -> Job:
+        self.asked.append((kind, *asked))
+        job = Job(f"{kind}-{len(self.asked)}", kind)
+        self.jobs[job.id] = job
+        return job
+
+    async def status(self) -> JsonObject:
+        return {"head": 0}
+
+    async def start_rebuild(self) -> Job:
+        return self._start("rebuild")
+
+    async def start_verify(self) -> Job:
+        return self._start("verify")
+
+    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
+        return self._start("replay", to, into)
+
+    async def start_snapshot(self) -> Job:
+        return self._start("snapshot")
+
+    async def job(self, job_id: str) -> Job:
+        if job_id not in self.jobs:
+            raise UnknownReference(f"there is no job {job_id}: a start answers with its id")
+        return self.jobs[job_id]
+
+    async def sql(self, query: str) -> JsonObject:
+        if not query.lower().startswith("select"):
+            raise IllegalQuery(f"{query} is not one SELECT")
+        return {"columns": ["n"], "types": ["INTEGER"], "rows": [[1]], "truncated": False}
+
+    async def attach(self) -> JsonObject:
+        return {"statement": "ATTACH …"}
+
+    async def health(self) -> Health:
+        return Health(not self.reasons, self.reasons)
+
+
+@dataclass
+class LiveDesk(Desk):
+    """A desk whose parts the tests may reach into."""
+
+    ledger: MemoryLedger
+    view: View
+    searcher: ContainingSearcher
+    admin: Operated
+    projector: Projector = field(kw_only=True)
+
+
+@asynccontextmanager
+async def live_desk() -> AsyncIterator[LiveDesk]:
+    """A desk that folds what is appended until the block ends."""
+    ledger = MemoryLedger()
+    view = View(Instance(open_view(None)))
+    projector = Projector(ledger, view)
+    folding = asyncio.create_task(projector.run())
+    try:
+        yield LiveDesk(ledger, view, ContainingSearcher(view), Operated(), projector=projector)
+    finally:
+        folding.cancel()
+        await asyncio.gather(folding, return_exceptions=True)
+        projector.close()
+        await ledger.close()
+        view.close()

@@ -1,0 +1,236 @@
+"""Whatever is wrong, each endpoint says which code, what to do, and leaves the log as it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+
+GOOD = {"task": "t", "content": "c", "types": ["tool"]}
+PUBLIC = "public-item"
+PRIVATE = "bobs-secret"
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        await opened.saved(BOB, id=PUBLIC, scopes=["public"])
+        await opened.saved(BOB, id=PRIVATE)
+        await opened.client.put("/api/v1/memories/user", json={"content": {}}, headers={"X-Ledger-User": "carol"})
+        await opened.client.delete("/api/v1/memories/user", headers={"X-Ledger-User": "carol"})
+        await opened.desk.view.wait_for(await opened.head())
+        yield opened
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"x": value}
+    return value
+
+
+K, M = "/api/knowledge", "/api/v1/memories"
+CAROL = {"X-Ledger-User": "carol"}
+# what is asked, what is sent, who asks, the status and code, and a word that the message has to say
+CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
+    # saving
+    ("POST", K, {"content": "c", "types": ["tool"]}, ALICE, 422, "invalid_payload", "task is required"),
+    ("POST", K, {**GOOD, "contnet": "x"}, ALICE, 422, "invalid_payload", "contnet is not a field"),
+    ("POST", K, {**GOOD, "types": "tool"}, ALICE, 422, "invalid_payload", "types"),
+    ("POST", K, {**GOOD, "types": ["Tool!"]}, ALICE, 422, "invalid_payload", "types.0"),
+    ("POST", K, {"task": "t", "content": "c"}, ALICE, 422, "invalid_payload", "name at least one kind"),
+    ("POST", K, {**GOOD, "type": "plan"}, ALICE, 422, "invalid_payload", "state one of the two"),
+    ("POST", K, {**GOOD, "score": 6}, ALICE, 422, "invalid_payload", "score"),
+    ("POST", K, {**GOOD, "score": "4"}, ALICE, 422, "invalid_payload", "score"),
+    ("POST", K, {**GOOD, "content": ""}, ALICE, 422, "invalid_payload", "content"),
+    ("POST", K, {**GOOD, "content": "a\0b"}, ALICE, 422, "invalid_payload", "content holds a NUL"),
+    ("POST", K, {**GOOD, "tags": {"a": ["x\0"]}}, ALICE, 422, "invalid_payload", "tags.a.0 holds a NUL"),
+    ("POST", K, {**GOOD, "tags": deep(40)}, ALICE, 422, "invalid_payload", "nested more than"),
+    ("POST", K, {**GOOD, "tags": ["x"]}, ALICE, 422, "invalid_payload", "tags"),
+    ("POST", K, {**GOOD, "id": "a\nb"}, ALICE, 422, "invalid_payload", "printable"),
+    ("POST", K, {**GOOD, "id": "x" * 201}, ALICE, 422, "invalid_payload", "id"),
+    ("POST", K, {**GOOD, "source": {"nmae": "x"}}, ALICE, 422, "invalid_payload", "source.nmae"),
+    ("POST", K, {**GOOD, "eval": {"helpful_history": [{}]}}, ALICE, 422, "invalid_payload", "history"),
+    ("POST", K, {**GOOD, "visibility": "public"}, ALICE, 422, "invalid_payload", "leave it out"),
+    ("POST", K, {**GOOD, "scopes": ["alice"]}, ALICE, 422, "illegal_scope", "write {type}:{id}"),
+    ("POST", K, {**GOOD, "scopes": ["user:" + "x" * 300]}, ALICE, 422, "illegal_scope", "scopes.0"),
+    ("POST", K, {**GOOD, "owner": "public"}, ALICE, 422, "illegal_scope", "owner"),
+    ("POST", K, {**GOOD, "owner": "user:bob"}, ALICE, 403, "not_owner", "ask as user:bob"),
+    ("POST", K, {**GOOD, "id": PUBLIC}, ALICE, 409, "knowledge_exists", "choose another id"),
+    ("POST", K, {**GOOD, "content": "x" * 1_050_000}, ALICE, 413, "payload_too_large", "allowed"),
+    ("POST", K, {**GOOD, "content": "x" * 2_200_000}, ALICE, 413, "payload_too_large", "limit"),
+    ("POST", K, b'{"task": ', ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K, b'{"task": NaN}', ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K, b'{"task": "\\ud800"}', ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K, b'{"task": "\xff"}', ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K, b"[" * 100_000, ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K, b"", ALICE, 422, "invalid_payload", "required"),
+    ("POST", K, b"[]", ALICE, 422, "invalid_payload", "the body does not fit"),
+    # who asks
+    ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "leave the header out"),
+    ("POST", K, GOOD, {"X-Ledger-Usr": "alice"}, 422, "invalid_payload", "known are"),
+    ("POST", K, GOOD, {"X-Ledger-User": "%ff"}, 422, "illegal_scope", "percent-encoded"),
+    ("POST", K, GOOD, {"X-Ledger-User": "a%00b"}, 422, "illegal_scope", "not an entity"),
+    ("POST", K, GOOD, {**ALICE, "X-Ledger-Trace-Id": "x" * 600}, 422, "invalid_payload", "shorten"),
+    ("POST", K, GOOD, {**ALICE, "Idempotency-Key": ""}, 422, "invalid_payload", "UUID"),
+    ("POST", K, GOOD, {**ALICE, "Origin": "https://example.com"}, 403, "not_owner", "another site"),
+    ("POST", K, GOOD, {**ALICE, "Host": "example.com"}, 403, "not_owner", "http://127.0.0.1"),
+    # many at once
+    ("POST", K + "/batch", {"items": []}, ALICE, 422, "invalid_payload", "items"),
+    ("POST", K + "/batch", {"items": [GOOD] * 1_001}, ALICE, 422, "invalid_payload", "items"),
+    ("POST", K + "/batch", {"items": ["x"]}, ALICE, 422, "invalid_payload", "items.0"),
+    ("POST", K + "/batch", {"itmes": [GOOD]}, ALICE, 422, "invalid_payload", "itmes"),
+    ("POST", K + "/batch", b"{", ALICE, 400, "bad_json", "not valid JSON"),
+    ("POST", K + "/batch", b"x" * 68_000_000, ALICE, 413, "payload_too_large", "send less"),
+    ("POST", K + "/batch_update", {"feedback_list": {}}, ALICE, 422, "invalid_payload", "feedback_list"),
+    ("POST", K + "/batch_update", {}, ALICE, 422, "invalid_payload", "feedback_list is required"),
+    # judging and revising
+    ("PUT", f"{K}/none", {"update_score": 4}, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("PUT", f"{K}/{PRIVATE}", {"update_score": 4}, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("PUT", f"{K}/{PRIVATE}", {"content": "x"}, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("PUT", f"{K}/{PRIVATE}", {"update_score": 4}, {}, 404, "unknown_knowledge", "check the id"),
+    ("PUT", f"{K}/{PUBLIC}", {"content": "x"}, ALICE, 403, "not_owner", "ask as user:bob"),
+    ("PUT", f"{K}/{PUBLIC}", {}, BOB, 422, "invalid_payload", "changes nothing"),
+    ("PUT", f"{K}/{PUBLIC}", {"reason": "x"}, BOB, 422, "invalid_payload", "changes nothing"),
+    ("PUT", f"{K}/{PUBLIC}", {"update_score": 0}, BOB, 422, "invalid_payload", "update_score"),
+    ("PUT", f"{K}/{PUBLIC}", {"update_score": 4, "expected_version": 1}, BOB, 422, "invalid_payload", "leave"),
+    ("PUT", f"{K}/{PUBLIC}", {"add_helpful_case": {"otcome": "x"}}, BOB, 422, "invalid_payload", "otcome"),
+    ("PUT", f"{K}/{PUBLIC}", {"scopes": ["x"]}, BOB, 422, "illegal_scope", "scopes.0"),
+    ("PUT", f"{K}/{PUBLIC}", {"scopes": []}, BOB, 422, "invalid_payload", "scopes"),
+    ("PUT", f"{K}/{PUBLIC}", {"content": "x", "expected_version": 2}, BOB, 409, "version_conflict", "version 1"),
+    ("PUT", f"{K}/{PUBLIC}", {"content": "x" * 1_100_000}, BOB, 413, "payload_too_large", "allowed"),
+    ("PUT", f"{K}/{PUBLIC}", {"evolve_feedback": "改进建议", "update_score": 4}, BOB, 501, "not_available", "model"),
+    ("POST", K + "/slim", {"model": "google/gemini-2.0-flash-001"}, ALICE, 501, "not_available", "model"),
+    ("DELETE", f"{K}/none", None, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("DELETE", f"{K}/{PRIVATE}", None, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("DELETE", f"{K}/{PUBLIC}", None, ALICE, 403, "not_owner", "ask as user:bob"),
+    ("POST", f"{K}/{PUBLIC}/restore", None, BOB, 409, "illegal_state", "active already"),
+    ("POST", f"{K}/{PUBLIC}/restore", None, ALICE, 403, "not_owner", "ask as user:bob"),
+    # reading
+    ("GET", f"{K}/{PRIVATE}", None, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("GET", f"{K}/{PRIVATE}/history", None, ALICE, 404, "unknown_knowledge", "check the id"),
+    ("GET", f"{K}/%ff", None, ALICE, 422, "invalid_payload", "percent-encoded"),
+    ("GET", f"{K}?as_of=999", None, ALICE, 422, "invalid_payload", "the head of the log, which is"),
+    ("GET", f"{K}?as_of=99999999999999999999", None, ALICE, 422, "invalid_payload", "as_of"),
+    ("GET", f"{K}?as_of=2999-01-01T00:00:00Z", None, ALICE, 422, "invalid_payload", "yet to come"),
+    ("GET", f"{K}?as_of=yesterday", None, ALICE, 422, "invalid_payload", "write 42"),
+    ("GET", f"{K}?as_of=2026-01-01T00:00:00", None, ALICE, 422, "invalid_payload", "offset"),
+    ("GET", f"{K}?limit=0", None, ALICE, 422, "invalid_payload", "limit"),
+    ("GET", f"{K}?limit=1001", None, ALICE, 422, "invalid_payload", "limit"),
+    ("GET", f"{K}?types=A", None, ALICE, 422, "invalid_payload", "types"),
+    ("GET", f"{K}?scopes=bob", None, ALICE, 422, "illegal_scope", "write {type}:{id}"),
+    ("GET", f"{K}?owner=bob", None, ALICE, 422, "illegal_scope", "write {type}:{id}"),
+    ("GET", f"{K}?status=gone", None, ALICE, 422, "invalid_payload", "status"),
+    ("GET", f"{K}?min_position=999&wait=0.01", None, ALICE, 503, "view_behind", "999"),
+    ("GET", f"{K}/search", None, ALICE, 422, "invalid_payload", "q is required"),
+    ("GET", f"{K}/search?q=%20", None, ALICE, 422, "invalid_payload", "empty"),
+    ("GET", f"{K}/search?q=a%00", None, ALICE, 422, "invalid_payload", "NUL"),
+    ("GET", f"{K}/search?q=a&top_k=101", None, ALICE, 422, "invalid_payload", "top_k"),
+    ("GET", f"{K}/search?q=a&paths=guess", None, ALICE, 422, "invalid_payload", "paths"),
+    ("GET", f"{K}/search?q=a&as_of=999", None, ALICE, 422, "invalid_payload", "the head of the log"),
+    ("GET", "/api/lineage", None, ALICE, 422, "invalid_payload", "ref is required"),
+    ("GET", f"/api/lineage?ref={PRIVATE}", None, ALICE, 404, "unknown_reference", "trace:ID"),
+    ("GET", "/api/lineage?ref=trace:none", None, ALICE, 404, "unknown_reference", "trace:ID"),
+    # memories
+    ("GET", M, None, {}, 422, "invalid_payload", "X-Ledger-User"),
+    ("POST", M, None, {"X-Ledger-Agent": "a"}, 422, "invalid_payload", "X-Ledger-User"),
+    ("PUT", M + "/user", {"content": {}}, {}, 422, "invalid_payload", "X-Ledger-User"),
+    ("PUT", M + "/user", {"content": {"ocupation": "x"}}, ALICE, 422, "invalid_payload", "ocupation"),
+    ("PUT", M + "/user", {"occupation": "x"}, ALICE, 422, "invalid_payload", "content is required"),
+    ("PUT", M + "/user", {"content": {"people": [{"role": "x"}]}}, ALICE, 422, "invalid_payload", "people.0.name"),
+    ("PATCH", M + "/work", {"content": {"work_habits": {"nots": None}}}, ALICE, 422, "invalid_payload", "nots"),
+    ("PATCH", M + "/work", {"content": {"expertise": "x"}}, ALICE, 422, "invalid_payload", "expertise"),
+    ("PATCH", M + "/user", {"content": {"occupation": "x"}}, CAROL, 409, "illegal_state", "PUT it"),
+    ("PATCH", M + "/user", b"{", ALICE, 400, "bad_json", "not valid JSON"),
+    ("PUT", M + "/work", {"content": {"team_context": "x" * 1_100_000}}, ALICE, 413, "payload_too_large", "allowed"),
+    ("DELETE", M + "/user", None, ALICE, 404, "unknown_profile", "creates it"),
+    ("DELETE", M + "/user", None, CAROL, 409, "illegal_state", "disabled already"),
+    # the operator's
+    ("GET", "/api/admin/status", None, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/rebuild", None, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/verify", None, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/snapshot", None, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/replay", {"into": "/tmp/x"}, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/replay", {"into": "x.duckdb"}, {}, 422, "invalid_payload", "absolute"),
+    ("POST", "/api/admin/replay", {"to": "soon", "into": "/tmp/x"}, {}, 422, "invalid_payload", "write 42"),
+    ("POST", "/api/admin/sql", {"query": "DROP TABLE x"}, {}, 400, "illegal_query", "SELECT"),
+    ("POST", "/api/admin/sql", {"query": "SELECT 1"}, ALICE, 403, "not_owner", "without identity"),
+    ("GET", "/api/admin/attach", None, ALICE, 403, "not_owner", "without identity"),
+    ("GET", "/api/admin/jobs/none", None, {}, 404, "unknown_reference", "no job"),
+    ("GET", "/api/admin/jobs/none", None, ALICE, 403, "not_owner", "without identity"),
+    # what is not there
+    ("GET", "/api/nothing", None, {}, 404, "unknown_route", "/openapi.json"),
+    ("PATCH", K, {}, {}, 405, "method_not_allowed", "does not take PATCH"),
+]
+
+
+async def test_every_bad_request_is_refused_with_its_code_and_changes_nothing(door: Door) -> None:
+    head = await door.head()
+    for method, path, body, who, status, code, word in CASES:
+        headers = {"Content-Type": "application/json", **who}
+        if isinstance(body, bytes):
+            answer = await door.request(method, path, content=body, headers=headers)
+        else:
+            answer = await door.request(method, path, json=body, headers=who)
+        case = f"{method} {path} {str(body)[:80]}: {answer.text[:300]}"
+        assert answer.status_code == status, case
+        assert word in refusal(answer, status, code), case
+        assert await door.head() == head, case
+    assert not door.desk.admin.asked
+
+
+async def test_a_body_that_is_not_said_to_be_json_is_refused(door: Door) -> None:
+    head = await door.head()
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        answer = await door.post("/api/knowledge", content=b"{}", headers={"Content-Type": kind})
+        assert "Content-Type: application/json" in refusal(answer, 400, "bad_json")
+    assert await door.head() == head
+
+
+async def test_verdicts_of_a_batch_are_refused_one_by_one(door: Door) -> None:
+    verdicts = [
+        {"knowledge_id": PUBLIC, "is_helpful": True},
+        {"knowledge_id": PRIVATE, "is_helpful": True},
+        {"knowledge_id": PUBLIC, "is_helpful": "yes"},
+        {"knowledge_id": PUBLIC, "is_helpful": False, "case": {"outcome": "bad"}},
+        {"is_helpful": False},
+    ]
+    answer = await door.post("/api/knowledge/batch_update", json={"feedback_list": verdicts}, headers=ALICE)
+    told = answer.json()
+    assert told["updated"] == 2
+    assert [(r["index"], r["knowledge_id"], r["error"]["code"]) for r in told["refused"]] == [
+        (1, PRIVATE, "unknown_knowledge"),
+        (2, PUBLIC, "invalid_payload"),
+        (4, None, "invalid_payload"),
+    ]
+    assert told["position"] == await door.head()
+
+
+async def test_one_item_too_large_does_not_hold_up_its_batch(door: Door) -> None:
+    items = [{**GOOD, "id": "small"}, {**GOOD, "id": "large", "content": "x" * 1_100_000}]
+    told = (await door.post("/api/knowledge/batch", json={"items": items}, headers=ALICE)).json()
+    assert [r["outcome"] for r in told["results"]] == ["saved", "refused"]
+    assert told["results"][1]["error"]["code"] == "payload_too_large"
+
+
+async def test_what_fails_inside_is_told_without_its_cause() -> None:
+    async with http_door() as door:
+
+        async def fails() -> None:
+            raise RuntimeError("a secret of the inside")
+
+        door.desk.admin.status = fails  # type: ignore[assignment, method-assign]  # anything may fail
+        answer = await door.get("/api/admin/status")
+        assert "secret" not in refusal(answer, 500, "internal_error")
+
+
+async def test_a_node_off_loopback_takes_any_host_and_still_no_other_sites_pages() -> None:
+    async with http_door(on_loopback=False) as door:
+        assert (await door.get("/health", headers={"Host": "ledger.example"})).status_code == 200
+        answer = await door.get("/health", headers={"Host": "ledger.example", "Origin": "https://example.com"})
+        refusal(answer, 403, "not_owner")
+        own = {"Host": "ledger.example", "Origin": "https://ledger.example"}
+        assert (await door.get("/health", headers=own)).status_code == 200

@@ -1,0 +1,110 @@
+"""The memory endpoints of source 003: created with defaults, replaced, patched, disabled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.doors.http_door import ALICE, Door, http_door
+
+M = "/api/v1/memories"
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        yield opened
+
+
+async def read(door: Door, path: str = "") -> Any:
+    """What the endpoint answers once the view has everything."""
+    return (await door.get(M + path, params={"min_position": await door.head()}, headers=ALICE)).json()
+
+
+async def test_nothing_is_there_before_registration_and_both_after(door: Door) -> None:
+    assert await read(door) == {"user_memory": None, "work_memory": None}
+    assert await read(door, "/user") is None
+    answer = await door.post(M, headers=ALICE)
+    assert answer.status_code == 200
+    told = answer.json()
+    assert answer.headers["X-Ledger-Position"] == "2"
+    assert set(told["user_memory"]) == {
+        *("occupation", "timezone", "primary_language", "people", "places", "preferences"),
+        *("scheduling_preferences", "interests", "avoid_topics", "custom_rules", "recurring_routines"),
+    }
+    assert set(told["work_memory"]) == {
+        *("occupation", "expertise", "preferred_tools", "current_projects", "work_habits"),
+        *("team_members", "team_context", "work_rules"),
+    }
+    assert told["work_memory"]["work_habits"]["preferred_meeting_duration_minutes"] == [30, 60]
+    assert (await door.post(M + "/", headers=ALICE)).json() == told
+    assert await door.head() == 2
+
+
+async def test_registering_twice_at_once_creates_each_memory_once(door: Door) -> None:
+    answers = await asyncio.gather(*(door.post(M, headers=ALICE) for _ in range(4)))
+    assert {a.status_code for a in answers} == {200}
+    assert all(a.json() == answers[0].json() for a in answers)
+    assert await door.head() == 2
+
+
+async def test_a_missing_memory_is_created_by_what_is_put_or_patched(door: Door) -> None:
+    answer = await door.put(M + "/user", json={"content": {"occupation": "厨师"}}, headers=ALICE)
+    assert answer.json()["occupation"] == "厨师"
+    assert answer.json()["interests"] == []
+    assert answer.headers["X-Ledger-Position"] == "2"
+    patch = {"work_habits": {"notes": "early"}, "expertise": ["sql"]}
+    patched = await door.patch(M + "/work", json={"content": patch}, headers=ALICE)
+    assert patched.json()["work_habits"]["notes"] == "early"
+    both = await read(door)
+    assert both == {"user_memory": answer.json(), "work_memory": patched.json()}
+
+
+async def test_a_patch_merges_null_removes_and_lists_replace(door: Door) -> None:
+    content = {
+        "occupation": "cook",
+        "people": [{"name": "Li", "meta": {"confidence": 0.9, "last_updated_at": "2026-03-05T12:00:00Z"}}],
+        "preferences": {"communication_style": "brief", "language_preference": ["zh"]},
+    }
+    await door.put(M + "/user", json={"content": content}, headers=ALICE)
+    patch = {"occupation": None, "preferences": {"language_preference": ["en"]}, "people": [{"name": "Wu"}]}
+    answer = (await door.patch(M + "/user", json={"content": patch}, headers=ALICE)).json()
+    assert answer["occupation"] is None
+    assert answer["preferences"]["communication_style"] == "brief"
+    assert answer["preferences"]["language_preference"] == ["en"]
+    assert [person["name"] for person in answer["people"]] == ["Wu"]
+    assert await read(door, "/user") == answer
+
+
+async def test_concurrent_patches_are_all_kept(door: Door) -> None:
+    await door.post(M, headers=ALICE)
+    fields = ("occupation", "timezone", "primary_language")
+    answers = await asyncio.gather(
+        *(door.patch(M + "/user", json={"content": {name: name}}, headers=ALICE) for name in fields)
+    )
+    assert {a.status_code for a in answers} == {200}
+    content = await read(door, "/user")
+    assert {name: content[name] for name in fields} == {name: name for name in fields}
+
+
+async def test_a_disabled_memory_is_null_until_it_is_put_again(door: Door) -> None:
+    await door.post(M, headers=ALICE)
+    gone = await door.delete(M + "/work", params={"reason": "left"}, headers=ALICE)
+    assert (gone.json()["status"], gone.json()["memory_type"]) == ("disabled", "work")
+    assert await read(door, "/work") is None
+    assert (await read(door))["work_memory"] is None
+    assert (await read(door))["user_memory"] is not None
+    await door.put(M + "/work", json={"content": {"expertise": ["go"]}}, headers=ALICE)
+    assert (await read(door, "/work"))["expertise"] == ["go"]
+
+
+async def test_a_memory_that_a_foreign_writer_shaped_otherwise_is_told_as_it_is(door: Door) -> None:
+    from ledger.event import NewEvent
+    from ledger.events.profile import ProfileCreated
+
+    fact = ProfileCreated(owner="user:alice", memory_type="user", content={"mood": "fine"})
+    await door.desk.ledger.append(NewEvent(fact, "user:alice/user", "user:alice"))
+    assert await read(door, "/user") == {"mood": "fine"}

@@ -1,0 +1,121 @@
+"""Who sees what: no endpoint tells a caller of an item outside their scopes, now or as of then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+
+TEAM = {"X-Ledger-User": "carol", "X-Ledger-Team": "frontend"}
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        yield opened
+
+
+async def seen(door: Door, who: dict[str, str], **params: Any) -> set[str]:
+    """The ids that the list and the search tell, which have to agree."""
+    listed = (await door.get("/api/knowledge", params={"limit": 100, **params}, headers=who)).json()
+    asked = {"q": "content", "top_k": 100, "record": "false", **params}
+    found = (await door.get("/api/knowledge/search", params=asked, headers=who)).json()
+    ids = {item["id"] for item in listed["results"]}
+    assert ids == {item["id"] for item in found["results"]}
+    return ids
+
+
+async def test_an_item_is_seen_through_its_scopes_alone(door: Door) -> None:
+    await door.saved(id="private")
+    await door.saved(id="team", scopes=["team:frontend", "user:alice"])
+    await door.saved(id="public", scopes=["public"])
+    assert await seen(door, ALICE) == {"private", "team", "public"}
+    assert await seen(door, TEAM) == {"team", "public"}
+    assert await seen(door, BOB) == {"public"}
+    assert await seen(door, {}) == {"public"}
+    for who in (TEAM, BOB):
+        for url in ("/api/knowledge/private", "/api/knowledge/private/history"):
+            hidden = await door.get(url, headers=who)
+            missing = await door.get(url.replace("private", "nothing"), headers=who)
+            assert refusal(hidden, 404, "unknown_knowledge") == refusal(missing, 404, "unknown_knowledge").replace(
+                "nothing", "private"
+            )
+
+
+async def test_the_operator_reads_and_changes_any_item_by_its_id(door: Door) -> None:
+    await door.saved(id="private")
+    assert (await door.get("/api/knowledge/private")).json()["owner"] == "user:alice"
+    revised = await door.put("/api/knowledge/private", json={"content": "by the operator"})
+    assert revised.status_code == 200
+    life = await door.get("/api/knowledge/private/history", params={"min_position": revised.json()["position"]})
+    assert [version["actor"] for version in life.json()["versions"]] == ["user:alice"] * 2
+    refusal(
+        await door.put("/api/knowledge/private", json={"update_score": 1}), 404, "unknown_knowledge"
+    )  # who does not see it among others cannot judge it
+
+
+async def test_an_owner_out_of_scope_still_keeps_house(door: Door) -> None:
+    await door.saved(id="given", scopes=["team:frontend"])
+    assert await seen(door, ALICE) == set()
+    assert (await door.get("/api/knowledge/given", headers=ALICE)).status_code == 200
+    refusal(
+        await door.put("/api/knowledge/given", json={"update_score": 5}, headers=ALICE),
+        404,
+        "unknown_knowledge",
+    )
+    assert (await door.put("/api/knowledge/given", json={"content": "content 2"}, headers=ALICE)).status_code == 200
+    assert (await door.delete("/api/knowledge/given", headers=ALICE)).status_code == 200
+
+
+async def test_what_was_closed_stays_closed_as_of_then(door: Door) -> None:
+    told = await door.saved(id="was-public", scopes=["public"])
+    closed = await door.put("/api/knowledge/was-public", json={"scopes": ["user:alice"]}, headers=ALICE)
+    now = {"min_position": closed.json()["position"], "as_of": told["position"]}
+    assert await seen(door, ALICE, **now) == {"was-public"}
+    assert await seen(door, BOB, **now) == set()
+    answer = await door.get("/api/knowledge/was-public", params=now, headers=BOB)
+    refusal(answer, 404, "unknown_knowledge")
+
+
+async def test_what_was_private_stays_private_in_the_history(door: Door) -> None:
+    told = await door.saved(id="k")
+    opened = await door.put(
+        "/api/knowledge/k", json={"scopes": ["public"], "content": "content for all"}, headers=ALICE
+    )
+    params = {"min_position": opened.json()["position"]}
+    bobs = (await door.get("/api/knowledge/k/history", params=params, headers=BOB)).json()
+    assert [version["version"] for version in bobs["versions"]] == [2]
+    alices = (await door.get("/api/knowledge/k/history", headers=ALICE)).json()
+    assert [version["version"] for version in alices["versions"]] == [1, 2]
+    refusal(
+        await door.get("/api/knowledge/k", params={"as_of": told["position"]}, headers=BOB),
+        404,
+        "unknown_knowledge",
+    )
+
+
+async def test_given_away_is_given_away(door: Door) -> None:
+    await door.saved(id="k", scopes=["public"])
+    given = await door.put("/api/knowledge/k", json={"owner": "user:bob"}, headers=ALICE)
+    assert given.status_code == 200
+    refusal(await door.put("/api/knowledge/k", json={"task": "x"}, headers=ALICE), 403, "not_owner")
+    assert (await door.put("/api/knowledge/k", json={"task": "x"}, headers=BOB)).status_code == 200
+    refused = await door.get("/metrics")
+    assert "kledger_refused_events 0.0" in refused.text
+
+
+async def test_any_identity_can_be_named(door: Door) -> None:
+    who = {"X-Ledger-User": "%E5%BC%A0%E4%B8%89%2F1"}
+    await door.saved(who, id="hers")
+    assert (await door.get("/api/knowledge/hers", headers=who)).json()["owner"] == "user:张三/1"
+
+
+async def test_memories_are_the_users_own(door: Door) -> None:
+    await door.put("/api/v1/memories/user", json={"content": {"occupation": "cook"}}, headers=ALICE)
+    await door.desk.view.wait_for(await door.head())
+    assert (await door.get("/api/v1/memories/user", headers=BOB)).json() is None
+    edges = await door.get("/api/lineage", params={"ref": "trace:t"}, headers=BOB)
+    refusal(edges, 404, "unknown_reference")

@@ -1,0 +1,306 @@
+"""What the ledger on JetStream does when its broker is killed, cut, slow to start, or not what it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from ledger.access import BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
+from ledger.event import NewEvent
+from ledger.jetstream import JetStreamLedger
+from ledger.publication import error_code
+from ledger.server import EmbeddedServer
+from ledger.stream_setup import ensure_stream, stream_config
+
+Make = Callable[..., NewEvent]
+
+
+@pytest.fixture
+async def own_server(broker_directory: Path) -> AsyncIterator[EmbeddedServer]:
+    """A broker of the test's own, to be killed."""
+    server = EmbeddedServer(broker_directory)
+    await ensure_stream(await server.start())
+    yield server
+    await server.stop()
+
+
+async def positions(ledger: JetStreamLedger, start: int = 1) -> list[int]:
+    return [event.position async for events in ledger.read(start) for event in events]
+
+
+async def until(holds: Callable[[], bool], timeout: float = 20) -> None:
+    async with asyncio.timeout(timeout):
+        while not holds():  # noqa: ASYNC110  # what is waited for is another process
+            await asyncio.sleep(0.01)
+
+
+async def test_acknowledged_events_survive_kill_9_and_a_following_reader_goes_on_without_gap_or_double(
+    own_server: EmbeddedServer, new_saved: Make
+) -> None:
+    ledger = await JetStreamLedger.connect(own_server.access)
+    acknowledged: dict[str, int] = {}
+    seen: list[tuple[int, str]] = []
+    stopping = asyncio.Event()
+
+    async def follow() -> None:
+        async for events in ledger.read(follow=True, batch=50):
+            seen.extend((event.position, orjson.loads(event.body)["id"]) for event in events)
+
+    async def write(writer: int) -> None:
+        number = 0
+        while not stopping.is_set():
+            number += 1
+            if number % 5:
+                appended = [await ledger.append(new_saved(f"{writer}-{number}", expects=0))]
+            else:
+                lot = [new_saved(f"{writer}-{number}-{n}", expects=0) for n in range(40)]
+                appended = await ledger.append_many(lot)
+            acknowledged.update((a.event_id, a.position) for a in appended)
+
+    reader = asyncio.create_task(follow())
+    writers = [asyncio.create_task(write(n)) for n in range(4)]
+    for kills in range(1, 4):
+        goal = len(acknowledged) + 150
+        await until(lambda goal=goal: len(acknowledged) >= goal)
+        pid = own_server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda kills=kills: own_server.restarts == kills)
+    goal = len(acknowledged) + 150
+    await until(lambda: len(acknowledged) >= goal)
+    stopping.set()
+    await asyncio.gather(*writers)
+    head = await ledger.head()
+    await until(lambda: bool(seen) and seen[-1][0] >= head.position)
+    reader.cancel()
+    await asyncio.wait([reader])
+    assert [position for position, _ in seen] == list(range(1, head.position + 1))
+    kept = {event_id: position for position, event_id in seen}
+    assert len(kept) == head.position, "an event was kept twice"
+    assert kept == acknowledged
+    await ledger.close()
+
+
+async def test_a_retry_after_a_restart_of_the_broker_still_keeps_once(
+    own_server: EmbeddedServer, new_saved: Make
+) -> None:
+    ledger = await JetStreamLedger.connect(own_server.access)
+    events = [new_saved(f"item-{n}") for n in range(200)]
+    first = await ledger.append_many(events)
+    pid = own_server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    again = await ledger.append_many(events)
+    assert [a.position for a in again] == [a.position for a in first]
+    assert (await ledger.append(events[7])).duplicate
+    assert (await ledger.head()).position == 200
+    await ledger.close()
+
+
+async def test_an_append_without_a_broker_ends_in_time_and_says_so(broker_directory: Path, new_saved: Make) -> None:
+    server = EmbeddedServer(broker_directory)
+    await ensure_stream(await server.start())
+    ledger = await JetStreamLedger.connect(server.access, append_timeout=0.5)
+    await server.stop()
+    async with asyncio.timeout(5):
+        with pytest.raises(BrokerUnavailable):
+            await ledger.append(new_saved("item-1"))
+        with pytest.raises(BrokerUnavailable):
+            await ledger.append_many([new_saved("item-1"), new_saved("item-2")])
+    await ledger.close()
+    with pytest.raises(BrokerUnavailable, match="closed"):
+        await ledger.append(new_saved("item-1"))
+
+
+async def test_an_append_that_began_while_the_broker_was_away_is_kept_when_it_is_back(
+    broker_directory: Path, new_saved: Make
+) -> None:
+    server = EmbeddedServer(broker_directory)
+    await ensure_stream(await server.start())
+    ledger = await JetStreamLedger.connect(server.access)
+    await server.stop()
+    waiting = asyncio.create_task(ledger.append(new_saved("item-1")))
+    following = asyncio.create_task(anext(ledger.read(follow=True)))
+    await asyncio.sleep(0)
+    again = EmbeddedServer(broker_directory)
+    await again.start()
+    assert again.url == server.url, "the port is kept between starts"
+    assert (await waiting).position == 1
+    assert [event.position for event in await following] == [1]
+    await ledger.close()
+    await again.stop()
+
+
+async def test_a_stopped_broker_hangs_no_append(own_server: EmbeddedServer, new_saved: Make) -> None:
+    ledger = await JetStreamLedger.connect(own_server.access, append_timeout=0.5)
+    pid = own_server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)  # it holds the connection and answers nothing
+    try:
+        event = new_saved("item-1", expects=0)
+        with pytest.raises(BrokerUnavailable, match="did not answer"):
+            await ledger.append(event)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    appended = await ledger.append(event)
+    assert appended.position == 1
+    assert (await ledger.head()).position == 1
+    await ledger.close()
+
+
+async def test_a_stream_cut_at_its_beginning_is_a_gap_that_says_so(
+    access: BrokerAccess, admin: BrokerConnection, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    await jetstream_ledger.append_many([new_saved(f"item-{n}") for n in range(20)])
+    cut = await admin.api("STREAM.UPDATE.LEDGER", {**stream_config(), "max_msgs": 5})
+    assert not error_code(cut)
+    with pytest.raises(LogGap, match="no longer has what is before position 16") as gap:
+        await positions(jetstream_ledger)
+    assert (gap.value.details["first"], gap.value.details["last"]) == (1, 15)
+    assert await positions(jetstream_ledger, 16) == [16, 17, 18, 19, 20]
+    with pytest.raises(BrokerMisconfigured, match="max_msgs is 5 and must be -1"):
+        await JetStreamLedger.connect(access)
+    with pytest.raises(BrokerMisconfigured, match="max_msgs"):
+        await ensure_stream(access)
+
+
+@pytest.mark.parametrize(("removed", "read"), [((3, 4), 2), ((9, 10), 8), ((1,), 0), ((10,), 9)])
+async def test_messages_missing_inside_or_at_the_end_are_a_gap_and_what_is_before_is_read(
+    embedded_server: EmbeddedServer,
+    admin: BrokerConnection,
+    new_saved: Make,
+    removed: tuple[int, ...],
+    read: int,
+) -> None:
+    await admin.api("STREAM.DELETE.LEDGER")
+    weak = {**stream_config(), "deny_delete": False}
+    assert not error_code(await admin.api("STREAM.CREATE.LEDGER", weak))
+    writing = await BrokerConnection.open(embedded_server.access, "node")
+    reading = await BrokerConnection.open(embedded_server.access, "node")
+    ledger = JetStreamLedger(writing, reading)
+    await ledger.append_many([new_saved(f"item-{n}") for n in range(10)])
+    for position in removed:
+        assert not error_code(await admin.api("STREAM.MSG.DELETE.LEDGER", {"seq": position}))
+    seen: list[int] = []
+
+    async def read_all() -> None:
+        async for events in ledger.read():
+            seen.extend(event.position for event in events)
+
+    with pytest.raises(LogGap) as gap:
+        await read_all()
+    assert (gap.value.details["first"], gap.value.details["last"]) == (removed[0], removed[-1])
+    assert seen == list(range(1, read + 1))
+    await ledger.close()
+
+
+async def test_a_reader_whose_consumer_is_deleted_makes_another(
+    access: BrokerAccess, admin: BrokerConnection, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    await jetstream_ledger.append(new_saved("item-1"))
+    lists = jetstream_ledger.read(follow=True)
+    assert [event.position for event in await anext(lists)] == [1]
+    (name,) = (await admin.api("CONSUMER.NAMES.LEDGER"))["consumers"]
+    following = asyncio.create_task(anext(lists))
+    await asyncio.sleep(0)
+    assert (await admin.api(f"CONSUMER.DELETE.LEDGER.{name}"))["success"]
+    await jetstream_ledger.append(new_saved("item-2"))
+    async with asyncio.timeout(20):
+        assert [event.position for event in await following] == [2]
+
+
+async def test_a_reader_that_ends_leaves_no_consumer_behind(
+    admin: BrokerConnection, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    await jetstream_ledger.append_many([new_saved(f"item-{n}") for n in range(10)])
+    assert await positions(jetstream_ledger) == list(range(1, 11))
+
+    async def follow() -> None:
+        async for _ in jetstream_ledger.read(follow=True):
+            reading.set()
+
+    reading = asyncio.Event()
+    reader = asyncio.create_task(follow())
+    await reading.wait()
+    assert len((await admin.api("CONSUMER.NAMES.LEDGER"))["consumers"]) == 1
+    reader.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await reader
+    async with asyncio.timeout(5):
+        while (await admin.api("CONSUMER.NAMES.LEDGER")).get("consumers"):  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0.01)
+
+
+async def test_a_reader_that_does_not_go_on_asks_for_no_more_than_two_lists(
+    admin: BrokerConnection, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    await jetstream_ledger.append_many([new_saved(f"item-{n}") for n in range(2_000)])
+    lists = jetstream_ledger.read(batch=100)
+    await anext(lists)
+    await asyncio.sleep(0.3)  # time in which an unbounded reader would have taken everything
+    (name,) = (await admin.api("CONSUMER.NAMES.LEDGER"))["consumers"]
+    info = await admin.api(f"CONSUMER.INFO.LEDGER.{name}")
+    assert info["delivered"]["stream_seq"] <= 300
+    rest = [event.position async for events in lists for event in events]
+    assert rest == list(range(101, 2_001))
+
+
+async def test_a_missing_stream_is_named(access: BrokerAccess, admin: BrokerConnection) -> None:
+    ledger = await JetStreamLedger.connect(access)
+    await admin.api("STREAM.DELETE.LEDGER")
+    with pytest.raises(BrokerMisconfigured, match="LEDGER"):
+        await anext(ledger.read())
+    with pytest.raises(BrokerMisconfigured, match="stream not found"):
+        await JetStreamLedger.connect(access)
+    await ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("deny_delete", False),
+        ("deny_purge", False),
+        ("allow_atomic", False),
+        ("allow_direct", False),
+        ("storage", "memory"),
+        ("max_age", 86_400_000_000_000),
+        ("max_bytes", 1024 * 1024),
+        ("retention", "interest"),
+        ("max_msgs_per_subject", 1),
+        ("duplicate_window", 1_000_000_000),
+    ],
+)
+async def test_a_stream_that_could_lose_events_is_refused_by_the_name_of_the_setting(
+    access: BrokerAccess, admin: BrokerConnection, setting: str, value: object
+) -> None:
+    await admin.api("STREAM.DELETE.LEDGER")
+    created = await admin.api("STREAM.CREATE.LEDGER", {**stream_config(), setting: value})
+    assert not error_code(created), created
+    with pytest.raises(BrokerMisconfigured, match=setting):
+        await ensure_stream(access)
+
+
+async def test_fifty_open_batches_of_others_only_make_an_append_wait(
+    embedded_server: EmbeddedServer, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    other = await BrokerConnection.open(embedded_server.access, "writer")
+    for n in range(50):
+        headers = {"Nats-Batch-Id": f"open-{n}", "Nats-Batch-Sequence": "1"}
+        await other.request(f"ledger.o.k.{n}.saved.user.x", b"{}", headers)
+    events = [new_saved(f"item-{n}") for n in range(3)]
+    appending = asyncio.create_task(jetstream_ledger.append_many(events))
+    done, _ = await asyncio.wait([appending], timeout=0.3)
+    assert not done
+    headers = {"Nats-Batch-Id": "open-0", "Nats-Batch-Sequence": "2", "Nats-Batch-Commit": "1"}
+    await other.request("ledger.o.k.0.saved.user.x", b"{}", headers)
+    assert [a.position for a in await appending] == [3, 4, 5]
+    await other.close()

@@ -1,0 +1,316 @@
+"""The vector process: searching beside indexing, ending with its parent, and kill -9 at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import InvalidPayload, LogGap
+from ledger.server import EmbeddedServer
+from projections.vectors.client import VectorClient
+from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorStoreFailed
+from projections.vectors.kept_jetstream import ensure_embeddings_stream
+from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
+from tests.openai_server import embedding_endpoint
+
+PUBLIC = ["public"]
+_WORDS = "archive branch commit container deploy image merge network package remote server volume"
+WORDS = [*_WORDS.split(), "压缩", "文件", "服务", "网络"]
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[VectorClient]:
+    started = await VectorClient.start(Settings(directory=str(tmp_path)))
+    yield started
+    await started.close()
+
+
+def a_tool(
+    item_id: str, content: str, position: int, *, version: int = 1, scopes: Sequence[str] = ("public",)
+) -> Store:
+    return Store(item_id, version, position, item_id, content, scopes, ["tool"], "user:ann")
+
+
+def a_history(events: int, seed: int = 1) -> list[tuple[int, list[Change]]]:
+    """What each event, by its position, changes: saves, revisions that supersede, and a few erasures."""
+    chance = random.Random(seed)
+    versions: dict[str, int] = {}
+    history: list[tuple[int, list[Change]]] = []
+    for position in range(1, events + 1):
+        content = " ".join(chance.choices(WORDS, k=12))
+        if versions and chance.random() < 0.3:
+            item_id = chance.choice(sorted(versions))
+            version = versions[item_id]
+            versions[item_id] = version + 1
+            revised = a_tool(item_id, content, position, version=version + 1)
+            history.append((position, [Close(item_id, version, position), revised]))
+        elif versions and chance.random() < 0.03:
+            item_id = chance.choice(sorted(versions))
+            del versions[item_id]
+            history.append((position, [Erase([item_id])]))
+        else:
+            item_id = f"item-{position}"
+            versions[item_id] = 1
+            history.append((position, [a_tool(item_id, content, position)]))
+    return history
+
+
+async def feed(client: VectorClient, history: list[tuple[int, list[Change]]], batch: int = 40) -> None:
+    """Give the process everything behind what it has applied."""
+    applied = (await client.status())["applied"]
+    ahead = [(position, changes) for position, changes in history if position > applied]
+    for at in range(0, len(ahead), batch):
+        part = ahead[at : at + batch]
+        changes = [change for _, several in part for change in several]
+        applied = await client.index(changes, after=applied, checkpoint=part[-1][0])
+
+
+async def test_what_was_indexed_is_found_at_once(client: VectorClient) -> None:
+    await client.index([a_tool("tar", "compress a folder", 1), a_tool("解压", "解压文件", 2)], after=0, checkpoint=2)
+    found = await client.search("compress folders", PUBLIC)
+    assert (found[0].item_id, found[0].version, found[0].valid_from) == ("tar", 1, 1)
+    assert [f.item_id for f in await client.search("怎么解压一个文件", PUBLIC, paths="keyword")] == ["解压"]
+    assert (await client.status())["applied"] == 2
+
+
+async def test_each_path_gives_only_its_own_scores(client: VectorClient) -> None:
+    await client.index([a_tool("tar", "compress a folder", 1)], after=0, checkpoint=1)
+    (words,) = await client.search("folder", PUBLIC, paths="keyword")
+    (near,) = await client.search("folder", PUBLIC, paths="vector")
+    (both,) = await client.search("folder", PUBLIC)
+    assert (words.vector, near.keyword) == (None, None)
+    assert both.keyword is not None
+    assert both.keyword > (words.keyword or 0)  # fragments are evidence too
+    assert both.vector == near.vector
+
+
+async def test_nobody_finds_what_they_may_not_see(client: VectorClient) -> None:
+    await client.index([a_tool("diary", "dear diary", 1, scopes=["user:ann"])], after=0, checkpoint=1)
+    assert await client.search("diary", ["user:bob", "public"]) == []
+    assert await client.search("diary", []) == []
+    assert len(await client.search("diary", ["user:ann"])) == 1
+
+
+async def test_a_batch_that_was_applied_is_skipped(client: VectorClient) -> None:
+    history = a_history(60)
+    await feed(client, history)
+    digest = await client.digest()
+    everything = [change for _, changes in history for change in changes]
+    assert await client.index(everything, after=0, checkpoint=60) == 60
+    assert await client.digest() == digest
+
+
+async def test_a_missing_batch_is_refused(client: VectorClient) -> None:
+    await client.index([a_tool("one", "first", 1)], after=0, checkpoint=1)
+    with pytest.raises(LogGap, match="feed again from 2"):
+        await client.index([a_tool("three", "third", 3)], after=2, checkpoint=3)
+    assert (await client.status())["applied"] == 1
+
+
+async def test_a_batch_that_ends_before_it_begins_is_refused(client: VectorClient) -> None:
+    with pytest.raises(InvalidPayload):
+        await client.index([], after=5, checkpoint=4)
+
+
+async def test_batches_sent_together_are_applied_in_order(client: VectorClient) -> None:
+    history = a_history(200)
+    sent = [client.index(changes, after=position - 1, checkpoint=position) for position, changes in history]
+    assert await asyncio.gather(*sent) == list(range(1, 201))
+
+
+async def test_searches_are_answered_while_an_import_runs(client: VectorClient) -> None:
+    history = a_history(3_000)
+    await feed(client, history[:200])
+    importing = asyncio.create_task(feed(client, history, batch=500))
+    answered = 0
+    while not importing.done():
+        await client.search("archive branch", PUBLIC)
+        answered += 1
+    await importing
+    # without precedence a search would wait for a whole batch of 500: there are six
+    assert answered > 60
+
+
+async def test_the_digest_is_the_same_for_any_split_into_batches(tmp_path: Path) -> None:
+    digests = set()
+    for name, batch in (("small", 7), ("large", 500)):
+        client = await VectorClient.start(Settings(directory=str(tmp_path / name)))
+        await feed(client, a_history(400), batch)
+        if name == "large":
+            await client.optimize()
+        digests.add(await client.digest())
+        await client.close()
+    assert len(digests) == 1
+
+
+async def test_a_closed_process_opens_again_where_it_was(tmp_path: Path) -> None:
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    await feed(client, a_history(50))
+    digest = await client.digest()
+    await client.close()
+    again = await VectorClient.start(Settings(directory=str(tmp_path)))
+    status = await again.status()
+    assert (status["checkpoint"], status["applied"]) == (50, 50)
+    assert await again.digest() == digest
+    await again.close()
+
+
+async def test_killed_at_any_moment_and_fed_again_it_says_the_same(tmp_path: Path) -> None:
+    history = a_history(1_200)
+    undisturbed = await VectorClient.start(Settings(directory=str(tmp_path / "undisturbed")))
+    await feed(undisturbed, history)
+    expected = await undisturbed.digest()
+    await undisturbed.close()
+
+    chance = random.Random(7)
+    kills = 0
+    while kills < 6:
+        client = await VectorClient.start(Settings(directory=str(tmp_path / "killed")))
+        feeding = asyncio.create_task(feed(client, history, batch=25))
+        await asyncio.sleep(chance.uniform(0.0, 0.4))  # the moment is meant to be any
+        if chance.random() < 0.5 and not feeding.done():
+            flushing = asyncio.create_task(client.flush())
+            await asyncio.sleep(chance.uniform(0.0, 0.03))
+            flushing.cancel()
+        os.kill(client.pid, signal.SIGKILL)
+        await client.wait()
+        kills += 1
+        await asyncio.gather(feeding, return_exceptions=True)
+        await client.close()
+
+    client = await VectorClient.start(Settings(directory=str(tmp_path / "killed")))
+    await feed(client, history)
+    assert await client.digest() == expected
+    found = await client.search("archive branch", PUBLIC, limit=5)
+    await client.close()
+    assert len(found) >= 5
+
+
+async def test_whoever_waits_hears_that_the_process_has_gone(client: VectorClient) -> None:
+    feeding = asyncio.create_task(feed(client, a_history(2_000), batch=2_000))
+    while (await client.status())["pending"] == 0:
+        pass
+    os.kill(client.pid, signal.SIGKILL)
+    with pytest.raises(VectorProcessGone, match="feed it from its checkpoint"):
+        await feeding
+    with pytest.raises(VectorProcessGone):
+        await client.search("git", PUBLIC)
+    assert not client.running
+
+
+def test_the_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys, time\n"
+        "from projections.vectors.client import VectorClient\n"
+        "from projections.vectors.wire import Settings\n"
+        "async def main():\n"
+        f"    client = await VectorClient.start(Settings(directory={str(tmp_path)!r}))\n"
+        "    print(client.pid, flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert _alive(child)
+        parent.kill()
+        parent.wait()
+    end = time.monotonic() + 20
+    while _alive(child):
+        assert time.monotonic() < end, f"the vector process {child} outlives its parent"
+        time.sleep(0.02)
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs: one that has ended and that nobody has collected yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_directory_that_does_not_load_is_named(tmp_path: Path) -> None:
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    await feed(client, a_history(5))
+    await client.close()
+    _spoil(tmp_path)
+    with pytest.raises(VectorStoreFailed, match=r"delete .* to have them built anew"):
+        await VectorClient.start(Settings(directory=str(tmp_path)))
+
+
+def _spoil(directory: Path) -> None:
+    """Overwrite every file of the one shard in this directory."""
+    files = [path for path in directory.glob("*/shard/**/*") if path.is_file()]
+    assert files
+    for file in files:
+        file.write_bytes(b"not what it was")
+
+
+async def test_settings_that_say_nowhere_are_refused() -> None:
+    with pytest.raises(InvalidPayload, match="needs a directory"):
+        await VectorClient.start(Settings())
+
+
+async def test_an_unknown_verb_is_refused_and_harms_nothing(client: VectorClient) -> None:
+    with pytest.raises(InvalidPayload, match="knows no 'dance'"):
+        await client._ask("dance")
+    assert (await client.status())["applied"] == 0
+
+
+async def test_paid_embeddings_are_kept_in_the_log_and_cost_nothing_on_a_new_node(tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path / "nats")
+    access = await server.start()
+    await ensure_embeddings_stream(access)
+    with embedding_endpoint() as endpoint:
+        model = EmbeddingModel(endpoint.url, "secret", "small", 64)
+        kept_at = KeptAt(access.url, "reader", access.passwords["reader"])
+        history = a_history(100)
+        digests, calls = set(), []
+        for name in ("first", "second"):
+            client = await VectorClient.start(
+                Settings(directory=str(tmp_path / name), embedding=model, kept_at=kept_at)
+            )
+            await feed(client, history)
+            assert len(await client.search("archive branch", PUBLIC, limit=3, paths="vector")) == 3
+            digests.add(await client.digest())
+            await client.close()
+            calls.append(endpoint.calls)
+        assert len(digests) == 1
+        assert calls[0] == calls[1] > 0
+    await server.stop()
+
+
+async def test_a_failed_embedding_stops_the_feed_where_it_failed(tmp_path: Path) -> None:
+    with embedding_endpoint() as endpoint:
+        model = EmbeddingModel(endpoint.url, "secret", "small", 64, retries=0)
+        client = await VectorClient.start(Settings(directory=str(tmp_path), embedding=model))
+        endpoint.refuse = "poison"
+        texts = ["good", "poison", "good"]
+        sent = [
+            client.index([a_tool(f"item-{n}", text, n)], after=n - 1, checkpoint=n)
+            for n, text in enumerate(texts, start=1)
+        ]
+        first, second, third = await asyncio.gather(*sent, return_exceptions=True)
+        assert first == 1
+        assert isinstance(second, EmbeddingFailed)
+        assert isinstance(third, LogGap)
+        assert (await client.status())["applied"] == 1
+        endpoint.refuse = ""
+        await client.index([a_tool("item-2", "poison", 2)], after=1, checkpoint=2)
+        assert (await client.status())["applied"] == 2
+        await client.close()
+
+
+def test_a_frame_says_its_length() -> None:
+    assert pack({"id": 1}) == b'\x08\x00\x00\x00{"id":1}'
