@@ -60,7 +60,7 @@ bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; 
 docs: $(STAMP) ## write docs/reference again from the code
 	@"$(PY)" -m docs.generate
 
-lock: $(STAMP) ## write requirements.lock again after a change of pyproject.toml
+lock: ## write requirements.lock again after a change of pyproject.toml
 	@"$(PYTHON)" -m venv "$(VENV)/lock"
 	@"$(VENV)/lock/bin/python" -m pip --disable-pip-version-check --quiet install pip-tools==7.6.2
 	@"$(VENV)/lock/bin/python" -m piptools compile --quiet --generate-hashes --extra dev --build-deps-for editable \

@@ -155,7 +155,7 @@ def over_http(client: httpx.Client, path: str, corpus: str) -> Search:
 
     def search(query: str) -> list[str]:
         # both corpora may lie in one node: ask for more, and keep to the one that the row is about
-        parameters: dict[str, str | int] = {"q": query, "top_k": 4 * TOP_K, "min_score": 0, "paths": path}
+        parameters: dict[str, str | int] = {"q": query, "top_k": 4 * TOP_K, "paths": path}
         answer = client.get("/api/knowledge/search", params=parameters)
         answer.raise_for_status()
         return [row["id"] for row in answer.json()["results"] if row["id"].startswith(prefix)]

@@ -82,22 +82,25 @@ class BrokerConnection:
 
     async def until_connected(self, timeout: float) -> None:
         """Wait for a usable connection. Raises BrokerUnavailable after `timeout` seconds."""
-        if self._client.is_connected:
-            return
-        if self._closed:
-            raise BrokerUnavailable(f"this connection to the broker at {self.address} is closed")
-        if self._client.is_closed:  # a protocol error: the client gives up, we do not
-            async with self._opening:
-                if self._client.is_closed:
-                    await self._connect(timeout)
-            return
-        try:
-            async with asyncio.timeout(timeout):
-                await self._usable.wait()
-        except TimeoutError:
-            raise BrokerUnavailable(
-                f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
-            ) from None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while not self._client.is_connected:
+            if self._closed:
+                raise BrokerUnavailable(f"this connection to the broker at {self.address} is closed")
+            if self._client.is_closed:  # a protocol error: the client gives up, we do not
+                async with self._opening:
+                    if self._client.is_closed:
+                        await self._connect(max(_RECONNECT_WAIT, deadline - loop.time()))
+                continue
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._usable.wait()
+                    # The client knows of a loss a little before it tells: let it.
+                    await asyncio.sleep(_RECONNECT_WAIT / 10)
+            except TimeoutError:
+                raise BrokerUnavailable(
+                    f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
+                ) from None
 
     async def ask(self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> asyncio.Future[Msg]:
         """Publish a request; the future holds its answer, or fails with an error of ours.
@@ -172,60 +175,54 @@ class BrokerConnection:
             await self._client.close()
 
     async def _connect(self, timeout: float) -> None:
-        client = Client()
-        refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        credentials = self._access.credentials(self._role)
-        last: list[Exception] = []
-
-        async def on_error(error: Exception) -> None:
-            last[:] = [error]
-            if "authorization violation" in str(error).lower() and not refused.done():
-                refused.set_exception(
-                    BrokerMisconfigured(f"the broker at {self.address} refuses the credentials of role {self._role!r}")
-                )
-            self._on_error(error)
-
-        connecting = asyncio.ensure_future(
-            client.connect(
-                self._access.url,
-                name=f"{self._name}-{self._role}",
-                user=credentials[0] if credentials else None,
-                password=credentials[1] if credentials else None,
-                inbox_prefix=self._access.inbox_prefix(self._role),
-                error_cb=on_error,
-                disconnected_cb=self._on_disconnected,
-                reconnected_cb=self._on_reconnected,
-                closed_cb=self._on_closed,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=_RECONNECT_WAIT,  # type: ignore[arg-type]  # annotated int, used as float
-                connect_timeout=2,
-                ping_interval=20,
-                pending_size=_PENDING_BYTES,
-            )
-        )
-        try:
-            async with asyncio.timeout(timeout):
-                await asyncio.wait([connecting, refused], return_when=asyncio.FIRST_COMPLETED)
-                if refused.done():
-                    await refused
-                await connecting
-        except (TimeoutError, OSError, nats.errors.Error) as error:
-            cause = last[0] if last else error
-            raise BrokerUnavailable(
-                f"no broker answers at {self.address} within {timeout:.1f} s ({cause or type(cause).__name__})"
-            ) from error
-        finally:
-            if not client.is_connected:
-                connecting.cancel()
-                await asyncio.wait([connecting])
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            client = Client()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._try(client)
+                break
+            except (TimeoutError, OSError, nats.errors.Error) as error:
                 with contextlib.suppress(nats.errors.Error, OSError):
                     await client.close()
-            refused.cancel()
+                if "authorization violation" in str(error).lower():
+                    raise BrokerMisconfigured(
+                        f"the broker at {self.address} refuses the credentials of role {self._role!r}"
+                    ) from error
+                if loop.time() + _RECONNECT_WAIT >= deadline:
+                    raise BrokerUnavailable(
+                        f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
+                    ) from error
+            await asyncio.sleep(_RECONNECT_WAIT)
+        # The first connection is tried by us, for a clear answer; from now on the client comes back by itself.
+        client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
         self._client = client
         self._prefix = client.new_inbox() + "."
         await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
         self.generation += 1
         self._usable.set()
+
+    async def _try(self, client: Client) -> None:
+        credentials = self._access.credentials(self._role)
+        await client.connect(
+            self._access.url,
+            name=f"{self._name}-{self._role}",
+            user=credentials[0] if credentials else None,
+            password=credentials[1] if credentials else None,
+            inbox_prefix=self._access.inbox_prefix(self._role),
+            error_cb=self._on_error,
+            disconnected_cb=self._on_disconnected,
+            reconnected_cb=self._on_reconnected,
+            closed_cb=self._on_closed,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=_RECONNECT_WAIT,  # type: ignore[arg-type]  # annotated int, used as float
+            connect_timeout=2,
+            ping_interval=20,
+            pending_size=_PENDING_BYTES,
+            flush_timeout=REQUEST_TIMEOUT,
+        )
 
     async def _on_answer(self, msg: Msg) -> None:
         waiting = self._waiting.get(msg.subject[len(self._prefix) :])
@@ -244,7 +241,7 @@ class BrokerConnection:
         else:
             future.set_result(msg)
 
-    def _on_error(self, error: Exception) -> None:
+    async def _on_error(self, error: Exception) -> None:
         text = str(error)
         if "permissions violation" not in text:
             log.debug("broker_connection_error", role=self._role, error=repr(error))

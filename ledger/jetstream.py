@@ -216,10 +216,8 @@ class JetStreamLedger:
         """Wait before another try; raise the error of the last one when the time is over."""
         if self._left(deadline) <= _PAUSE:
             raise error
-        if self._writing.is_connected:
-            await asyncio.sleep(_PAUSE)
-        else:
-            await self._writing.until_connected(self._left(deadline))
+        await asyncio.sleep(_PAUSE)
+        await self._writing.until_connected(self._left(deadline))
 
 
 class _Ahead:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import Case, Source
@@ -18,6 +18,8 @@ from producers.requests import refuse_nul
 # Names ids that follow from what was said; a change here would make every retry a new event.
 NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
 
+SLICE = 250
+"""Events appended at once: encoding more would hold the event loop for more than a few milliseconds."""
 MAX_REFERENCE = 512
 """Characters that an envelope takes for each part of its lineage."""
 
@@ -34,18 +36,19 @@ class Tally:
 
 
 async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended]:
-    """Append events in order, up to 1,000 of them whole or not at all.
+    """Append events in order, up to SLICE of them whole or not at all.
 
     Raises InvalidPayload (NUL characters), PayloadTooLarge, IllegalSubject, VersionConflict,
-    BrokerUnavailable; then nothing of the failed batch is kept.
+    BrokerUnavailable; then nothing of the failed slice is kept, and what came before it is.
     """
-    for event in events:
-        refuse_unkeepable(event.fact)
-    if len(events) == 1:
-        kept = [await ledger.append(events[0])]
-    else:
-        kept = await ledger.append_many(events)
-    tally.appended.update(e.fact.name for e, k in zip(events, kept, strict=True) if not k.duplicate)
+    kept: list[Appended] = []
+    for start in range(0, len(events), SLICE):
+        part = events[start : start + SLICE]
+        for event in part:
+            refuse_unkeepable(event.fact)
+        done = [await ledger.append(part[0])] if len(part) == 1 else await ledger.append_many(part)
+        tally.appended.update(e.fact.name for e, k in zip(part, done, strict=True) if not k.duplicate)
+        kept += done
     return kept
 
 
@@ -67,11 +70,16 @@ def lifted(lineage: Lineage, *givers: Source | Case | None, **given: str | None)
 
     `given` are the top-level fields `trace_id` and `message_id`; they win over those of `givers`.
     """
-    named: dict[str, str] = {}
-    for name in ("trace_id", "message_id"):
-        if getattr(lineage, name) is None:
-            sent = [given.get(name), *(getattr(giver, name) for giver in givers if giver is not None)]
-            value = next((value for value in sent if value), None)
-            if value and len(value) <= MAX_REFERENCE:  # a longer one stays where it was sent
-                named[name] = value
-    return replace(lineage, **named) if named else lineage
+    trace_id = lineage.trace_id or _sent("trace_id", givers, given)
+    message_id = lineage.message_id or _sent("message_id", givers, given)
+    if trace_id == lineage.trace_id and message_id == lineage.message_id:
+        return lineage
+    return Lineage(trace_id, message_id, lineage.causation_id, lineage.correlation_id, lineage.traceparent)
+
+
+def _sent(name: str, givers: Sequence[Source | Case | None], given: Mapping[str, str | None]) -> str | None:
+    sent: list[str | None] = [given.get(name), *(getattr(giver, name) for giver in givers if giver is not None)]
+    for value in sent:
+        if value and len(value) <= MAX_REFERENCE:  # a longer one stays where it was sent
+            return value
+    return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
 from projections.decode import Refusal, decode, fill_envelopes
-from projections.duckdb import checkpoint_of, transaction
+from projections.duckdb import transaction
 from projections.gate import gate
 from projections.refused import fold as refused_fold
 from projections.views import VIEWS
@@ -30,7 +30,7 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
     new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
     nothing is changed.
     """
-    position, _ = checkpoint_of(bench.con)
+    position = bench.position()
     events = [event for event in events if event.position > position]
     if not events:
         return Folded(position, 0, 0)
@@ -54,8 +54,8 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
         refused_fold.fold(bench, refusals)
         last = events[-1]
         bench.con.execute(
-            "UPDATE checkpoints SET position = ?, stored_us = ? WHERE name = 'views'",
-            [last.position, last.stored_ns // 1000],
+            f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
+            "WHERE name = 'views'"
         )
         bench.clear()
     return Folded(last.position, len(events) - len(refusals), len(refusals))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.events import FACTS
-from projections.schema_sql import json_structure
+from projections.schema_sql import json_structure, text
 
 # Measured on two cores: 24 statements take 45 ms planned anew and 6 ms prepared, whatever the batch's size.
 SMALL = 256
@@ -54,7 +54,6 @@ class Workbench:
         self.small = True
         self._prepared: dict[str, str] = {}
         self._filled: dict[str, None] = {}
-        self._scratch = {"raw", "envelopes", "verdicts", "accepted", "profile_changes", "touched"}
         con.execute(_FIXED_TABLES)
         con.execute("CREATE TEMP TABLE touched AS FROM knowledge_state LIMIT 0")
         for fact in FACTS.values():
@@ -62,6 +61,11 @@ class Workbench:
                 f"CREATE TEMP TABLE {table_of(fact)} AS SELECT 0::BIGINT AS position, 0::BIGINT AS stored_us, "
                 f"'' AS subject, from_json('{{}}', '{json_structure(fact)}') AS e, '' AS data, true AS fits LIMIT 0"
             )
+
+    def position(self) -> int:
+        """How far the view is folded."""
+        (row,) = self.rows("SELECT position FROM checkpoints WHERE name = 'views'")
+        return int(row[0])
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
@@ -81,8 +85,7 @@ class Workbench:
         self._filled[table] = None
         values = list(columns)
         if self.small:
-            slots = ", ".join(f"unnest(?::{_SQL_TYPES[field.type]}[])" for field in schema)
-            self.con.execute(f"INSERT INTO {table} SELECT {slots}", values)
+            self._insert(table, list(zip(*values, strict=True)))
             return
         arrays = [
             column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, field.type)
@@ -94,6 +97,15 @@ class Workbench:
         self.con.unregister(name)
         # Registering changes the catalog, and with it every plan made before.
         self._forget()
+
+    def _insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        """A few rows, as literals: measured, ten times faster than parameters."""
+        if any("\0" in value for row in rows for value in row if isinstance(value, str)):
+            slots = f"({', '.join('?' * len(rows[0]))})"  # a literal cannot hold NUL
+            self.con.executemany(f"INSERT INTO {table} VALUES {slots}", rows)
+            return
+        told = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+        self.con.execute(f"INSERT INTO {table} VALUES {told}")
 
     def clear(self) -> None:
         """Empty the scratch tables that this batch filled; before the commit, so that nothing is stored."""
@@ -119,4 +131,7 @@ class Workbench:
         self._prepared.clear()
 
 
-_SQL_TYPES = {pa.int64(): "BIGINT", pa.int32(): "INTEGER", pa.string(): "VARCHAR"}
+def _literal(value: str | int | None) -> str:
+    if value is None:
+        return "NULL"
+    return text(value) if isinstance(value, str) else str(value)

@@ -24,6 +24,8 @@ from pathlib import Path
 
 import typer
 
+from producers.cli.session import NO_NODE
+
 READY_WITHIN = 30.0  # seconds
 STOPPED_WITHIN = 15.0
 ITEM = "night-deploys"
@@ -34,6 +36,10 @@ BY_OWNER = "SELECT owner, count(*) AS items FROM knowledge GROUP BY owner ORDER 
 def _kledger() -> list[str]:
     installed = Path(sys.executable).with_name("kledger")
     return [str(installed)] if installed.exists() else [sys.executable, "-m", "producers.cli.main"]
+
+
+class NodeGone(Exception):
+    """The node of the demonstration did not start, or ended before it was told to, or ended badly."""
 
 
 @dataclass
@@ -60,6 +66,8 @@ class Demo:
             check=False,
         )
         typer.echo("\n".join(line.rstrip() for line in ended.stdout.splitlines()))
+        if ended.returncode == NO_NODE:
+            raise NodeGone
         if ended.returncode != 0:
             self.miss(f"kledger {arguments[0]} exited with {ended.returncode}")
         said = " ".join(ended.stdout.split())
@@ -128,10 +136,9 @@ def _story(demo: Demo) -> None:
 
 
 @contextmanager
-def _node(data: Path, http: str) -> Iterator[str]:
-    """A running node and the line that it printed when it was ready."""
+def _node(data: Path, http: str, log: Path) -> Iterator[None]:
+    """A running node that has printed its ready line; what it logs goes to a file. Raises NodeGone."""
     typer.echo(f"$ kledger up --data {data} --http {http}")
-    log = data.parent / "node.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
             [*_kledger(), "up", "--data", str(data), "--http", http],
@@ -145,12 +152,12 @@ def _node(data: Path, http: str) -> Iterator[str]:
     try:
         ready = _first_line(lines)
         if ready is None:
-            raise SystemExit(f"the node was not ready within {READY_WITHIN:g} s; its log ends:\n{_tail(log)}")
+            raise NodeGone
         typer.echo(ready)
-        yield ready
+        yield
         process.send_signal(signal.SIGTERM)
         if process.wait(STOPPED_WITHIN) != 0:
-            raise SystemExit(f"the node stopped with {process.returncode}; its log ends:\n{_tail(log)}")
+            raise NodeGone
     finally:
         if process.poll() is None:
             process.kill()
@@ -194,16 +201,20 @@ def main() -> int:
     http = _free_address()
     demo = Demo(_environment(http))
     with tempfile.TemporaryDirectory(prefix="kledger-demo-") as folder:
+        log = Path(folder) / "node.log"
         demo.tell("A node of its own")
-        with _node(Path(folder) / "data", http):
-            _story(demo)
-            demo.tell("Stopping the node")
-    seconds = time.monotonic() - began
-    if demo.broken:
-        typer.echo(f"\n{len(demo.broken)} promises did not hold, in {seconds:.0f} s:")
-        for what in demo.broken:
-            typer.echo(f"  {what}")
-        return 1
+        try:
+            with _node(Path(folder) / "data", http, log):
+                _story(demo)
+                demo.tell("Stopping the node")
+        except (NodeGone, subprocess.TimeoutExpired):
+            demo.miss("the node did not start, did not stay, or did not stop as it should")
+        seconds = time.monotonic() - began
+        if demo.broken:
+            typer.echo(f"\n{len(demo.broken)} promises did not hold, in {seconds:.0f} s:")
+            typer.echo("\n".join(f"  {what}" for what in demo.broken))
+            typer.echo(f"\nThe log of the node ends:\n{_tail(log)}")
+            return 1
     typer.echo(f"\nEvery promise held, in {seconds:.0f} s.")
     return 0
 

@@ -43,7 +43,7 @@ def words(value: object, style: str = "") -> Text:
     return Text(plain(value), style=style)
 
 
-def snippet(value: object, length: int = 160) -> str:
+def snippet(value: object, length: int = 120) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(plain(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,8 @@ EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 us
 SHARED_PANEL = "Options of every command"
 # A person who waits at a prompt wants to hear soon that no node runs: two more tries, a third of a second.
 RETRIES = 2
+SETTLED_WITHIN = 5.0  # seconds
+BETWEEN_LOOKS = 0.02
 
 AsJson = Annotated[
     bool,
@@ -64,6 +67,23 @@ class Session:
         from producers.sdk import LedgerClient
 
         return LedgerClient(self.url, retries=RETRIES).acting_as(**self.caller)
+
+    def settle(self) -> None:
+        """Return when every view has what this command wrote, so that the next command sees it.
+
+        It was kept whatever happens here: after a while, or where the caller may not ask, nothing is said.
+        """
+        if "ledger" not in self.__dict__ or not self.ledger.written:
+            return
+        until = time.monotonic() + SETTLED_WITHIN
+        try:
+            while time.monotonic() < until:
+                views = self.ledger.acting_as().status()["views"]
+                if all(view["position"] >= self.ledger.written for view in views):
+                    return
+                time.sleep(BETWEEN_LOOKS)
+        except LedgerError:
+            return
 
     def close(self) -> None:
         """Close the connection if one was opened."""
@@ -128,6 +148,7 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
         session = opened(**{parameter.name: given.pop(parameter.name) for parameter in shared})
         try:
             answer = function(session, **given)
+            session.settle()
         except LedgerError as error:
             session.refuse(error)
             raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error

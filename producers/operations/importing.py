@@ -29,7 +29,7 @@ from producers.operations.knowledge import (
     saved_fact,
     statement_id,
 )
-from producers.publish import publish, refuse_unkeepable
+from producers.publish import SLICE, publish, refuse_unkeepable
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
@@ -84,9 +84,8 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
         if attempt == ATTEMPTS - 1:
             await _one_by_one(desk, batch)
             break
-        indexes = list(batch.open)
         try:
-            kept = await publish(desk.ledger, desk.tally, [batch.open[index] for index in indexes])
+            await _publish(desk, batch)
         except VersionConflict:  # an id was taken since, or has a history that the gate refused
             await reach_head(desk)
             if attempt:
@@ -98,8 +97,6 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
                 raise
             await _one_by_one(desk, batch)
             break
-        for index, where in zip(indexes, kept, strict=True):
-            batch.settle(index, "unchanged" if where.duplicate else "saved", where.position)
     for index, first in twins.items():
         told = batch.results[first]
         outcome = "unchanged" if told.outcome == "saved" else told.outcome
@@ -164,6 +161,17 @@ async def _look(desk: Desk, batch: _Batch) -> None:
         if time.perf_counter() > until:
             await asyncio.sleep(0)
             until = time.perf_counter() + SLICE_SECONDS
+
+
+async def _publish(desk: Desk, batch: _Batch) -> None:
+    """Append what is open, slice by slice; what is kept is settled even when a later slice fails."""
+    indexes = list(batch.open)
+    for start in range(0, len(indexes), SLICE):
+        part = indexes[start : start + SLICE]
+        kept = await publish(desk.ledger, desk.tally, [batch.open[index] for index in part])
+        for index, where in zip(part, kept, strict=True):
+            batch.settle(index, "unchanged" if where.duplicate else "saved", where.position)
+        await asyncio.sleep(0)
 
 
 async def _one_by_one(desk: Desk, batch: _Batch) -> None:

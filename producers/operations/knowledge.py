@@ -36,6 +36,7 @@ from projections.knowledge import ask
 from projections.lineage import ask as events
 
 T = TypeVar("T")
+_NO_EVAL, _NO_SOURCE = EvalBody(), Source()
 
 ATTEMPTS = 6
 """How often a change is tried again when others write to the same item meanwhile."""
@@ -158,8 +159,8 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
             "leave it out, or change the scopes",
             errors=[{"field": "visibility", "reason": f"follows from the scopes, which say {label}"}],
         )
-    first = payload.eval or EvalBody()
-    source = payload.source or Source()
+    first = payload.eval or _NO_EVAL
+    source = payload.source or _NO_SOURCE
     if payload.created_at and not source.timestamp:
         source = source.model_copy(update={"timestamp": payload.created_at})
     # Every value was checked by SaveRequest, whose fields have the types of the fact's.

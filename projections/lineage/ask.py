@@ -14,7 +14,7 @@ import duckdb
 
 from ledger.event import JsonObject
 from ledger.scopes import Caller
-from projections.knowledge.ask import readable_by, rfc3339
+from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339
 
 PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 MAX_STEPS = 64
@@ -54,9 +54,9 @@ def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[in
 def kept_events(cursor: duckdb.DuckDBPyConnection, org: str, event_ids: Sequence[str]) -> dict[str, KeptEvent]:
     """The events out of `event_ids` that the view has, by id."""
     rows = cursor.execute(
-        """SELECT event_id, type, entity_id, position FROM events
-           WHERE org = ? AND event_id IN (SELECT unnest(?::VARCHAR[]))""",
-        [org, list(event_ids)],
+        f"""SELECT event_id, type, entity_id, position FROM events
+            WHERE org = ? AND event_id IN ({LISTED})""",
+        [org, listed(event_ids)],
     ).fetchall()
     return {row[0]: KeptEvent(*row) for row in rows}
 

@@ -124,35 +124,29 @@ def query_terms(text: str, *, words_only: bool = False) -> Sparse:
 
 
 def _terms(text: str) -> _Terms:
-    terms = _Terms(Counter(), Counter(), Counter(), Counter(), Counter())
     stems: list[int] = []
     pairs: list[int] = []
     fragments: list[int] = []
+    cjk_pairs: list[int] = []
+    characters: list[int] = []
     before = ""
     for piece in _PIECE.finditer(normalise(text)):
         run = piece.group()
         if piece.lastgroup == "word":
             stem, stem_hash, parts = _word(run)
-            fragments.extend(parts)
+            fragments += parts
             if not stem:
                 continue  # a stop word neither counts nor keeps its neighbours apart
             stems.append(stem_hash)
             if before:
                 pairs.append(_pair(before, stem))
             before = stem
-        elif piece.lastgroup == "cjk":
-            before = ""
-            terms.characters.update(map(_character, run))
-            if len(run) == 1:
-                terms.cjk_pairs[_pair_of_characters(run)] += 1
-            else:
-                terms.cjk_pairs.update(_pair_of_characters(run[i : i + 2]) for i in range(len(run) - 1))
-        else:
-            before = ""
-    terms.stems.update(stems)
-    terms.pairs.update(pairs)
-    terms.fragments.update(fragments)
-    return terms
+            continue
+        before = ""
+        if piece.lastgroup == "cjk":
+            characters += map(_character, run)
+            cjk_pairs += [_cjk_pair(run[i : i + 2]) for i in range(max(1, len(run) - 1))]
+    return _Terms(Counter(stems), Counter(pairs), Counter(fragments), Counter(cjk_pairs), Counter(characters))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -173,7 +167,7 @@ def _pair(first: str, second: str) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def _pair_of_characters(pair: str) -> int:
+def _cjk_pair(pair: str) -> int:
     return _hash(f"w{pair}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +40,7 @@ class Engine:
         self._store = store
         self._embedder = embedder
         self._searches: deque[Callable[[], None]] = deque()
-        self._writes: asyncio.Queue[Callable[[], Any]] = asyncio.Queue()
+        self._writes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self._work = asyncio.Event()
         self._last_search = float("-inf")
         self._checkpointed = time.monotonic()
@@ -146,8 +146,8 @@ class Engine:
         await self._flush()
         await self._call(self._store.close)
 
-    async def _queued(self, write: Callable[[], Any]) -> Any:
-        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    async def _queued(self, write: Callable[[], Awaitable[T]]) -> T:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def do() -> None:
             try:
@@ -217,9 +217,8 @@ class Engine:
         while not embedded.done():
             self._work.clear()
             await self._serve_searches()
-            woken = asyncio.ensure_future(self._work.wait())
-            await asyncio.wait([embedded, woken], return_when=asyncio.FIRST_COMPLETED)
-            woken.cancel()
+            embedded.add_done_callback(lambda _: self._work.set())
+            await self._work.wait()
         return embedded.result()
 
     async def _rest(self, worked: float) -> None:

@@ -65,10 +65,10 @@ def _features(
     at, word = at[kept], word[kept]
     left = np.where(letter[at - 1], wide[at - 1], 0)
     right = np.where(letter[at + 1], wide[at + 1], 0)
-    trigram = _mix(left << np.uint64(42) | wide[at] << np.uint64(21) | right)
+    trigram = _mix(np.bitwise_or(left << np.uint64(42) | wide[at] << np.uint64(21), right))
     one = np.flatnonzero(cjk)
     two = one[cjk[one + 1]]
-    single = _mix(wide[one] | np.uint64(1 << 63))
+    single = _mix(np.bitwise_or(wide[one], np.uint64(1 << 63)))
     pair = _mix(wide[two] << np.uint64(21) | wide[two + 1] | np.uint64(1 << 63))
     return (
         np.concatenate((trigram, single, pair)),
@@ -84,7 +84,7 @@ def _word_keys(
     """One number a word, from its letters and their places; equal words have equal keys."""
     place = (at - starts[word]).astype(np.uint64)
     edges = np.flatnonzero(np.r_[True, word[1:] != word[:-1]])
-    return np.asarray(np.add.reduceat(_mix(codes[at] | place << np.uint64(21)), edges), np.uint64)
+    return np.asarray(np.add.reduceat(_mix(np.bitwise_or(codes[at], place << np.uint64(21))), edges), np.uint64)
 
 
 def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:

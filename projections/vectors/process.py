@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 from qdrant_client import QdrantClient
 
-from ledger.access import BrokerAccess
+from ledger.access import BrokerAccess, Role
 from ledger.connection import BrokerConnection
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from projections.vectors.edge import EdgeStore
@@ -51,7 +51,20 @@ async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -
 
 
 async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
-    worker = asyncio.create_task(engine.run())
+    working = asyncio.create_task(engine.run())
+    listening = asyncio.create_task(_listen(engine, requests, answers))
+    try:
+        await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():  # it has no end but a failure: say so by ending, rather than leave everyone waiting
+            await working
+    finally:
+        working.cancel()
+        listening.cancel()
+        await asyncio.gather(working, listening, return_exceptions=True)
+    await engine.close()
+
+
+async def _listen(engine: Engine, requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
     under_way: set[asyncio.Task[None]] = set()
     try:
         while (frame := await receive(requests)) is not None:
@@ -60,12 +73,12 @@ async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asy
             task.add_done_callback(under_way.discard)
             if frame.get("do") == "close":
                 await task
-                break
+                return
     finally:
-        for task in (worker, *under_way):
+        left = list(under_way)
+        for task in left:
             task.cancel()
-        await asyncio.gather(worker, *under_way, return_exceptions=True)
-        await engine.close()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _handle(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -> None:
@@ -125,7 +138,7 @@ async def _embedder(settings: Settings, open_until_the_end: contextlib.AsyncExit
 
 async def _connect(kept_at: KeptAt) -> BrokerConnection:
     access = BrokerAccess.from_url(kept_at.url)
-    role = "node" if kept_at.role == "node" else "reader"
+    role: Role = "node" if kept_at.role == "node" else "reader"
     if kept_at.password is not None:
         access = BrokerAccess(access.url, {role: kept_at.password})
     return await BrokerConnection.open(access, role, name="kledger-vectors")

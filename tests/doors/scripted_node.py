@@ -59,6 +59,11 @@ class ScriptedNode:
     def refuses(self, line: str, code: str, status: int, message: str = "no", **details: Any) -> None:
         self.says(line, {"error": {"code": code, "message": message, "details": details}}, status)
 
+    @property
+    def told(self) -> list[Asked]:
+        """What was written, in the order in which it arrived."""
+        return [asked for asked in self.asked if asked.method != "GET"]
+
     def hangs_up(self, line: str, times: int = 1) -> None:
         self._replies[line] += [HANG_UP] * times
 

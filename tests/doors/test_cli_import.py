@@ -65,8 +65,8 @@ def test_items_travel_in_chunks_and_are_counted(node: ScriptedNode, tmp_path: Pa
     assert ran.exit_code == 0
     assert (told["lines"], told["saved"], told["unchanged"], told["refused"]) == (450, 405, 45, 0)
     assert (told["position"], told["errors"]) == (99, [])
-    assert sorted(len(asked.body["items"]) for asked in node.asked) == [50, 200, 200]
-    sent = sorted(item["n"] for asked in node.asked for item in asked.body["items"])
+    assert sorted(len(asked.body["items"]) for asked in node.told) == [50, 200, 200]
+    sent = sorted(item["n"] for asked in node.told for item in asked.body["items"])
     assert sent == list(range(450))
 
 
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_and_a_byte_order_mark_are_met_line_by_line(node:
 def test_large_items_travel_in_smaller_chunks(node: ScriptedNode) -> None:
     told = json.loads(kledger("import", "-", "--json", stdin=lines(*[{"task": "x" * 900_000}] * 7)).stdout)
     assert told["saved"] == 7
-    assert max(len(asked.body["items"]) for asked in node.asked) <= 3
+    assert max(len(asked.body["items"]) for asked in node.told) <= 3
 
 
 def test_an_empty_file_imports_nothing(node: ScriptedNode) -> None:
@@ -131,12 +131,12 @@ def test_a_node_that_fails_in_the_middle_ends_the_import_and_says_how_far_it_was
     assert told["code"] == "broker_misconfigured"
     assert told["details"]["saved"] == 1
     assert "import the same file again" in ran.stderr
-    assert len(node.asked) == 2
+    assert len(node.told) == 2
 
 
 def test_the_sample_that_ships_has_every_type_both_languages_and_lineage(node: ScriptedNode) -> None:
     told = json.loads(kledger("import", "--sample", "--json").stdout)
-    items = [item for asked in node.asked for item in asked.body["items"]]
+    items = [item for asked in node.told for item in asked.body["items"]]
     assert told["saved"] == len(items) == 60
     assert len({item["id"] for item in items}) == 60
     kinds = {kind for item in items for kind in item["types"]}

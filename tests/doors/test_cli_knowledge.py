@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from producers.cli import session
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
@@ -75,11 +76,12 @@ def test_the_help_says_what_exit_codes_mean() -> None:
 
 
 def test_help_comes_at_once() -> None:
-    seconds = []
+    seconds = []  # of the processor, which a busy machine does not stretch as it does those of the clock
     for _ in range(3):
-        began = time.monotonic()
+        before = os.times()
         subprocess.run([sys.executable, "-m", "producers.cli.main", "--help"], check=True, capture_output=True)
-        seconds.append(time.monotonic() - began)
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(seconds) < 0.4
 
 
@@ -166,7 +168,7 @@ def test_save_states_the_item_and_where_it_is_from(node: ScriptedNode) -> None:
 def test_rate_states_the_case_and_a_score_in_two_facts(node: ScriptedNode) -> None:
     node.says("PUT /api/knowledge/k-1", CHANGED)
     ran = kledger("rate", "k-1", "--harmful", "--reason", "wrong", "--trace", "t-1", "--score", "1", "--json")
-    assert [asked.body for asked in node.asked] == [
+    assert [asked.body for asked in node.told] == [
         {"add_harmful_case": {"reason": "wrong", "trace_id": "t-1"}},
         {"update_score": 1},
     ]
@@ -181,8 +183,8 @@ def test_revise_retire_and_restore_say_where_they_are_kept(node: ScriptedNode) -
     assert revised.stdout.strip() == "revised k-1 at position 8"
     assert kledger("retire", "k-1", "--reason", "gone").stdout.strip() == "retired k-1 at position 7"
     assert kledger("restore", "k-1").stdout.strip() == "restored k-1 at position 7"
-    assert node.asked[0].body == {"content": "C2", "expected_version": 3, "reason": "newer"}
-    assert node.asked[1].query == {"reason": "gone"}
+    assert node.told[0].body == {"content": "C2", "expected_version": 3, "reason": "newer"}
+    assert node.told[1].query == {"reason": "gone"}
 
 
 def test_show_counts_the_cases_of_the_histories(node: ScriptedNode) -> None:
@@ -249,7 +251,7 @@ def test_profiles_are_shown_set_and_patched_for_the_user(node: ScriptedNode, tmp
     assert "kledger profile register" in shown
     assert '"sql"' in kledger("profile", "set", "work", f"@{file}", "--user", "mei").stdout
     assert kledger("profile", "patch", "user", "-", "--user", "mei", stdin='{"timezone": "UTC"}').exit_code == 0
-    assert [asked.body for asked in node.asked[1:]] == [
+    assert [asked.body for asked in node.told] == [
         {"content": {"expertise": ["sql"]}},
         {"content": {"timezone": "UTC"}},
     ]
@@ -311,3 +313,26 @@ def test_without_a_node_every_command_exits_with_three_and_says_what_to_do() -> 
     ran = kledger("search", "q", "--url", "http://127.0.0.1:9")
     assert (ran.exit_code, ran.stdout) == (3, "")
     assert "start one with: kledger up" in ran.stderr
+
+
+def test_a_command_that_wrote_ends_when_every_view_has_it(node: ScriptedNode) -> None:
+    def views(vectors: int) -> dict[str, Any]:
+        return {"views": [{"name": "duckdb", "position": 7}, {"name": "vectors", "position": vectors}]}
+
+    node.says("POST /api/knowledge", SAVED, 201)
+    for position in (5, 6, 7):
+        node.says("GET /api/admin/status", views(position))
+    ran = kledger("save", "--task", "T", "--content", "C", "--types", "tool", "--user", "mei")
+    looks = [asked for asked in node.asked if asked.line == "GET /api/admin/status"]
+    assert (ran.exit_code, len(looks)) == (0, 3)
+    assert "x-ledger-user" not in looks[0].headers
+
+
+def test_a_write_that_the_views_do_not_have_yet_is_kept_all_the_same(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "SETTLED_WITHIN", 0.05)
+    node.says("POST /api/knowledge", SAVED, 201)
+    node.says("GET /api/admin/status", {"views": [{"name": "duckdb", "position": 1}]})
+    ran = kledger("save", "--task", "T", "--content", "C", "--types", "tool")
+    assert (ran.exit_code, ran.stdout.strip()) == (0, "saved k-1 at position 7")

@@ -20,7 +20,7 @@ def weight_of(vector: Sparse, text: str) -> float:
     """What a document's vector gives to the words of `text`."""
     wanted = terms(text)
     pairs = zip(vector.indices.tolist(), vector.values.tolist(), strict=True)
-    return sum(value for index, value in pairs if index in wanted)
+    return float(sum(value for index, value in pairs if index in wanted))
 
 
 def test_inflected_forms_are_one_word() -> None:

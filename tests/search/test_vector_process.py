@@ -17,6 +17,9 @@ import pytest
 from ledger.errors import InvalidPayload, LogGap
 from ledger.server import EmbeddedServer
 from projections.vectors.client import VectorClient
+from projections.vectors.edge import EdgeStore
+from projections.vectors.embeddings import HashedEmbedder
+from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorStoreFailed
 from projections.vectors.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
@@ -260,6 +263,22 @@ def _spoil(directory: Path) -> None:
 async def test_settings_that_say_nowhere_are_refused() -> None:
     with pytest.raises(InvalidPayload, match="needs a directory"):
         await VectorClient.start(Settings())
+
+
+class FullDisk(EdgeStore):
+    """A store whose disk is full when the checkpoint is due."""
+
+    def set_checkpoint(self, position: int) -> None:
+        raise VectorStoreFailed(f"no space left for checkpoint {position}")
+
+
+async def test_a_checkpoint_that_fails_ends_the_work_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("projections.vectors.engine.CHECKPOINT_SECONDS", 0.05)
+    embedder = HashedEmbedder()
+    engine = Engine(FullDisk(tmp_path, embedder.model, embedder.dimensions), embedder)
+    working = asyncio.create_task(engine.run())
+    with pytest.raises(VectorStoreFailed, match="no space left for checkpoint 1"):
+        await asyncio.gather(engine.index([a_tool("tar", "compress", 1)], after=0, checkpoint=1), working)
 
 
 async def test_an_unknown_verb_is_refused_and_harms_nothing(client: VectorClient) -> None:

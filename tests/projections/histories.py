@@ -1,0 +1,221 @@
+"""Histories to fold: what writers said, in the order in which the log kept it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+import orjson
+from hypothesis import strategies as st
+
+from ledger.envelope import encode
+from ledger.event import Fact, Lineage, NewEvent, StoredEvent
+from ledger.events.knowledge import (
+    Case,
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+    Source,
+)
+from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
+from ledger.events.recall import RecallServed, ServedItem
+from ledger.subjects import event_subject
+from projections.batch import fold_batch
+from projections.digest import RELATIONS, RelationDigest, digests
+from projections.duckdb import open_view
+from projections.workbench import Workbench
+
+START_NS = 1_790_000_000_000_000_000
+OWNERS = ("agent:a", "user:王", "org:x y")
+ITEMS = ("k1", "k2", "论/文.1", "k*>4")
+
+
+def stored(events: Sequence[NewEvent], first: int = 1) -> list[StoredEvent]:
+    """The events as the log would hold them, a millisecond apart."""
+    return [
+        StoredEvent(
+            first + n,
+            START_NS + (first + n) * 1_000_000,
+            event_subject(e.org, e.fact.entity(), e.entity_id, e.fact.verb(), e.actor),
+            encode(e),
+        )
+        for n, e in enumerate(events)
+    ]
+
+
+_ring: deque[Workbench] = deque()
+
+
+def new_view() -> Workbench:
+    """An empty view in memory; the last three stay valid, an older one is emptied and used again."""
+    if len(_ring) < 3:
+        _ring.append(Workbench(open_view(None, threads=1)))
+    else:
+        _ring.rotate(-1)
+    bench = _ring[-1]
+    for relation in RELATIONS:
+        bench.con.execute(f"DELETE FROM {relation}")
+    bench.con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
+    return bench
+
+
+def view_of(events: Sequence[StoredEvent], cuts: Sequence[int] = ()) -> Workbench:
+    """A view with the events folded in, in batches that end at each of `cuts`."""
+    bench = new_view()
+    edges = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
+    for start, end in pairwise(edges):
+        fold_batch(bench, list(events[start:end]))
+    return bench
+
+
+def state(bench: Workbench) -> dict[str, RelationDigest]:
+    """The digest of every relation."""
+    return digests(bench.con)
+
+
+def rows(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+    return con.execute(query).fetchall()
+
+
+def saved(item: str = "k1", owner: str = "agent:a", **said: Any) -> NewEvent:
+    """A save that the gate accepts."""
+    given: dict[str, Any] = {"types": ["tool"], "task": "a task", "content": "a content", "scopes": ["public"]}
+    return NewEvent(KnowledgeSaved(**{**given, "owner": owner, **said}), item, owner)
+
+
+_texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+_tags = st.dictionaries(_texts, st.one_of(_texts, st.integers(-5, 5), st.booleans(), st.none()), max_size=2)
+_ids = st.none() | st.sampled_from(["t1", "t2", "轨迹", 'q"uote'])
+_owners = st.sampled_from(OWNERS)
+_scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t"]), min_size=1, max_size=3)
+_sources = st.builds(Source, name=st.none() | _texts, trace_id=_ids, message_id=_ids)
+_cases = st.builds(Case, task=st.none() | _texts, reason=st.none() | _texts, trace_id=_ids)
+_contents = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+
+_saves = st.builds(
+    KnowledgeSaved,
+    types=st.lists(st.sampled_from(["tool", "plan"]), min_size=1, max_size=2),
+    task=_texts,
+    content=_contents,
+    tags=_tags,
+    scopes=_scopes,
+    owner=_owners,
+    resource_ids=st.lists(_texts, max_size=2),
+    source=_sources,
+    score=st.integers(1, 5),
+    confidence=st.floats(0, 1),
+)
+_revisions = st.builds(
+    KnowledgeRevised,
+    content=_contents,
+    task=st.none() | _texts,
+    tags=st.none() | _tags,
+    scopes=st.none() | _scopes,
+    owner=st.none() | _owners,
+    expected_version=st.none() | st.integers(1, 4),
+)
+_about_items = st.one_of(
+    _saves,
+    _saves,
+    _revisions,
+    _revisions,
+    st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases),
+    st.builds(KnowledgeScored, score=st.integers(1, 5)),
+    st.builds(KnowledgeRetired, reason=st.none() | _texts),
+    st.builds(KnowledgeRestored),
+)
+_memory = {"owner": st.sampled_from(["user:王", "user:2"]), "memory_type": st.sampled_from(["user", "work"])}
+_documents = st.dictionaries(
+    st.sampled_from("abc"),
+    st.recursive(
+        st.none() | st.integers(0, 9) | _texts,
+        lambda inner: st.dictionaries(st.sampled_from("ab"), inner),
+        max_leaves=3,
+    ),
+    max_size=3,
+)
+_about_profiles = st.one_of(
+    st.builds(ProfileCreated, content=_documents, **_memory),
+    st.builds(ProfileReplaced, content=_documents, **_memory),
+    st.builds(ProfilePatched, patch=_documents, **_memory),
+    st.builds(ProfileDisabled, **_memory),
+)
+_served = st.builds(ServedItem, id=st.sampled_from(ITEMS), version=st.integers(1, 3), relevance=st.floats(0, 2))
+_recalls = st.builds(
+    RecallServed,
+    query=_texts,
+    visible_scopes=_scopes,
+    items=st.lists(_served, max_size=3),
+    view_position=st.integers(0, 9),
+)
+
+
+@st.composite
+def _event(draw: st.DrawFn) -> NewEvent:
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls))
+    actor = draw(_owners)
+    if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
+        entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
+    elif isinstance(fact, RecallServed):
+        entity_id = draw(st.uuids()).hex
+    else:
+        entity_id = draw(st.sampled_from(ITEMS))
+        if isinstance(fact, KnowledgeSaved):
+            actor = draw(st.sampled_from([fact.owner, fact.owner, actor]))
+    return NewEvent(
+        fact,
+        entity_id,
+        actor,
+        org=draw(st.sampled_from(["default", "default", "orgä"])),
+        lineage=Lineage(draw(_ids), draw(_ids), causation_id=draw(_ids)),
+        id=draw(st.uuids()).hex,
+        time=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=draw(st.integers(0, 10**12))),
+    )
+
+
+def _older(event: StoredEvent) -> StoredEvent:
+    """The same save in the first version of its schema, as another program may still write it."""
+    document = orjson.loads(event.body)
+    document["dataschema"] = "urn:kledger:knowledge.saved:1"
+    document["data"]["type"] = document["data"].pop("types")[0]
+    return event._replace(body=orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+_DAMAGE = (
+    lambda event: event._replace(body=event.body[: len(event.body) // 2]),
+    lambda event: event._replace(body=b"\xff\xfe" + event.body),
+    lambda event: event._replace(body=event.body.replace(b'"data":{', b'"data":{"score":"x","verdict":7,"owner":1,')),
+    lambda event: event._replace(subject=event.subject + ".more"),
+    lambda event: event._replace(subject=event.subject.rpartition(".")[0] + ".somebody"),
+    lambda event: event._replace(body=event.body.replace(b'"specversion":"1.0"', b'"specversion":"0.3"')),
+    lambda event: event._replace(body=event.body.replace(b"urn:kledger:", b"urn:other:")),
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
+    """A log: every kind of event, with refusable, repeated, older and damaged ones among them."""
+    kept = stored(draw(st.lists(_event(), min_size=1, max_size=max_size)))
+    told: list[StoredEvent] = []
+    for event in kept:
+        kind = draw(st.integers(0, 9))
+        if kind == 0:
+            event = draw(st.sampled_from(_DAMAGE))(event)
+        elif kind == 1 and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
+            event = _older(event)
+        elif kind == 2 and told:
+            event = replace_position(draw(st.sampled_from(told)), event.position)
+        told.append(event)
+    return told
+
+
+def replace_position(event: StoredEvent, position: int) -> StoredEvent:
+    """The same message, kept again at another position."""
+    return event._replace(position=position, stored_ns=START_NS + position * 1_000_000)

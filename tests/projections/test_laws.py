@@ -1,0 +1,89 @@
+"""The three laws: any split folds alike, replay equals live, delivering again changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.event import StoredEvent
+from projections import batch
+from projections.batch import fold_batch
+from tests.projections.histories import histories, new_view, rows, state, view_of
+
+cuts = st.lists(st.integers(0, 100), max_size=5)
+law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each example sets how large a batch counts as small; afterwards it is as before."""
+    monkeypatch.setattr(batch, "SMALL", batch.SMALL)
+
+
+@law
+@given(log=histories(), one=cuts, other=cuts)
+def test_any_split_of_the_log_into_batches_gives_the_same_view(
+    log: list[StoredEvent], one: list[int], other: list[int]
+) -> None:
+    assert state(view_of(log, one)) == state(view_of(log, other))
+
+
+@law
+@given(log=histories(), split=cuts)
+def test_a_large_batch_that_sql_parses_gives_the_same_view_as_small_ones_that_the_models_judge(
+    log: list[StoredEvent], split: list[int]
+) -> None:
+    batch.SMALL = 256
+    judged = state(view_of(log, split))
+    batch.SMALL = 0
+    assert state(view_of(log, split)) == judged
+
+
+@law
+@given(log=histories())
+def test_live_state_equals_replayed_state_at_every_step(log: list[StoredEvent]) -> None:
+    batch.SMALL = 256
+    live = new_view()
+    for event in log:
+        fold_batch(live, [event])
+    batch.SMALL = 0
+    assert state(view_of(log)) == state(live)
+
+
+@law
+@given(log=histories(), again=cuts)
+def test_delivering_events_again_changes_nothing(log: list[StoredEvent], again: list[int]) -> None:
+    bench = view_of(log)
+    before = state(bench)
+    for start in again:
+        fold_batch(bench, log[start % len(log) :])
+    assert state(bench) == before
+
+
+@law
+@given(log=histories())
+def test_every_event_is_either_in_the_views_or_refused_with_a_reason(log: list[StoredEvent]) -> None:
+    con = view_of(log).con
+    counted = {position for (position,) in rows(con, "SELECT position FROM events")}
+    refused = dict(rows(con, "SELECT position, reason FROM refused_events"))
+    assert counted | set(refused) == {event.position for event in log}
+    assert not counted & set(refused)
+    assert all(refused.values())
+
+
+@law
+@given(log=histories(), at=st.integers(0, 14))
+def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log: list[StoredEvent], at: int) -> None:
+    position = min(at, len(log))
+    told = "id, org, version, types, task, content, tags, scopes, owner, visibility, resource_ids, source, score, "
+    told += "helpful, harmful, confidence, status, created_at, updated_at, created_position, position"
+    then = view_of(log[:position]).con
+    now = view_of(log).con
+    assert sorted(map(str, rows(now, f"SELECT {told} FROM knowledge_as_of({position})"))) == sorted(
+        map(str, rows(then, f"SELECT {told} FROM knowledge"))
+    )
+    profile = "org, owner, memory_type, content, status, version, created_at, updated_at, position"
+    assert sorted(map(str, rows(now, f"SELECT {profile} FROM profiles_as_of({position})"))) == sorted(
+        map(str, rows(then, f"SELECT {profile} FROM profiles"))
+    )
