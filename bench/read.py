@@ -11,6 +11,7 @@ import json
 import statistics
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ async def measure() -> list[dict[str, Any]]:
             mine, inbox, ordered = [], [], []
             for turn in range(ROUNDS):
                 mine.append(await rate(EVENTS, lambda: ours(ledger)))
-                inbox.append(await rate(EVENTS, lambda turn=turn: bare_inbox(client, f"bare{turn}")))
+                inbox.append(await rate(EVENTS, partial(bare_inbox, client, f"bare{turn}")))
                 ordered.append(await rate(EVENTS, lambda: bare_ordered(client)))
             fastest = max((inbox, ordered), key=statistics.median)
             delivered = statistics.median(await live_latency(ledger))

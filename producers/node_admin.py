@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import duckdb
 import structlog
 
 from ledger.access import BrokerAccess
@@ -91,7 +90,7 @@ class Operator:
             "versions": {
                 "product": version("knowledge-ledger"),
                 "python": platform.python_version(),
-                "duckdb": duckdb.__version__,
+                "duckdb": version("duckdb"),
                 "nats": told.server,
                 "qdrant_edge": version("qdrant-edge-py"),
             },

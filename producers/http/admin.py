@@ -10,7 +10,7 @@ from ledger.event import JsonObject
 from producers.http import answers
 from producers.http.answers import Json, told
 from producers.http.bodies import JsonRoute
-from producers.http.parameters import Who, moment_or_position
+from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations import admin
 from producers.operations.desk import Desk
 from producers.requests import ReplayRequest, SqlRequest
@@ -56,10 +56,10 @@ def _admin(desk: Desk) -> APIRouter:
         """How far a job is."""
         return Json(await admin.job(desk, caller, job_id))
 
-    @router.post("/sql", responses=told(answers.SqlAnswer, 400, 403))
-    async def sql(caller: Who, body: SqlRequest) -> Json:
+    @router.post("/sql", responses=told(answers.SqlAnswer, 400, 403, 503))
+    async def sql(caller: Who, body: SqlRequest, fresh: Fresh) -> Json:
         """The rows of one SELECT over the live view."""
-        return Json(await admin.sql(desk, caller, body.query))
+        return Json(await admin.sql(desk, caller, body.query, fresh))
 
     @router.get("/attach", responses=told(JsonObject, 403))
     async def attach(caller: Who) -> Json:

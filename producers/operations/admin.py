@@ -15,7 +15,7 @@ from ledger.event import JsonObject
 from ledger.scopes import Caller
 
 if TYPE_CHECKING:
-    from producers.operations.desk import Desk
+    from producers.operations.desk import Desk, Freshness
 
 JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
 
@@ -121,9 +121,11 @@ async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
     return await desk.admin.job(job_id)
 
 
-async def sql(desk: Desk, caller: Caller, query: str) -> JsonObject:
-    """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery."""
+async def sql(desk: Desk, caller: Caller, query: str, freshness: Freshness) -> JsonObject:
+    """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery, ViewBehind."""
     require_operator(caller)
+    if desk.view.position < freshness.min_position:
+        await desk.view.wait_for(freshness.min_position, freshness.wait)
     position = desk.view.position
     return {"position": position, **await desk.admin.sql(query)}
 

@@ -42,6 +42,8 @@ class LiveView(Protocol):
 class Searcher(Protocol):
     """What the operations need of projections/search: ranked items that the caller may see."""
 
+    async def wait_for(self, position: int, timeout: float) -> None: ...
+
     async def search(
         self,
         *,

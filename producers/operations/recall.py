@@ -62,6 +62,8 @@ async def search(
             errors=[{"field": "q", "reason": "is not a text to search for"}],
         )
     await reach(desk, freshness)
+    if freshness.min_position:
+        await desk.searcher.wait_for(freshness.min_position, freshness.wait)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     results: list[JsonObject] = []

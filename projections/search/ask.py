@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -82,10 +81,9 @@ class Searcher:
             for each in ranked
         ]
 
-    async def wait_for(self, position: int, timeout: float) -> bool:
-        """True once both the view and the vectors know `position`."""
-        await asyncio.sleep(0)
-        return await self._feed.wait_for(position, timeout)
+    async def wait_for(self, position: int, timeout: float) -> None:
+        """Return once a search finds what `position` said. Raises ViewBehind."""
+        await self._feed.wait_for(position, timeout)
 
 
 def _standing(row: JsonObject, changed: datetime) -> Standing:

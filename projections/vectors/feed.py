@@ -154,12 +154,19 @@ class VectorFeed:
         """What VectorClient.status says."""
         return await self._running().status()
 
-    async def wait_for(self, position: int, timeout: float) -> bool:
-        """True once the vectors have applied `position`."""
+    async def wait_for(self, position: int, timeout: float) -> None:
+        """Return once the vectors have applied `position`. Raises ViewBehind."""
+        if self.applied >= position:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._view.until(lambda: self.applied >= position)
-        return self.applied >= position
+        if self.applied < position:
+            raise ViewBehind(
+                f"the vectors are at position {self.applied}, {position} was asked for and did not come within "
+                f"{timeout:g} s: try again, or see what kledger status says of the lag",
+                position=self.applied,
+            )
 
     async def close(self) -> None:
         """Let the process make everything durable and end."""

@@ -20,7 +20,9 @@ class _Environment(BaseSettings):
     model: str = ""
     dimensions: int = Field(default=1536, ge=1, le=65_536)
     url: str = "https://api.openai.com/v1"
-    key: SecretStr = Field(SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY"))
+    key: SecretStr = Field(
+        default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY")
+    )
     shorten: bool = False
 
 

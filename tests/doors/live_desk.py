@@ -29,6 +29,9 @@ class ContainingSearcher:
     def __init__(self, view: View) -> None:
         self.view = view
 
+    async def wait_for(self, position: int, timeout: float) -> None:
+        await self.view.wait_for(position, timeout)
+
     async def search(
         self,
         *,

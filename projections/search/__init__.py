@@ -1,0 +1,1 @@
+"""What helps with a query: tokens, candidates, ranking."""
