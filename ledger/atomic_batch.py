@@ -42,7 +42,8 @@ async def send_batch(
     deadline = loop.time() + timeout
     publish = connection.client.publish  # a call less a message than connection.send
     for number, publication in enumerate(publications, 1):
-        headers = {**publication.headers, _BATCH_ID: batch_id, _SEQUENCE: str(number)}
+        headers = publication.headers.copy()
+        headers[_BATCH_ID], headers[_SEQUENCE] = batch_id, str(number)
         if number == last:
             headers[_COMMIT] = "1"
         elif number > 1:

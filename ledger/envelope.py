@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Literal
 
 import orjson
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge
-from ledger.event import Fact, JsonObject, NewEvent
+from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.scopes import Entity
 from ledger.upcasts import upcast
@@ -54,29 +55,37 @@ def schema_name(fact: type[Fact], version: int | None = None) -> str:
     return f"{SCHEMA_PREFIX}{fact.name}:{version or fact.version}"
 
 
+@cache
+def _kind(fact: type[Fact]) -> tuple[str, str]:
+    """What is the same for every event of a kind: its entity, and the `dataschema`."""
+    return fact.entity(), schema_name(fact)
+
+
 def encode(event: NewEvent) -> bytes:
     """The message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
     fact, lineage = event.fact, event.lineage
+    entity, dataschema = _kind(type(fact))
     attributes: JsonObject = {
         "specversion": "1.0",
         "id": event.id,
         "type": fact.name,
         "source": event.source,
-        "subject": f"{fact.entity()}/{event.entity_id}",
+        "subject": f"{entity}/{event.entity_id}",
         "time": event.time,
         "datacontenttype": "application/json",
-        "dataschema": schema_name(type(fact)),
+        "dataschema": dataschema,
         "actor": event.actor,
     }
-    for name, value in (
-        ("traceparent", lineage.traceparent),
-        ("traceid", lineage.trace_id),
-        ("messageid", lineage.message_id),
-        ("causationid", lineage.causation_id),
-        ("correlationid", lineage.correlation_id),
-    ):
-        if value:
-            attributes[name] = value
+    if lineage is not NO_LINEAGE:
+        for name, value in (
+            ("traceparent", lineage.traceparent),
+            ("traceid", lineage.trace_id),
+            ("messageid", lineage.message_id),
+            ("causationid", lineage.causation_id),
+            ("correlationid", lineage.correlation_id),
+        ):
+            if value:
+                attributes[name] = value
     attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
     body = orjson.dumps(attributes)
     if len(body) > MAX_BODY_BYTES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -128,7 +128,9 @@ class JetStreamLedger:
             told.add(event.id)
         return result
 
-    def read(self, start: int = 1, *, follow: bool = False, batch: int = 1_000) -> AsyncIterator[list[StoredEvent]]:
+    def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
         return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
 
     async def head(self) -> Head:

@@ -6,7 +6,7 @@ By a loop of our own: on any trouble a new delivery begins after the last positi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import structlog
 
@@ -26,7 +26,7 @@ _PAUSE = 0.05
 
 async def read_stream(
     connection: BrokerConnection, stream: str, start: int, *, follow: bool, batch: int
-) -> AsyncIterator[list[StoredEvent]]:
+) -> AsyncGenerator[list[StoredEvent], None]:
     """Yield lists of up to `batch` events from position `start`; see Ledger.read for the contract.
 
     Up to two lists are requested ahead of the reader. Raises LogGap, BrokerMisconfigured, and

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from ledger.atomic_batch import MAX_MESSAGES
 from ledger.errors import BrokerUnavailable, LogGap
@@ -74,7 +74,7 @@ class MemoryLedger:
 
     async def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
-    ) -> AsyncIterator[list[StoredEvent]]:
+    ) -> AsyncGenerator[list[StoredEvent], None]:
         if batch < 1:
             raise ValueError(f"a list holds at least one event, not {batch}")
         position = max(1, start) - 1

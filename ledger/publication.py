@@ -44,7 +44,8 @@ class Publication(NamedTuple):
 def publication(event: NewEvent, max_payload: int) -> Publication:
     """Write an event down. Raises PayloadTooLarge, IllegalSubject."""
     fact = event.fact
-    subject = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
+    entity, _, verb = fact.name.partition(".")
+    subject = event_subject(event.org, entity, event.entity_id, verb, event.actor)
     body = encode(event)
     headers = {MSG_ID: encode_token(event.id)}
     if event.expects is not None:

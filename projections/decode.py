@@ -65,9 +65,9 @@ def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[list[type[Fact]
         except LedgerError as error:
             refused.append(Refusal(event, error.code, error.message))
     if accepted:
-        _load(bench, accepted, [_name_in(event.subject) for event in accepted])
+        raw = _load(bench, accepted, [_name_in(event.subject) for event in accepted])
         for fact in facts:
-            bench.fill(table_of(fact), _select(fact, "true"))
+            bench.fill(table_of(fact), _select(fact, "true", raw))
     return facts, refused
 
 
@@ -81,22 +81,21 @@ def _parse(bench: Workbench, events: list[StoredEvent], names: list[str]) -> tup
     """Let DuckDB parse the batch; returns the facts that occur, and the events that SQL cannot vouch for."""
     doubtful = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
     try:
-        _load(bench, events, names)
+        raw = _load(bench, events, names)
     except pa.ArrowInvalid:  # somewhere in it are bytes that are no text
         readable = [event for event in events if _is_text(event.body)]
         doubtful += [event for event in events if not _is_text(event.body) and _name_in(event.subject) in FACTS]
-        _load(bench, readable, [_name_in(event.subject) for event in readable])
+        raw = _load(bench, readable, [_name_in(event.subject) for event in readable])
     facts = [fact for fact in FACTS.values() if fact.name in set(names)]
     first = events[0].position
     for fact in facts:
         table = table_of(fact)
         checks = f"{_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}"
-        bench.fill(table, _select(fact, f"coalesce({checks}, false)"))
+        bench.fill(table, _select(fact, f"coalesce({checks}, false)", raw))
         doubted = bench.rows(f"SELECT position FROM {table} WHERE NOT fits")
         if doubted:
             doubtful += [events[position - first] for (position,) in doubted]
             bench.run(f"DELETE FROM {table} WHERE NOT fits")
-    bench.run("DELETE FROM raw")
     return facts, doubtful
 
 
@@ -108,7 +107,7 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> None:
+def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> str:
     bodies: object
     if bench.small:
         bodies = [event.body.decode() for event in events]
@@ -121,7 +120,7 @@ def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> None
         names,
         bodies,
     )
-    bench.load("raw", columns, RAW_SCHEMA)
+    return bench.load("raw", columns, RAW_SCHEMA)
 
 
 def _canonical(fact: type[Fact]) -> str:
@@ -146,12 +145,12 @@ def _envelope_fits() -> str:
     )
 
 
-def _select(fact: type[Fact], fits_sql: str) -> str:
+def _select(fact: type[Fact], fits_sql: str, raw: str) -> str:
     return f"""SELECT position, stored_us, subject, e, data, {fits_sql} AS fits FROM (
         SELECT *, to_json(e.data)::VARCHAR AS data FROM (
             SELECT position, stored_us, subject, body,
                 CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
-            FROM raw WHERE name = '{fact.name}'))"""
+            FROM {raw} WHERE name = '{fact.name}'))"""
 
 
 def _canonical_body(event: StoredEvent) -> bytes:

@@ -77,8 +77,8 @@ def gate(bench: Workbench, facts: list[type[Fact]]) -> list[tuple[int, str, str]
         else:
             refused.append((event.position, ruling.code, ruling.reason or ""))
     if counted:
-        bench.load("verdicts", zip(*counted, strict=True), _VERDICTS)
-        bench.fill("accepted", _ACCEPTED)
+        verdicts = bench.load("verdicts", zip(*counted, strict=True), _VERDICTS)
+        bench.fill("accepted", _ACCEPTED.format(verdicts=verdicts))
     return refused
 
 
@@ -86,7 +86,7 @@ _ACCEPTED = """
 SELECT n.position, n.stream_time, n.type, n.version, n.event_id, n.time, n.source, n.actor, n.trace_id,
     n.message_id, n.causation_id, n.correlation_id, n.traceparent, n.owner,
     v.org, v.entity, v.entity_id, v.item_version, v.closes
-FROM envelopes n JOIN verdicts v ON v.position = n.position
+FROM envelopes n JOIN {verdicts} v ON v.position = n.position
 """
 
 # Ids are looked up by a 64-bit key, which scans fast; a key that matches is then compared as a whole.

@@ -54,6 +54,7 @@ class Workbench:
         self.small = True
         self._prepared: dict[str, str] = {}
         self._filled: dict[str, None] = {}
+        self._loaded: dict[str, None] = {}
         con.execute(_FIXED_TABLES)
         con.execute("CREATE TEMP TABLE touched AS FROM knowledge_state LIMIT 0")
         for fact in FACTS.values():
@@ -80,23 +81,26 @@ class Workbench:
         self._filled[table] = None
         self._execute(f"INSERT INTO {table} {query}")
 
-    def load(self, table: str, columns: Iterable[Any], schema: pa.Schema) -> None:
-        """Put columns of Python values into a scratch table of the same column order."""
-        self._filled[table] = None
+    def load(self, table: str, columns: Iterable[Any], schema: pa.Schema) -> str:
+        """Make columns of Python values a relation; returns its name, good until the batch is cleared.
+
+        A small batch goes into the scratch table of that name and column order, a large one is read where it is.
+        """
         values = list(columns)
         if self.small:
+            self._filled[table] = None
             self._insert(table, list(zip(*values, strict=True)))
-            return
+            return table
         arrays = [
             column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, field.type)
             for column, field in zip(values, schema, strict=True)
         ]
         name = f"loaded_{table}"
         self.con.register(name, pa.table(arrays, schema=schema))
-        self.con.execute(f"INSERT INTO {table} FROM {name}")
-        self.con.unregister(name)
+        self._loaded[name] = None
         # Registering changes the catalog, and with it every plan made before.
         self._forget()
+        return name
 
     def _insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         """A few rows, as literals: measured, ten times faster than parameters."""
@@ -108,10 +112,13 @@ class Workbench:
         self.con.execute(f"INSERT INTO {table} VALUES {told}")
 
     def clear(self) -> None:
-        """Empty the scratch tables that this batch filled; before the commit, so that nothing is stored."""
+        """Forget what this batch filled and loaded; before the commit, so that nothing is stored."""
         for table in self._filled:
             self._execute(f"DELETE FROM {table}")
         self._filled.clear()
+        for name in self._loaded:
+            self.con.unregister(name)
+        self._loaded.clear()
 
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         if not self.small:

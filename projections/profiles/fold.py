@@ -76,21 +76,21 @@ def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
         rows.append((position, closes, version, status, orjson.dumps(content).decode()))
     if not rows:
         return
-    bench.load("profile_changes", zip(*rows, strict=True), _SCHEMA)
-    bench.run("""
+    changes = bench.load("profile_changes", zip(*rows, strict=True), _SCHEMA)
+    bench.run(f"""
         INSERT INTO profile_versions
         SELECT a.org, regexp_extract(a.entity_id, '^(.*)/([^/]*)$', 1), regexp_extract(a.entity_id, '[^/]*$'),
             c.version, split_part(a.type, '.', 2), c.status, c.content, c.position, NULL, a.stream_time, NULL,
             coalesce(first_value(f.created_at) OVER w, first_value(a.stream_time) OVER w),
             a.event_id, a.trace_id, a.message_id
-        FROM profile_changes c
+        FROM {changes} c
         JOIN accepted a ON a.position = c.position
         LEFT JOIN profile_versions f ON f.valid_from = c.closes
         WINDOW w AS (PARTITION BY a.org, a.entity_id ORDER BY c.position)
         ORDER BY c.position
     """)
-    bench.run("""
+    bench.run(f"""
         UPDATE profile_versions SET valid_to = c.position, valid_to_time = a.stream_time
-        FROM profile_changes c JOIN accepted a ON a.position = c.position
+        FROM {changes} c JOIN accepted a ON a.position = c.position
         WHERE profile_versions.valid_from = c.closes
     """)

@@ -28,6 +28,8 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
 _STEMMER = snowballstemmer.stemmer("english")
 _FRAGMENT = 4
+# Odd and unlike each other: the order of a pair counts, and equal stems do not cancel out.
+_FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
 _STOP_WORDS = """
 a an and are as at be but by for from has have if in into is it its no not of on or such that the their then
@@ -129,20 +131,20 @@ def _terms(text: str) -> _Terms:
     fragments: list[int] = []
     cjk_pairs: list[int] = []
     characters: list[int] = []
-    before = ""
+    before: int | None = None
     for piece in _PIECE.finditer(normalise(text)):
         run = piece.group()
         if piece.lastgroup == "word":
-            stem, stem_hash, parts = _word(run)
+            stem, parts = _word(run)
             fragments += parts
-            if not stem:
+            if stem is None:
                 continue  # a stop word neither counts nor keeps its neighbours apart
-            stems.append(stem_hash)
-            if before:
-                pairs.append(_pair(before, stem))
+            stems.append(stem)
+            if before is not None:
+                pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
             before = stem
             continue
-        before = ""
+        before = None
         if piece.lastgroup == "cjk":
             characters += map(_character, run)
             cjk_pairs += [_cjk_pair(run[i : i + 2]) for i in range(max(1, len(run) - 1))]
@@ -150,20 +152,13 @@ def _terms(text: str) -> _Terms:
 
 
 @lru_cache(maxsize=1 << 16)
-def _word(word: str) -> tuple[str, int, tuple[int, ...]]:
-    """The word's stem ("" for a stop word), the stem's hash, and the hashes of its fragments."""
+def _word(word: str) -> tuple[int | None, tuple[int, ...]]:
+    """The hash of the word's stem (None for a stop word), and those of its fragments."""
     framed = f"^{word}$"
     starts = range(max(1, len(framed) - _FRAGMENT + 1))
     fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
-    if word in STOP_WORDS:
-        return "", 0, fragments
-    stem: str = _STEMMER.stemWord(word)
-    return stem, _hash(f"w{stem}"), fragments
-
-
-@lru_cache(maxsize=1 << 16)
-def _pair(first: str, second: str) -> int:
-    return _hash(f"p{first} {second}")
+    stem = None if word in STOP_WORDS else _hash(f"w{_STEMMER.stemWord(word)}")
+    return stem, fragments
 
 
 @lru_cache(maxsize=1 << 16)

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
+from functools import partial
 
 import orjson
 import pytest
@@ -121,11 +122,10 @@ async def test_of_many_writers_who_expect_the_same_position_exactly_one_succeeds
 async def test_many_tasks_may_append_at_once(ledger: Ledger, new_saved: Make) -> None:
     singles = [ledger.append(new_saved(f"single-{n}")) for n in range(100)]
     lots = [ledger.append_many([new_saved(f"lot-{lot}-{n}") for n in range(300)]) for lot in range(12)]
-    results = await asyncio.gather(*singles, *lots)
-    positions = [a.position for r in results for a in (r if isinstance(r, list) else [r])]
+    kept, kept_lots = await asyncio.gather(asyncio.gather(*singles), asyncio.gather(*lots))
+    positions = [a.position for lot in [kept, *kept_lots] for a in lot]
     assert sorted(positions) == list(range(1, 3_701))
-    for lot in results[100:]:
-        assert isinstance(lot, list)
+    for lot in kept_lots:
         assert [a.position for a in lot] == list(range(lot[0].position, lot[0].position + 300))
     assert [event.position for event in await everything(ledger)] == list(range(1, 3_701))
 
@@ -317,7 +317,7 @@ async def test_following_goes_on_with_what_is_appended_later(ledger: Ledger, new
     for number in range(6, 26):
         await ledger.append(new_saved(f"item-{number}"))
         async with asyncio.timeout(10), arrived:
-            await arrived.wait_for(lambda number=number: number in seen)
+            await arrived.wait_for(partial(seen.__contains__, number))
     reader.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await reader
@@ -412,7 +412,7 @@ async def test_any_sequence_of_appends_reads_back_in_order_once(
 
 async def test_memory_forgets_nothing_but_ends_with_close(memory_ledger: MemoryLedger, new_saved: Make) -> None:
     await memory_ledger.append(new_saved("item-1"))
-    waiting = asyncio.create_task(anext(memory_ledger.read(2, follow=True)))
+    waiting = asyncio.ensure_future(anext(memory_ledger.read(2, follow=True)))
     await asyncio.sleep(0)
     await memory_ledger.close()
     with pytest.raises(Exception, match="closed"):

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import nats
-import nats.errors
 import orjson
 import pytest
+from nats.aio.msg import Msg
 
 from ledger.access import BrokerAccess, Role
 from ledger.connection import BrokerConnection
@@ -209,7 +209,7 @@ async def test_the_node_answers_requests(access: BrokerAccess) -> None:
     with pytest.raises(BrokerUnavailable, match="nothing at the broker"):
         await asking.request("kledger.vectors.search", b"{}", timeout=2)
 
-    async def answer(message: nats.aio.msg.Msg) -> None:
+    async def answer(message: Msg) -> None:
         await message.respond(message.data[::-1])
 
     await node.client.subscribe("kledger.vectors.>", cb=answer)

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sized
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -37,9 +38,17 @@ async def positions(ledger: JetStreamLedger, start: int = 1) -> list[int]:
     return [event.position async for events in ledger.read(start) for event in events]
 
 
-async def until(holds: Callable[[], bool], timeout: float = 20) -> None:
+def holds(kept: Sized, count: int) -> bool:
+    return len(kept) >= count
+
+
+def restarted(server: EmbeddedServer, times: int) -> bool:
+    return server.restarts == times
+
+
+async def until(condition: Callable[[], bool], timeout: float = 20) -> None:
     async with asyncio.timeout(timeout):
-        while not holds():  # noqa: ASYNC110  # what is waited for is another process
+        while not condition():  # noqa: ASYNC110  # what is waited for is another process
             await asyncio.sleep(0.01)
 
 
@@ -70,13 +79,13 @@ async def test_acknowledged_events_survive_kill_9_and_a_following_reader_goes_on
     writers = [asyncio.create_task(write(n)) for n in range(4)]
     for kills in range(1, 4):
         goal = len(acknowledged) + 150
-        await until(lambda goal=goal: len(acknowledged) >= goal)
+        await until(partial(holds, acknowledged, goal))
         pid = own_server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        await until(lambda kills=kills: own_server.restarts == kills)
+        await until(partial(restarted, own_server, kills))
     goal = len(acknowledged) + 150
-    await until(lambda: len(acknowledged) >= goal)
+    await until(partial(holds, acknowledged, goal))
     stopping.set()
     await asyncio.gather(*writers)
     head = await ledger.head()
@@ -129,7 +138,7 @@ async def test_an_append_that_began_while_the_broker_was_away_is_kept_when_it_is
     ledger = await JetStreamLedger.connect(server.access)
     await server.stop()
     waiting = asyncio.create_task(ledger.append(new_saved("item-1")))
-    following = asyncio.create_task(anext(ledger.read(follow=True)))
+    following = asyncio.ensure_future(anext(ledger.read(follow=True)))
     await asyncio.sleep(0)
     again = EmbeddedServer(broker_directory)
     await again.start()
@@ -210,7 +219,7 @@ async def test_a_reader_whose_consumer_is_deleted_makes_another(
     lists = jetstream_ledger.read(follow=True)
     assert [event.position for event in await anext(lists)] == [1]
     (name,) = (await admin.api("CONSUMER.NAMES.LEDGER"))["consumers"]
-    following = asyncio.create_task(anext(lists))
+    following = asyncio.ensure_future(anext(lists))
     await asyncio.sleep(0)
     assert (await admin.api(f"CONSUMER.DELETE.LEDGER.{name}"))["success"]
     await jetstream_ledger.append(new_saved("item-2"))

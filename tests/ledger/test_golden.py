@@ -1,0 +1,144 @@
+"""Every event that was ever written can still be read: one sample a name and version, never edited.
+
+A sample is what a producer published then. A new version of an event adds a file and a line here; a change
+to a line that stands means that the past is read in another way than it was, and needs a very good reason.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from ledger.envelope import decode_envelope, decode_fact, schema_name
+from ledger.event import Fact
+from ledger.events import FACTS
+from ledger.events.knowledge import (
+    Case,
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+    Source,
+)
+from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
+from ledger.events.recall import RecallServed, ServedItem
+from ledger.upcasts import known_versions
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+MEANING: dict[str, Fact] = {
+    "knowledge.saved.1": KnowledgeSaved(
+        types=["tool"],
+        task="从 PDF 中提取表格",
+        content="用 `pdfplumber` 的 extract_tables()，先裁掉页眉。",
+        tags={"category": "pdf"},
+        scopes=["project:ledger", "public"],
+        owner="agent:research_agent",
+        resource_ids=["code/pdf/extract"],
+        source=Source(
+            name="pdfplumber",
+            category="tool",
+            urls=["https://example.com/pdfplumber"],
+            agent_id="research_agent",
+            submitted_by="user@example.com",
+            timestamp="2026-02-01T08:30:00Z",
+            message_id="msg-7",
+        ),
+        score=4,
+        helpful=2,
+        harmful=1,
+        confidence=0.8,
+    ),
+    "knowledge.saved.2": KnowledgeSaved(
+        types=["strategy", "tool"],
+        task="Extract tables from a PDF",
+        content="Crop the page header first, then call `extract_tables()`.",
+        tags={"category": "pdf", "priority": 2},
+        scopes=["project:ledger"],
+        owner="agent:research_agent",
+        source=Source(category="exp", agent_id="research_agent", trace_id="trace-42"),
+        score=5,
+        confidence=0.9,
+    ),
+    "knowledge.revised.1": KnowledgeRevised(
+        content="先裁掉页眉和页脚，再调用 `extract_tables()`。",
+        scopes=["project:ledger", "team:docs"],
+        expected_version=1,
+        reason="页脚也会干扰",
+    ),
+    "knowledge.rated.1": KnowledgeRated(
+        verdict="helpful",
+        case=Case(
+            task="处理年报",
+            query="年报 表格",
+            outcome="12 张表全部正确",
+            timestamp="2026-02-04T08:00:00Z",
+            trace_id="trace-43",
+            message_id="msg-9",
+        ),
+    ),
+    "knowledge.scored.1": KnowledgeScored(score=4, reason="works on scans too"),
+    "knowledge.retired.1": KnowledgeRetired(),
+    "knowledge.restored.1": KnowledgeRestored(reason="仍然有用"),
+    "profile.created.1": ProfileCreated(owner="user:123", memory_type="user", content={}),
+    "profile.replaced.1": ProfileReplaced(
+        owner="user:123",
+        memory_type="work",
+        content={
+            "projects": [
+                {
+                    "name": "知识账本",
+                    "meta": {"source": "explicit", "confidence": 0.9, "last_updated_at": "2026-02-09T00:00:00Z"},
+                }
+            ]
+        },
+    ),
+    "profile.patched.1": ProfilePatched(
+        owner="user:123", memory_type="work", patch={"projects": None, "habits": {"morning": "代码评审"}}
+    ),
+    "profile.disabled.1": ProfileDisabled(owner="user:123", memory_type="work", reason="on request"),
+    "recall.served.1": RecallServed(
+        query="表格 提取",
+        visible_scopes=["agent:research_agent", "project:ledger", "public"],
+        items=[
+            ServedItem(id="knowledge-20260201-3f2b", version=2, relevance=0.91),
+            ServedItem(id="knowledge-20260115-aa01", version=1, relevance=0.4),
+        ],
+        view_position=7,
+    ),
+}
+
+
+def test_every_known_name_and_version_has_its_sample_and_its_meaning() -> None:
+    known = {f"{fact.name}.{version}" for fact in FACTS.values() for version in known_versions(fact)}
+    assert {path.stem for path in GOLDEN.glob("*.json")} == known
+    assert set(MEANING) == known
+
+
+@pytest.mark.parametrize("form", sorted(MEANING))
+def test_a_sample_is_read_as_it_was_meant(form: str) -> None:
+    envelope = decode_envelope((GOLDEN / f"{form}.json").read_bytes())
+    fact = decode_fact(envelope)
+    assert fact == MEANING[form]
+    assert type(fact) is type(MEANING[form])
+    name, _, version = form.rpartition(".")
+    assert envelope.type == name
+    assert envelope.dataschema == schema_name(FACTS[name], int(version))
+    assert envelope.time.utcoffset() is not None
+
+
+def test_the_attributes_of_an_envelope_are_read_as_they_were_meant() -> None:
+    envelope = decode_envelope((GOLDEN / "knowledge.saved.1.json").read_bytes())
+    assert envelope.id == "018f2c6e-7b1a-7000-8000-000000000001"
+    assert envelope.source == "urn:example:research-agent"
+    assert envelope.subject == "knowledge/knowledge-20260201-3f2b"
+    assert envelope.time == datetime.fromisoformat("2026-02-01T00:30:00.123456+00:00")
+    assert envelope.actor == "agent:research_agent"
+    assert envelope.traceparent == "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    assert (envelope.traceid, envelope.messageid) == ("trace-42", "msg-7")
+    assert envelope.causationid == "018f2c6e-7b1a-7000-8000-000000000099"
+    assert envelope.correlationid == "corr-1"
