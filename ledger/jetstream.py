@@ -105,10 +105,12 @@ class JetStreamLedger:
                     found = await find_kept(self._writing, self._stream, [message])
                     if event.id in found:
                         return Appended(found[event.id], event.id, duplicate=True)
-                    raise conflict(event, await last_position(self._writing, self._stream, event))
-                error = error_of(answer, f"{event.fact.name} of {event.entity_id[:80]!r}")
-                if code not in PASSING:
-                    raise error
+                    await self._raise_conflict([message])
+                    error: LedgerError = _moving()
+                else:
+                    error = error_of(answer, f"{event.fact.name} of {event.entity_id[:80]!r}")
+                    if code not in PASSING:
+                        raise error
             except BrokerUnavailable as unavailable:
                 error = unavailable
             await self._pause(deadline, error)
@@ -194,7 +196,7 @@ class JetStreamLedger:
                     if code == DUPLICATE_IN_BATCH:
                         return kept | await self._one_by_one(batch)
                     await self._raise_conflict(batch)
-                    error = BrokerUnavailable("the histories moved while a batch was being kept: retry")
+                    error = _moving()
             except BrokerUnavailable as unavailable:
                 error = unavailable
             await self._pause(deadline, error)
@@ -220,6 +222,11 @@ class JetStreamLedger:
             raise error
         await asyncio.sleep(_PAUSE)
         await self._writing.until_connected(self._left(deadline))
+
+
+def _moving() -> BrokerUnavailable:
+    """The broker named a conflict that is gone when looked at: somebody's append is under way."""
+    return BrokerUnavailable("another append to the same entity is under way: retry")
 
 
 class _Ahead:

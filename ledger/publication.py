@@ -24,9 +24,10 @@ EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 # https://github.com/nats-io/nats-server/blob/main/server/errors.json
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
 DUPLICATE_IN_BATCH = 10201
-MESSAGE_TOO_LARGE = 10054
-# No leader, or not one that is ready; too many batches open; a batch cut by a lost connection.
-PASSING = frozenset({10008, 10009, 10175, 10176, 10208, 10209, 10210, 10211})
+TOO_LARGE = frozenset({10054, 10097})
+# No leader, or not one that is ready; the same id is being kept just now; a batch cut by a lost connection;
+# too many batches open.
+PASSING = frozenset({10008, 10009, 10158, 10176, 10210})
 _NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
 # Room that the batch headers may take beside those of the event itself.
 _BATCH_HEADER_BYTES = 160
@@ -96,7 +97,7 @@ def error_of(answer: JsonObject, what: str) -> LedgerError:
     """The error of ours for an error answer about `what`."""
     error = answer["error"]
     code, told = error_code(answer), str(error.get("description", ""))
-    if code == MESSAGE_TOO_LARGE:
+    if code in TOO_LARGE:
         return PayloadTooLarge(f"{what} is larger than the broker takes ({told})")
     if code in PASSING:
         return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {told}): retry")

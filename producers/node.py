@@ -38,6 +38,7 @@ from projections.live import LiveFiles
 from projections.runner import Projector
 from projections.search.ask import Searcher
 from projections.vectors.feed import VectorFeed
+from projections.vectors.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.settings import embedding_from_environment
 from projections.vectors.wire import KeptAt, Settings
 from projections.view import View
@@ -147,10 +148,13 @@ async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess
 
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
     embedding = embedding_from_environment()
-    user = access.credentials("node")
     kept_at = None
     if embedding is not None:
-        kept_at = KeptAt(access.url_for("node"), "node", user[1] if user else None)
+        await ensure_embeddings_stream(access)
+        if access.own_user is None:
+            kept_at = KeptAt(access.url, "node", access.passwords.get("node"))
+        else:
+            kept_at = KeptAt(access.url_for("node"), "node")
     return Settings(
         directory=str(settings.data / "vectors"),
         qdrant_url=settings.qdrant,

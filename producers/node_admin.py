@@ -7,7 +7,7 @@ import platform
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -54,6 +54,8 @@ class Operator:
     started: float
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
+    beside: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
 
     async def status(self) -> JsonObject:
         """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
@@ -185,31 +187,33 @@ class Operator:
         return job
 
     async def _rebuild(self, progress: Progress) -> JsonObject:
-        path = next_file(self.data / "views")
-        rebuilt = await in_own_process(self.access, path, None, progress)
-        fresh = self.files.open(path)
-        try:
-            async with self.projector.paused():
-                compared = await self._compared(fresh, rebuilt)
-                point_to(path)
-                await self.files.swap(self.view, fresh)
-        except BaseException:
-            if self.view.instance is not fresh:
-                fresh.close()
-                discard(path)
-            raise
-        return {**compared, "swapped": live_file(self.data / "views") == path}
+        async with self.beside:
+            path = next_file(self.data / "views")
+            rebuilt = await in_own_process(self.access, path, None, progress)
+            fresh = self.files.open(path)
+            try:
+                async with self.projector.paused():
+                    compared = await self._compared(fresh, rebuilt)
+                    point_to(path)
+                    await self.files.swap(self.view, fresh)
+            except BaseException:
+                if self.view.instance is not fresh:
+                    fresh.close()
+                    discard(path)
+                raise
+            return {**compared, "swapped": live_file(self.data / "views") == path}
 
     async def _verify(self, progress: Progress) -> JsonObject:
-        path = next_file(self.data / "views")
-        rebuilt = await in_own_process(self.access, path, None, progress)
-        fresh = self.files.open(path)
-        try:
-            async with self.projector.paused():
-                return await self._compared(fresh, rebuilt)
-        finally:
-            fresh.close()
-            discard(path)
+        async with self.beside:
+            path = next_file(self.data / "views")
+            rebuilt = await in_own_process(self.access, path, None, progress)
+            fresh = self.files.open(path)
+            try:
+                async with self.projector.paused():
+                    return await self._compared(fresh, rebuilt)
+            finally:
+                fresh.close()
+                discard(path)
 
     async def _compared(self, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
         """Bring the new file to the live view's position and compare; the projector is paused meanwhile."""

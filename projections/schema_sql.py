@@ -119,7 +119,7 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])
         each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]
-        checks.append(f"len(list_filter({path}, x -> NOT coalesce({' AND '.join(each)}, false))) = 0")
+        checks.append(f"len(list_filter({path}, lambda x: NOT coalesce({' AND '.join(each)}, false))) = 0")
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         checks += _model_checks(annotation, path)
     return checks

@@ -41,7 +41,7 @@ _KEPT = {
     "created_at": "TIMESTAMPTZ",
 }
 _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
-    WHEN len(list_filter(scopes, x -> starts_with(x, 'org:'))) > 0 THEN 'org'
+    WHEN len(list_filter(scopes, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
     WHEN len(scopes) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:')) THEN 'private'
     ELSE 'shared' END"""
 

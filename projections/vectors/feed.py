@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -26,7 +27,6 @@ log = structlog.get_logger(__name__)
 CHANGES = 500
 _LONGEST_PAUSE = 5.0
 _RESTART_PATIENCE = 10.0
-_IDLE_SECONDS = 3_600.0
 
 _CHANGED = """
 WITH changed AS (
@@ -66,8 +66,9 @@ class VectorFeed:
         self._settings = settings
         self._org = org
         self._client: VectorClient | None = None
-        self._started = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
         self.applied = 0
+        self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
 
@@ -78,9 +79,16 @@ class VectorFeed:
 
     async def start(self) -> None:
         """Start the process. Raises what hinders it."""
-        self._client = await VectorClient.start(self._settings)
-        self.applied = int((await self._client.status())["applied"])
-        self._started.set()
+        client = await VectorClient.start(self._settings)
+        try:
+            with _saying_when_gone():
+                applied = int((await client.status())["applied"])
+        except BaseException:
+            await client.close()
+            raise
+        self._client, self.applied = client, applied  # both at once: a search must not take the one for the other's
+        self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
+        await self._view.moved()
 
     async def run(self) -> None:
         """Feed until cancelled."""
@@ -88,7 +96,6 @@ class VectorFeed:
         while True:
             try:
                 if self._client is None or not self._client.running:
-                    self._started.clear()
                     await self._restart()
                 await self._feed()
                 self.trouble, pause = None, 0.05
@@ -100,23 +107,29 @@ class VectorFeed:
                 await self._ask_how_far()
 
     async def _feed(self) -> None:
-        if self._view.position <= self.applied:
-            with contextlib.suppress(ViewBehind):
-                await self._view.wait_for(self.applied + 1, _IDLE_SECONDS)
-            return
         client = self._running()
+        if self._view.position <= self.applied:
+            await self._view.until(lambda: self._view.position > self.applied or not client.running)
+            return
         changes, upto = await self._view.ask(changes_after, self._org, self.applied, CHANGES)
-        self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
+        with _saying_when_gone():
+            self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
+        self._answered_from = max(self._answered_from, self.applied)
         await self._view.moved()
 
     async def _restart(self) -> None:
         if self._client is not None:
-            await self._client.close()
+            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+                await self._client.close()
             log.warning("the vector process is started again")
         await self.start()
 
+    async def _tell_when_gone(self, client: VectorClient) -> None:
+        await client.wait()
+        await self._view.moved()
+
     async def _ask_how_far(self) -> None:
-        with contextlib.suppress(LedgerError):
+        with contextlib.suppress(LedgerError), _saying_when_gone():
             self.applied = int((await self._running().status())["applied"])
 
     def _running(self) -> VectorClient:
@@ -134,25 +147,49 @@ class VectorFeed:
         as_of: int | None,
         paths: Paths,
     ) -> list[Found]:
-        """See VectorClient.search; waits while the process is started again, for a while."""
-        for last_try in (False, True):
+        """See VectorClient.search; waits while the process is started again, for a while.
+
+        A process that was started again may have lost what it had not made durable: until it was fed that again,
+        an answer would lack what earlier ones had. Raises ViewBehind when that takes too long.
+        """
+        failed: VectorClient | None = None
+        while True:
+            client = await self._until_whole(failed)
             try:
-                return await self._running().search(
-                    query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths
-                )
+                with _saying_when_gone():
+                    return await client.search(
+                        query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths
+                    )
             except VectorProcessGone:
-                if last_try:
+                if failed is not None:
                     raise
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_RESTART_PATIENCE):
-                        while not self._running().running:
-                            self._started.clear()
-                            await self._started.wait()
-        raise AssertionError("unreachable: the second try returns or raises")
+                failed = client
+
+    async def _until_whole(self, failed: VectorClient | None) -> VectorClient:
+        """The process, once it is another one than `failed` and has all that searches had before."""
+
+        def whole() -> bool:
+            client = self._client
+            return (
+                client is not None and client is not failed and client.running and self.applied >= self._answered_from
+            )
+
+        if not whole():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_RESTART_PATIENCE):
+                    await self._view.until(whole)
+        if not whole():
+            raise ViewBehind(
+                f"the vector process was started again and is at position {self.applied}, searches had "
+                f"{self._answered_from}: try again, or see what kledger status says of the lag",
+                position=self.applied,
+            )
+        return self._running()
 
     async def status(self) -> dict[str, Any]:
         """What VectorClient.status says."""
-        return await self._running().status()
+        with _saying_when_gone():
+            return await self._running().status()
 
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once the vectors have applied `position`. Raises ViewBehind."""
@@ -170,5 +207,17 @@ class VectorFeed:
 
     async def close(self) -> None:
         """Let the process make everything durable and end."""
+        if self._watching is not None:
+            self._watching.cancel()
         if self._client is not None:
-            await self._client.close()
+            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+                await self._client.close()
+
+
+@contextlib.contextmanager
+def _saying_when_gone() -> Iterator[None]:
+    """A pipe whose other end has gone is closed before the process is known to have ended: uvloop says RuntimeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise VectorProcessGone(f"the vector process has ended: {error}") from error

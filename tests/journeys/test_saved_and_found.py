@@ -138,8 +138,8 @@ def test_what_was_served_to_whom_is_kept_as_an_event(ledger: LedgerClient) -> No
     found = ana.within(trace_id="trace-parrot").search("feed the parrot", top_k=1)
     assert found["recall_id"] is not None
     caught_up(ledger)
-    rows = ledger.sql(f"SELECT item_ids FROM recalls WHERE recall_id = '{found['recall_id']}'")["rows"]
-    assert rows == [[[saved["id"]]]]
+    rows = ledger.sql(f"SELECT item_id FROM recalls WHERE recall_id = '{found['recall_id']}'")["rows"]
+    assert rows == [[saved["id"]]]
 
 
 def test_a_position_that_is_not_there_yet_is_waited_for_and_then_refused(shared_node: RunningNode) -> None:

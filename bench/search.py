@@ -1,0 +1,288 @@
+"""How long does a search take over HTTP, beside the bare engine's hybrid query, and while an import runs?
+
+A real node holds a real corpus (`../shared/data` beside the project, or KLEDGER_BENCH_DATA), and one client asks
+the corpus's own queries over a kept-alive connection. The bare side is Qdrant Edge in this process: the same
+sparse and dense vectors, the same filter, both prefetched and fused by the engine in one query; query vectors lie
+ready. Then the same load again while `kledger import` brings in as many items more, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import qdrant_edge as edge
+
+from bench.append import run_on_fast_loop
+from bench.corpus import payloads
+from bench.recall import data_directory
+from bench.visible import KLEDGER, ROOT, Door, environment, percentile, running_node
+from ledger.scopes import Caller
+from projections.search.ask import LEAST_CANDIDATES
+from projections.search.tokens import Sparse, document_terms, query_terms
+from projections.vectors.hashed import DIMENSIONS, hashed_vectors
+
+IMPORTED = 9_000
+ROUNDS = 5
+QUERIES = 120
+WARM_UP = 50
+BARE_BATCH = 256
+STATUS_EVERY = 20
+SETTLE_SECONDS = 60  # the most that a read may wait
+CATCH_UP_SECONDS = 300
+
+Ask = Callable[[str], Awaitable[None]]
+
+
+class BareEngine:
+    """Qdrant Edge as its documentation shows it: two named vectors, a keyword index, one hybrid query."""
+
+    def __init__(self, folder: Path, items: Sequence[Mapping[str, Any]], queries: Sequence[str]) -> None:
+        folder.mkdir()
+        config = edge.EdgeConfig(
+            vectors={"dense": edge.EdgeVectorParams(size=DIMENSIONS, distance=edge.Distance.Cosine)},
+            sparse_vectors={"terms": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        )
+        self._shard = edge.EdgeShard.create(str(folder), config)
+        self._shard.update(edge.UpdateOperation.create_field_index("scopes", edge.PayloadSchemaType.Keyword))
+        for at in range(0, len(items), BARE_BATCH):
+            part = items[at : at + BARE_BATCH]
+            dense = hashed_vectors([f"{item['task']}\n{item['content']}" for item in part])
+            self._shard.update(
+                edge.UpdateOperation.upsert_points(
+                    [
+                        edge.Point(
+                            id=str(uuid.uuid5(uuid.NAMESPACE_OID, item["id"])),
+                            vector={
+                                "dense": vector.tolist(),
+                                "terms": _sparse(document_terms(item["task"], item["content"])),
+                            },
+                            payload={"item_id": item["id"], "scopes": item["scopes"]},
+                        )
+                        for item, vector in zip(part, dense, strict=True)
+                    ]
+                )
+            )
+        self._requests = {query: _hybrid(query) for query in queries}
+
+    async def ask(self, query: str) -> None:
+        """One hybrid query; the ids come with the answer."""
+        self._shard.query(self._requests[query])
+
+    def optimize(self) -> None:
+        """Build the indexes that make search fast."""
+        self._shard.optimize()
+
+    def close(self) -> None:
+        self._shard.close()
+
+
+def _sparse(terms: Sparse) -> edge.SparseVector:
+    return edge.SparseVector(terms.indices.tolist(), terms.values.tolist())
+
+
+def _hybrid(query: str) -> edge.QueryRequest:
+    visible = edge.FieldCondition("scopes", match=edge.MatchAny(list(Caller().visible_scopes())))
+    admitted = edge.Filter(must=[visible])
+    dense = edge.Query.Nearest(hashed_vectors([query])[0].tolist(), using="dense")
+    terms = edge.Query.Nearest(_sparse(query_terms(query)), using="terms")
+    return edge.QueryRequest(
+        LEAST_CANDIDATES,
+        query=edge.Fusion.Rrf(k=60),  # type: ignore[arg-type]  # its stub does not say that it is a Fusion
+        prefetches=[
+            edge.Prefetch(LEAST_CANDIDATES, query=terms, filter=admitted),
+            edge.Prefetch(LEAST_CANDIDATES, query=dense, filter=admitted),
+        ],
+        with_payload=edge.PayloadSelector.Include(["item_id"]),
+    )
+
+
+def over_http(door: Door, *, record: bool = True) -> Ask:
+    """How a client searches; what is served is recorded unless it says otherwise, as for everyone."""
+
+    async def ask(query: str) -> None:
+        told = {"q": query} if record else {"q": query, "record": "false"}
+        answer = await door.ask("GET", f"/api/knowledge/search?{urlencode(told)}")
+        if not answer["results"]:
+            raise RuntimeError(f"the node found nothing for {query!r}")
+
+    return ask
+
+
+async def timed(ask: Ask, queries: Sequence[str]) -> list[float]:
+    """Milliseconds of each query, one after another."""
+    taken = []
+    for query in queries:
+        began = time.perf_counter()
+        await ask(query)
+        taken.append((time.perf_counter() - began) * 1_000)
+    return taken
+
+
+async def timed_until(over: Callable[[], Awaitable[bool]], ask: Ask, queries: Sequence[str]) -> list[float]:
+    """Milliseconds of each query, one after another until it is over; asked every few queries."""
+    taken: list[float] = []
+    endless = cycle(queries)
+    while not await over():
+        taken += await timed(ask, list(islice(endless, STATUS_EVERY)))
+    return taken
+
+
+async def start_import(file: Path, http: str) -> asyncio.subprocess.Process:
+    """`kledger import FILE` in a process of its own."""
+    return await asyncio.create_subprocess_exec(
+        *(*KLEDGER, "import", str(file), "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(KLEDGER_URL=f"http://{http}"),
+    )
+
+
+async def imported(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    """What the import says. Raises RuntimeError when not every line was saved."""
+    output, _ = await process.communicate()
+    told: dict[str, Any] = orjson.loads(output)
+    if process.returncode or told["saved"] != told["lines"]:
+        raise RuntimeError(f"the import did not save every line: {told}")
+    return told
+
+
+async def searchable(door: Door, position: int) -> None:
+    """Wait until searches find everything up to this log position."""
+    patient = {"q": "anything", "record": "false", "min_position": position, "wait": SETTLE_SECONDS}
+    await door.ask("GET", f"/api/knowledge/search?{urlencode(patient)}")
+
+
+async def vectors_at(door: Door) -> int:
+    """The log position up to which the vectors are searchable."""
+    status = await door.ask("GET", "/api/admin/status")
+    return int(next(view["position"] for view in status["views"] if view["name"] == "vectors"))
+
+
+async def measure(data: Path, count: int) -> list[dict[str, Any]]:
+    """Search, then search while importing `count` items. Returns the rows."""
+    corpus = data / "tldr" / "knowledge.jsonl"
+    items = [orjson.loads(line) for line in corpus.read_bytes().splitlines()]
+    lines = (data / "tldr" / "queries.jsonl").read_bytes().splitlines()
+    queries = [str(orjson.loads(line)["query"]) for line in lines]
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kledger-bench-")))
+        more = directory / "more.jsonl"
+        more.write_bytes(b"".join(orjson.dumps(payload) + b"\n" for payload in payloads(count)))
+        engine = BareEngine(directory / "engine", items, queries)
+        stack.callback(engine.close)
+
+        (directory / "node").mkdir()
+        node = await stack.enter_async_context(running_node(directory / "node"))
+        door = Door(node.http)
+        stack.callback(door.close)
+        first = await imported(await start_import(corpus, node.http))
+        await searchable(door, first["position"])
+
+        found = await _in_turns(door, engine, queries)
+        importing = await start_import(more, node.http)
+        reading = asyncio.create_task(imported(importing))
+
+        async def import_ended() -> bool:
+            return reading.done()
+
+        found["during"] = await timed_until(import_ended, over_http(door), queries)
+        second = await reading
+
+        async def vectors_caught_up() -> bool:
+            return await vectors_at(door) >= int(second["position"])
+
+        async with asyncio.timeout(CATCH_UP_SECONDS):
+            found["after"] = await timed_until(vectors_caught_up, over_http(door), queries)
+    return [*_engine_rows(len(items), found), _import_row(second, found)]
+
+
+async def _in_turns(door: Door, engine: BareEngine, queries: Sequence[str]) -> dict[str, list[float]]:
+    """The node and the engine as it lies, then the node and the engine with its indexes built."""
+    ways: dict[str, Ask] = {
+        "http": over_http(door),
+        "unrecorded": over_http(door, record=False),
+        "bare": engine.ask,
+        "bare optimized": engine.ask,
+    }
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for way in ("http", "bare"):
+        await timed(ways[way], queries[:WARM_UP])
+    endless = cycle(queries)
+    for way_of_engine in ("bare", "bare optimized"):
+        if way_of_engine == "bare optimized":
+            await asyncio.to_thread(engine.optimize)
+        for _ in range(ROUNDS):
+            asked = list(islice(endless, QUERIES))
+            for way in ("http", "unrecorded", way_of_engine):
+                found[way] += await timed(ways[way], asked)
+    return found
+
+
+def _engine_rows(items: int, found: Mapping[str, list[float]]) -> list[dict[str, Any]]:
+    ours = found["http"]
+    rows = []
+    for row, way in (("search over HTTP, p50", "bare"), ("search over HTTP, engine optimized, p50", "bare optimized")):
+        mine, raw = statistics.median(ours), statistics.median(found[way])
+        rows.append(
+            {
+                "row": row,
+                "ours": mine,
+                "raw": raw,
+                "unit": "ms",
+                "ratio": mine / raw,
+                "target": "<= 6",
+                "note": f"bare: one hybrid query of Qdrant Edge; {items:,} items, {len(ours)} queries, one client; "
+                f"p99 {percentile(ours, 99):.1f} ms, bare {percentile(found[way], 99):.1f} ms; "
+                f"p50 {statistics.median(found['unrecorded']):.1f} ms without record",
+            }
+        )
+    return rows
+
+
+def _import_row(told: Mapping[str, Any], found: Mapping[str, list[float]]) -> dict[str, Any]:
+    during, before, after = found["during"], found["http"], found["after"]
+    if len(during) < STATUS_EVERY:
+        raise RuntimeError("the import ended before it could be searched beside: import more items")
+    note = f"beside before; {told['saved']:,} items in {told['seconds']:.1f} s, {len(during)} queries meanwhile; "
+    note += f"p99 {percentile(during, 99):.1f} ms, before {percentile(before, 99):.1f} ms"
+    if len(after) >= STATUS_EVERY:
+        note += f"; while the vectors then caught up p50 {statistics.median(after):.1f} ms"
+        note += f", p99 {percentile(after, 99):.1f} ms, {len(after)} queries"
+    return {
+        "row": "search over HTTP while an import runs, p50",
+        "ours": statistics.median(during),
+        "raw": statistics.median(before),
+        "unit": "ms",
+        "ratio": statistics.median(during) / statistics.median(before),
+        "target": "<= 2",
+        "note": note,
+    }
+
+
+def run(items: int = IMPORTED) -> list[dict[str, Any]]:
+    """The rows of this benchmark; one that says why when the corpus is not there."""
+    data = data_directory()
+    if not (data / "tldr" / "queries.jsonl").exists():
+        absent = dict.fromkeys(("ours", "raw", "unit", "ratio", "target"))
+        where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
+        return [{"row": "search over HTTP", **absent, "note": f"skipped: {where}"}]
+    return run_on_fast_loop(measure(data, items))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.search", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--items", type=int, default=IMPORTED, help="how many items are imported beside the searches")
+    for line in run(parser.parse_args().items):
+        print(line)

@@ -1,0 +1,311 @@
+"""How soon does a read see what was published, beside what a bare client and a bare DuckDB need for the two writes?
+
+A real node (`kledger up`) in a process of its own. From the start of the append, through the HTTP door or straight
+to the log, until `GET /api/knowledge/{id}?min_position=P` answers 200. One at a time, in turns with the bare side
+(one acknowledged publish, then one committed row in a DuckDB file); then 200 a second on a fixed schedule, where
+the time counts from when the schedule says, whether or not the client was ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import duckdb
+import orjson
+from nats.js import JetStreamContext
+
+from bench.append import bare_client, events_of, run_on_fast_loop
+from bench.corpus import EVENT_BYTES, payloads
+from ledger.access import BrokerAccess
+from ledger.jetstream import JetStreamLedger
+from ledger.server import EmbeddedServer
+from ledger.server_config import ServerFiles
+from ledger.stream_setup import ensure_stream
+
+ROOT = Path(__file__).parents[1]
+KLEDGER = (sys.executable, "-m", "producers.cli.main")
+READY_SECONDS = 60
+STOP_SECONDS = 30
+LOG_SHOWN = 4_000  # characters
+
+ROUNDS = 5
+SAMPLES = 60
+WARM_UP = 20
+RATE = 200
+SECONDS = 10.0
+STEADY_ROUNDS = 3
+
+Attempt = Callable[[], Awaitable[None]]
+"""Publish something new and return once a read has seen it."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings of the product: nothing is configured but what is given."""
+    unset = {name: value for name, value in os.environ.items() if not name.startswith("KLEDGER_")}
+    return {**unset, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A running node: its HTTP address `host:port`, and how to reach its broker."""
+
+    http: str
+    broker: BrokerAccess
+
+
+@asynccontextmanager
+async def running_node(directory: Path) -> AsyncIterator[Node]:
+    """A node of its own process, in an empty directory. Raises RuntimeError when it does not start.
+
+    When what is done with it fails, the end of its log goes to standard error.
+    """
+    data, log = directory / "data", directory / "node.log"
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *(*KLEDGER, "up", "--data", str(data), "--http", "127.0.0.1:0"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            cwd=ROOT,
+            env=environment(),
+        )
+    try:
+        assert process.stdout is not None  # it is a pipe
+        async with asyncio.timeout(READY_SECONDS):
+            ready = (await process.stdout.readline()).decode()
+        said = re.search(r"http://(\S+) · nats (\S+)", ready)
+        if said is None:
+            raise RuntimeError(
+                f"the node did not start; its log ends with\n{log.read_text('utf-8', 'replace')[-3000:]}"
+            )
+        passwords = orjson.loads(ServerFiles(data / "broker").passwords.read_bytes())
+        yield Node(said[1], BrokerAccess(said[2], passwords))
+    except Exception:
+        sys.stderr.write(f"the node's log ends with\n{log.read_text('utf-8', 'replace')[-LOG_SHOWN:]}\n")
+        raise
+    finally:
+        await _stop(process)
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class Door:
+    """Kept-alive connections to a node's HTTP door, as many as there are requests at a time.
+
+    Just enough of HTTP/1.1 that the client's own work does not count for much.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._host, _, port = address.rpartition(":")
+        self._port = int(port)
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def ask(self, method: str, target: str, body: bytes = b"") -> Any:
+        """The parsed answer. Raises RuntimeError when it is no success."""
+        reader, writer = await self._connection()
+        head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
+        if body:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        writer.write(f"{head}\r\n".encode() + body)
+        told = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", told)
+        answer = await reader.readexactly(int(length[1]) if length else 0)
+        self._idle.append((reader, writer))
+        status = int(told.split(maxsplit=2)[1])
+        if not 200 <= status < 300:
+            raise RuntimeError(f"{method} {target} was answered {status}: {answer.decode('utf-8', 'replace')[:500]}")
+        return orjson.loads(answer)
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof() and not writer.is_closing():
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection(self._host, self._port)
+
+    def close(self) -> None:
+        for _, writer in self._idle:
+            writer.close()
+
+
+async def seen(door: Door, item: str, position: int) -> None:
+    """Read the item in a view that has `position`."""
+    answer = await door.ask("GET", f"/api/knowledge/{item}?{urlencode({'min_position': position})}")
+    if answer["id"] != item:
+        raise RuntimeError(f"{item} was asked for, {answer['id']} was answered")
+
+
+def through_http(door: Door, count: int) -> Attempt:
+    """How to save over HTTP and read it back; good for `count` times."""
+    waiting = [orjson.dumps(payload) for payload in payloads(count)]
+
+    async def attempt() -> None:
+        kept = await door.ask("POST", "/api/knowledge", waiting.pop())
+        await seen(door, kept["id"], kept["position"])
+
+    return attempt
+
+
+def through_the_log(ledger: JetStreamLedger, door: Door, count: int) -> Attempt:
+    """How to append to the log and read it back over HTTP; good for `count` times."""
+    waiting = events_of(EVENT_BYTES, count)
+
+    async def attempt() -> None:
+        event = waiting.pop()
+        kept = await ledger.append(event)
+        await seen(door, event.entity_id, kept.position)
+
+    return attempt
+
+
+def bare(jetstream: JetStreamContext, con: duckdb.DuckDBPyConnection, count: int) -> Attempt:
+    """One acknowledged publish and one committed row, with nothing around them; good for `count` times."""
+    con.execute("CREATE TABLE item (id VARCHAR, body VARCHAR)")
+    waiting = [(payload["id"], orjson.dumps(payload)) for payload in islice(payloads(count), count)]
+
+    async def attempt() -> None:
+        item, body = waiting.pop()
+        body = body.ljust(EVENT_BYTES)
+        await jetstream.publish(f"ledger.default.knowledge.{item}.saved.user.bench", body)
+        con.execute("INSERT INTO item VALUES (?, ?)", [item, body.decode()])
+
+    return attempt
+
+
+async def one_at_a_time(attempt: Attempt, count: int) -> list[float]:
+    """Milliseconds of each."""
+    taken = []
+    for _ in range(count):
+        began = time.perf_counter()
+        await attempt()
+        taken.append((time.perf_counter() - began) * 1_000)
+    return taken
+
+
+async def steadily(attempt: Attempt, seconds: float) -> list[float]:
+    """Milliseconds of each, RATE a second, counted from when each was due. The first second warms up."""
+    loop = asyncio.get_running_loop()
+    start = loop.time() + 0.1
+
+    async def one(number: int) -> float:
+        due = start + number / RATE
+        await asyncio.sleep(due - loop.time())
+        await attempt()
+        return (loop.time() - due) * 1_000
+
+    taken = await asyncio.gather(*(one(number) for number in range(int((seconds + 1) * RATE))))
+    return taken[RATE:]
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The value below which so many percent lie."""
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+
+
+async def measure(seconds: float) -> list[dict[str, Any]]:
+    """Publish every way in turns. Returns the rows."""
+    each = WARM_UP + ROUNDS * SAMPLES
+    steady = int((seconds + 1) * RATE) * STEADY_ROUNDS
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kledger-bench-")))
+        server = EmbeddedServer(directory / "bare")
+        access = await server.start()
+        stack.push_async_callback(server.stop)
+        await ensure_stream(access)
+        client = await bare_client(access, "node")
+        stack.push_async_callback(client.close)
+        con = stack.enter_context(duckdb.connect(str(directory / "bare.duckdb")))
+
+        (directory / "node").mkdir()
+        node = await stack.enter_async_context(running_node(directory / "node"))
+        ledger = await JetStreamLedger.connect(node.broker)
+        stack.push_async_callback(ledger.close)
+        door = Door(node.http)
+        stack.callback(door.close)
+        attempts = {
+            "http": through_http(door, each + steady),
+            "log": through_the_log(ledger, door, each + steady),
+            "bare": bare(client.jetstream(), con, each),
+        }
+        alone: dict[str, list[float]] = {way: [] for way in attempts}
+        for attempt in attempts.values():
+            await one_at_a_time(attempt, WARM_UP)
+        for _ in range(ROUNDS):
+            for way, attempt in attempts.items():
+                alone[way] += await one_at_a_time(attempt, SAMPLES)
+        under_load: dict[str, list[list[float]]] = {"http": [], "log": []}
+        for _ in range(STEADY_ROUNDS):
+            for way, rounds in under_load.items():
+                rounds.append(await steadily(attempts[way], seconds))
+    return [
+        *(_alone_row(way, alone[way], alone["bare"]) for way in under_load),
+        *(_steady_row(way, rounds, seconds) for way, rounds in under_load.items()),
+    ]
+
+
+WAYS = {"http": "POST", "log": "append"}
+
+
+def _alone_row(way: str, ours: list[float], raw: list[float]) -> dict[str, Any]:
+    mine, bare_ms = statistics.median(ours), statistics.median(raw)
+    return {
+        "row": f"{WAYS[way]} until a read sees it, p50",
+        "ours": mine,
+        "raw": bare_ms,
+        "unit": "ms",
+        "ratio": mine / bare_ms,
+        "target": "<= 10",
+        "note": f"bare: publish + one-row DuckDB commit; one at a time, {len(ours)} of 1 KB, fsync always; "
+        f"p99 {percentile(ours, 99):.1f} ms, bare {percentile(raw, 99):.1f} ms",
+    }
+
+
+def _steady_row(way: str, rounds: list[list[float]], seconds: float) -> dict[str, Any]:
+    middle = statistics.median(percentile(one, 50) for one in rounds)
+    late = statistics.median(percentile(one, 99) for one in rounds)
+    ratios = [percentile(one, 99) / percentile(one, 50) for one in rounds]
+    return {
+        "row": f"{WAYS[way]} until a read sees it, {RATE} a second: p99 to p50",
+        "ours": late,
+        "raw": middle,
+        "unit": "ms",
+        "ratio": statistics.median(ratios),
+        "target": "<= 5",
+        "note": f"p99 beside its own p50, {seconds:g} s on a fixed schedule, median of {len(rounds)} rounds "
+        f"({min(ratios):.1f} to {max(ratios):.1f}); slowest {max(map(max, rounds)):.0f} ms",
+    }
+
+
+def run() -> list[dict[str, Any]]:
+    """The rows of this benchmark."""
+    return run_on_fast_loop(measure(SECONDS))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.visible", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"how long a round of {RATE} a second takes")
+    for line in run_on_fast_loop(measure(parser.parse_args().seconds)):
+        print(line)
