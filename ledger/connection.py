@@ -30,7 +30,7 @@ _PENDING_BYTES = 8 * 1024 * 1024
 
 
 class BrokerConnection:
-    """A connection that comes back by itself; `generation` grows each time it had been lost."""
+    """A connection that comes back by itself."""
 
     def __init__(self, access: BrokerAccess, role: Role, *, name: str) -> None:
         self._access, self._role, self._name = access, role, name
@@ -42,7 +42,6 @@ class BrokerConnection:
         self._opening = asyncio.Lock()
         self._closed = False
         self._lost_callbacks: set[Callable[[], None]] = set()
-        self.generation = 0
 
     @classmethod
     async def open(
@@ -76,9 +75,6 @@ class BrokerConnection:
         """Call back each time the connection is lost; returns what ends that."""
         self._lost_callbacks.add(callback)
         return lambda: self._lost_callbacks.discard(callback)
-
-    def new_inbox(self) -> str:
-        return self._client.new_inbox()
 
     async def until_connected(self, timeout: float) -> None:
         """Wait for a usable connection. Raises BrokerUnavailable after `timeout` seconds."""
@@ -200,7 +196,6 @@ class BrokerConnection:
         self._client = client
         self._prefix = client.new_inbox() + "."
         await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
-        self.generation += 1
         self._usable.set()
 
     async def _try(self, client: Client) -> None:
@@ -262,7 +257,6 @@ class BrokerConnection:
             log.warning("broker_connection_lost", role=self._role, address=self.address)
 
     async def _on_reconnected(self) -> None:
-        self.generation += 1
         self._usable.set()
         log.info("broker_connection_back", role=self._role, address=self.address)
 

@@ -107,9 +107,9 @@ def candidates(
     source = "knowledge" if as_of is None else f"knowledge_as_of({int(as_of)})"
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
-    asked = orjson.dumps({"org": org, "visible": visible, "types": types}).decode()
-    where = """org = asked.org AND status = 'active' AND list_has_any(scopes, asked.visible)
-        AND (len(asked.types) = 0 OR list_has_any(types, asked.types))"""
+    asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
+    where = """org = asked.tenant AND status = 'active' AND list_has_any(scopes, asked.visible)
+        AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:
         slots = ", ".join(str(int(position)) for position in version_positions)
@@ -121,7 +121,7 @@ def candidates(
     if not queries:
         return []
     statement = f"""WITH asked AS (
-        SELECT unnest(from_json($1, '{{"org":"VARCHAR","visible":["VARCHAR"],"types":["VARCHAR"]}}'))
+        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","visible":["VARCHAR"],"wanted":["VARCHAR"]}}'))
     ) {" UNION ".join(queries)}"""
     rows = cursor.execute(statement, [asked]).fetchall()
     return [(item_of(row), row[-2], datetime.fromtimestamp(row[-1] / 1e6, UTC)) for row in rows]
