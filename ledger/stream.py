@@ -6,7 +6,7 @@ notebooks; one contract suite holds both to this page.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
@@ -32,12 +32,15 @@ class Ledger(Protocol):
         """
         ...
 
-    def read(self, start: int = 1, *, follow: bool = False, batch: int = 1_000) -> AsyncIterator[list[StoredEvent]]:
+    def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
         """Yield non-empty lists of up to `batch` events, in order, from position `start`.
 
         Without `follow` it ends at the head as it was when reading began; with it, it waits for more and
         ends only when closed. Memory is bounded: nothing is requested before it is asked for.
-        Raises LogGap when positions are missing, BrokerUnavailable.
+        Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
+        BrokerUnavailable.
         """
         ...
 

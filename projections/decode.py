@@ -12,6 +12,7 @@ that fits).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
@@ -23,7 +24,7 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from ledger.subjects import parse_subject
 from projections.schema_sql import entity_check, fits, json_structure, text
-from projections.workbench import Workbench, table_of
+from projections.workbench import Facts, Workbench, table_of
 
 RAW_SCHEMA = pa.schema(
     [
@@ -45,7 +46,7 @@ class Refusal:
     reason: str
 
 
-def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[list[type[Fact]], list[Refusal]]:
+def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[Facts, list[Refusal]]:
     """Parse a batch into the scratch tables named above.
 
     Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event. In a
@@ -54,7 +55,7 @@ def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[list[type[Fact]
     names = [_name_in(event.subject) for event in events]
     if bench.small:
         doubtful = events
-        facts = [fact for fact in FACTS.values() if fact.name in set(names)]
+        facts = _occurring(names)
     else:
         facts, doubtful = _parse(bench, events, names)
     refused: list[Refusal] = []
@@ -71,13 +72,18 @@ def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[list[type[Fact]
     return facts, refused
 
 
+def _occurring(names: list[str]) -> Facts:
+    there = set(names)
+    return tuple(fact for fact in FACTS.values() if fact.name in there)
+
+
 def _name_in(subject: str) -> str:
     """`knowledge.saved`, if the subject is the ledger's; anything that is no fact's name otherwise."""
     tokens = subject.split(".", 5)
     return f"{tokens[2]}.{tokens[4]}" if len(tokens) == 6 else ""
 
 
-def _parse(bench: Workbench, events: list[StoredEvent], names: list[str]) -> tuple[list[type[Fact]], list[StoredEvent]]:
+def _parse(bench: Workbench, events: list[StoredEvent], names: list[str]) -> tuple[Facts, list[StoredEvent]]:
     """Let DuckDB parse the batch; returns the facts that occur, and the events that SQL cannot vouch for."""
     doubtful = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
     try:
@@ -86,12 +92,11 @@ def _parse(bench: Workbench, events: list[StoredEvent], names: list[str]) -> tup
         readable = [event for event in events if _is_text(event.body)]
         doubtful += [event for event in events if not _is_text(event.body) and _name_in(event.subject) in FACTS]
         raw = _load(bench, readable, [_name_in(event.subject) for event in readable])
-    facts = [fact for fact in FACTS.values() if fact.name in set(names)]
+    facts = _occurring(names)
     first = events[0].position
     for fact in facts:
         table = table_of(fact)
-        checks = f"{_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}"
-        bench.fill(table, _select(fact, f"coalesce({checks}, false)", raw))
+        bench.fill(table, _select(fact, _vouched(fact), raw))
         doubted = bench.rows(f"SELECT position FROM {table} WHERE NOT fits")
         if doubted:
             doubtful += [events[position - first] for (position,) in doubted]
@@ -123,6 +128,12 @@ def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> str:
     return bench.load("raw", columns, RAW_SCHEMA)
 
 
+@cache
+def _vouched(fact: type[Fact]) -> str:
+    """The predicate of rows that need no judge."""
+    return f"coalesce({_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}, false)"
+
+
 def _canonical(fact: type[Fact]) -> str:
     """The bytes that ledger.envelope.encode writes, said in SQL over the parsed event `e`."""
     optional = ("traceparent", "traceid", "messageid", "causationid", "correlationid")
@@ -145,6 +156,7 @@ def _envelope_fits() -> str:
     )
 
 
+@cache
 def _select(fact: type[Fact], fits_sql: str, raw: str) -> str:
     return f"""SELECT position, stored_us, subject, e, data, {fits_sql} AS fits FROM (
         SELECT *, to_json(e.data)::VARCHAR AS data FROM (
@@ -184,11 +196,16 @@ def _lineage_of_data(fact: type[Fact], field: str) -> str:
     return f"coalesce({', '.join(choices)})"
 
 
-def fill_envelopes(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fill_envelopes(bench: Workbench, facts: Facts) -> None:
     """One narrow row an event: attributes, lineage, and the few data fields that the gate decides by.
 
     `plain` says that the subject names this event letter by letter, without any encoding to undo.
     """
+    bench.fill("envelopes", _envelopes(facts))
+
+
+@cache
+def _envelopes(facts: Facts) -> str:
     selects = []
     for fact in facts:
         owner = "e.data.owner" if "owner" in fact.model_fields else "NULL::VARCHAR"
@@ -205,4 +222,4 @@ def fill_envelopes(bench: Workbench, facts: list[type[Fact]]) -> None:
                 '.{fact.verb()}.', replace(e.actor, ':', '.'))
                 AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}'), false) AS plain
             FROM {table_of(fact)}""")
-    bench.fill("envelopes", " UNION ALL ".join(selects))
+    return " UNION ALL ".join(selects)

@@ -13,12 +13,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from ledger.errors import IllegalSubject
-from ledger.event import Fact
 from ledger.subjects import decode_token, parse_subject
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
-from projections.workbench import Workbench
+from projections.workbench import Facts, Workbench
 
 
 class Rules(Protocol):
@@ -46,7 +45,7 @@ _VERDICTS = pa.schema(
 )
 
 
-def gate(bench: Workbench, facts: list[type[Fact]]) -> list[tuple[int, str, str]]:
+def gate(bench: Workbench, facts: Facts) -> list[tuple[int, str, str]]:
     """Judge every row of `envelopes`, in position order; fills `verdicts` and `accepted` with what counts.
 
     Returns (position, code, reason) of each event that does not.

@@ -85,7 +85,7 @@ def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
 async def position_at(ledger: Ledger, moment: datetime) -> int:
     """The last position that the log kept at or before `moment`; 0 when there is none. Reads the log."""
     wanted, found = int(moment.timestamp() * 1e9), 0
-    async with contextlib.aclosing(ledger.read(1, batch=10_000)) as batches:  # type: ignore[type-var]  # generators close
+    async with contextlib.aclosing(ledger.read(1, batch=10_000)) as batches:
         async for events in batches:
             for event in events:
                 if event.stored_ns > wanted:

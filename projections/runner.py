@@ -50,9 +50,7 @@ class Projector:
         while True:
             position = self._view.position
             try:
-                async with contextlib.aclosing(
-                    self._ledger.read(position + 1, follow=True, batch=BATCH)  # type: ignore[type-var]  # generators close
-                ) as batches:
+                async with contextlib.aclosing(self._ledger.read(position + 1, follow=True, batch=BATCH)) as batches:
                     async for events in batches:
                         await self._fold(events)
                         self.trouble, pause = None, 0.05
@@ -110,9 +108,7 @@ async def catch_up(
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "view-writer") as writer:
         under_way: asyncio.Future[Folded] | None = None
-        async with contextlib.aclosing(
-            ledger.read(first + 1, batch=BATCH)  # type: ignore[type-var]  # generators close
-        ) as batches:
+        async with contextlib.aclosing(ledger.read(first + 1, batch=BATCH)) as batches:
             async for read in batches:
                 events = [event for event in read if event.position <= to]
                 if under_way is not None:

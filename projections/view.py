@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,30 +25,27 @@ READERS = 4
 
 
 class Instance:
-    """One open view file. Folding happens on `bench`, in one thread; readers have cursors of their own."""
+    """One open view file. Folding happens on `bench`, in one thread; questions have cursors of their own."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, path: Path | None = None) -> None:
         self.con = con
         self.path = path
         self.bench = Workbench(con)
         self.position, self.stored_us = checkpoint_of(con)
-        self._cursors = threading.local()
-        self._opened: list[duckdb.DuckDBPyConnection] = []
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """This thread's own cursor."""
-        cursor: duckdb.DuckDBPyConnection | None = getattr(self._cursors, "cursor", None)
-        if cursor is None:
-            cursor = self._cursors.cursor = self.con.cursor()
-            self._opened.append(cursor)
-        return cursor
+    def answer(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """What `question(cursor, …)` returns, on this thread.
+
+        The cursor is the question's own and is closed after it: a result that was not read to its end keeps a
+        transaction open, and with it every row that was replaced since; nothing could be checkpointed.
+        """
+        with contextlib.closing(self.con.cursor()) as cursor:
+            return question(cursor, *args, **kwargs)
 
     def close(self) -> None:
-        """Close the file: the last cursor that is left open would keep it."""
-        for cursor in self._opened:
-            cursor.close()
+        """Close the file."""
         self.con.close()
 
     def enter(self) -> None:
@@ -92,7 +88,7 @@ class View:
         instance.enter()
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                self._executor, lambda: question(instance.cursor(), *args, **kwargs)
+                self._executor, lambda: instance.answer(question, *args, **kwargs)
             )
         finally:
             instance.leave()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ledger.event import Fact
 from projections.events import fold as events
 from projections.feedback import fold as feedback
 from projections.knowledge import fold as knowledge
@@ -14,9 +13,9 @@ from projections.lineage import fold as lineage
 from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
-from projections.workbench import Workbench
+from projections.workbench import Facts, Workbench
 
-Fold = Callable[[Workbench, list[type[Fact]]], None]
+Fold = Callable[[Workbench, Facts], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,10 @@ CREATE TEMP TABLE profile_changes (
 """
 
 
+Facts = tuple[type[Fact], ...]
+"""The facts that occur in a batch, in the vocabulary's order."""
+
+
 def table_of(fact: type[Fact]) -> str:
     """The scratch table of one fact's parsed events: position, e (the envelope as a struct), data, fits."""
     return "parsed_" + fact.name.replace(".", "_")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.event import Fact
-from projections.workbench import Workbench, table_of
+from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE events (
@@ -27,7 +26,7 @@ COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id,
 """
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append the accepted events of the batch."""
     for fact in facts:
         bench.run(f"""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated
-from projections.workbench import Workbench
+from projections.workbench import Facts, Workbench
 
 TABLES = """
 CREATE TABLE feedback (
@@ -19,7 +18,7 @@ COMMENT ON COLUMN feedback.case_time IS 'When the case happened, as the rater wr
 """
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append the cases of the batch."""
     if KnowledgeRated not in facts:
         return

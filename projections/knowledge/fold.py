@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ledger.event import Fact
 from ledger.events.knowledge import (
     KnowledgeRated,
@@ -11,7 +13,7 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeScored,
 )
-from projections.workbench import Workbench, table_of
+from projections.workbench import Facts, Workbench, table_of
 
 # What a change states; what it leaves null stays as in the version before.
 _STATED: dict[type[Fact], dict[str, str]] = {
@@ -46,13 +48,13 @@ _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
     ELSE 'shared' END"""
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append the batch's versions, end the ones they replace, and renew the touched items' state."""
     if not any(fact.entity() == "knowledge" for fact in facts):
         return
     if KnowledgeSaved in facts:
         bench.run(_SAVED)
-    changes = [fact for fact in facts if fact in _STATED]
+    changes = tuple(fact for fact in facts if fact in _STATED)
     if changes:
         bench.run(_changed(changes))
         bench.run(_ENDED)
@@ -83,7 +85,8 @@ FROM accepted a WHERE a.entity = 'knowledge' AND a.closes IS NOT NULL AND knowle
 """
 
 
-def _changed(changes: list[type[Fact]]) -> str:
+@cache
+def _changed(changes: Facts) -> str:
     """Versions out of changes: each field is the last one stated, starting from the version before the batch."""
     stated = " UNION ALL ".join(
         "SELECT p.position, "
@@ -113,7 +116,8 @@ FROM (
 """
 
 
-def _touched(facts: list[type[Fact]]) -> str:
+@cache
+def _touched(facts: Facts) -> str:
     """The new state of each item that the batch is about: its old state and its events, by position."""
     said = []
     for fact in facts:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ledger.event import Fact
+from functools import cache
+
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
-from projections.workbench import Workbench, table_of
+from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE lineage (
@@ -43,8 +44,13 @@ _LINKS = (
 )
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append the links of the batch's events."""
+    bench.run(_links(facts))
+
+
+@cache
+def _links(facts: Facts) -> str:
     row = "a.position, a.stream_time, a.event_id, a.type, a.org, a.entity, a.entity_id"
     selects = [
         f"SELECT {row}, '{relation}', concat('{'event' if relation == 'caused_by' else relation}:', {column}) "
@@ -62,4 +68,4 @@ def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
                 f"SELECT {row}, 'served', unnest(p.e.data.items).id "
                 f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
             )
-    bench.run(f"INSERT INTO lineage {' UNION ALL '.join(selects)}")
+    return f"INSERT INTO lineage {' UNION ALL '.join(selects)}"

@@ -7,9 +7,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from ledger.event import Fact
 from projections.profiles.merge_patch import merge_patch
-from projections.workbench import Workbench, table_of
+from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE profile_versions (
@@ -44,7 +43,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Apply the batch's profile events in order; profiles are few, so the merge patch is plain Python."""
     profile_facts = [fact for fact in facts if fact.entity() == "profile"]
     if not profile_facts:

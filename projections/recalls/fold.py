@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ledger.event import Fact
 from ledger.events.recall import RecallServed
-from projections.workbench import Workbench
+from projections.workbench import Facts, Workbench
 
 TABLES = """
 CREATE TABLE recalls (
@@ -19,7 +18,7 @@ COMMENT ON COLUMN recalls.view_position IS 'Log position that the answer knew';
 """
 
 
-def fold(bench: Workbench, facts: list[type[Fact]]) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append what the batch's recalls served."""
     if RecallServed not in facts:
         return
