@@ -258,7 +258,7 @@ class TimedConnection:
         return self._timed(self._kind, self.con.fetchall, calls=0)
 
     def register(self, name: str, value: object) -> None:
-        self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.register(name, value), calls=0)
+        self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.register(name, value))
 
     def unregister(self, name: str) -> None:
         self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.unregister(name), calls=0)

@@ -38,6 +38,10 @@ class Fact(BaseModel):
             raise ValueError(f"{cls.name} states at least one of {', '.join(stated)}")
         return data
 
+    def stated_id(self) -> str | None:
+        """The entity id as the data itself states it, for facts whose data does."""
+        return None
+
     @classmethod
     def entity(cls) -> str:
         """`knowledge` of `knowledge.saved`."""

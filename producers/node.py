@@ -71,7 +71,7 @@ def run(settings: NodeSettings) -> int:
 
             uvloop.run(_run(settings))
     except LedgerError as error:
-        sys.stderr.write(f"kledger: {error.message}\n")
+        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
         return 1
     return 0
 

@@ -131,7 +131,15 @@ def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> str:
 @cache
 def _vouched(fact: type[Fact]) -> str:
     """The predicate of rows that need no judge."""
-    return f"coalesce({_canonical(fact)} = body AND {_envelope_fits()} AND {fits(fact)}, false)"
+    return f"coalesce({_canonical(fact)} = body AND {_envelope_fits()} AND {_named(fact)} AND {fits(fact)}, false)"
+
+
+def _named(fact: type[Fact]) -> str:
+    """The subject names this event letter by letter, without any encoding to undo."""
+    return f"""starts_with(e.subject, '{fact.entity()}/') AND subject = concat(
+        'ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
+        '.{fact.verb()}.', replace(e.actor, ':', '.'))
+        AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}')"""
 
 
 def _canonical(fact: type[Fact]) -> str:
@@ -170,11 +178,20 @@ def _canonical_body(event: StoredEvent) -> bytes:
     named = parse_subject(event.subject)
     envelope = decode_envelope(event.body)
     fact = decode_fact(envelope)
+    entity, _, entity_id = envelope.subject.partition("/")
     if f"{named.entity}.{named.event}" != fact.name:
         raise IllegalSubject(
             f"the subject says {named.entity}.{named.event}, the event says {fact.name}: publish it to the "
             "subject of its type"
         )
+    if (named.entity, named.entity_id) != (entity, entity_id):
+        raise IllegalSubject(
+            f"the subject is about {named.entity}/{named.entity_id}, the event about {envelope.subject}"
+        )
+    if fact.stated_id() not in (None, entity_id):
+        raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
+    if named.actor != envelope.actor:
+        raise IllegalSubject(f"the subject's actor is {named.actor}, the event names {envelope.actor}")
     return _rewrite(envelope, fact)
 
 
@@ -197,10 +214,7 @@ def _lineage_of_data(fact: type[Fact], field: str) -> str:
 
 
 def fill_envelopes(bench: Workbench, facts: Facts) -> None:
-    """One narrow row an event: attributes, lineage, and the few data fields that the gate decides by.
-
-    `plain` says that the subject names this event letter by letter, without any encoding to undo.
-    """
+    """One narrow row an event: attributes, lineage, and the few data fields that the gate decides by."""
     bench.fill("envelopes", _envelopes(facts))
 
 
@@ -208,18 +222,24 @@ def fill_envelopes(bench: Workbench, facts: Facts) -> None:
 def _envelopes(facts: Facts) -> str:
     selects = []
     for fact in facts:
-        owner = "e.data.owner" if "owner" in fact.model_fields else "NULL::VARCHAR"
-        stated = "concat(e.data.owner, '/', e.data.memory_type)" if fact.entity() == "profile" else "NULL"
-        expected = "e.data.expected_version" if "expected_version" in fact.model_fields else "NULL::BIGINT"
-        selects.append(f"""SELECT position, make_timestamptz(stored_us) AS stream_time, subject,
+        said = fact.model_fields
+        owner = "e.data.owner" if "owner" in said else "NULL::VARCHAR"
+        expected = "e.data.expected_version" if "expected_version" in said else "NULL::BIGINT"
+        selects.append(f"""SELECT position, stored_us, make_timestamptz(stored_us) AS stream_time,
             '{fact.name}' AS type, {fact.version}::INTEGER AS version, e.id AS event_id,
-            e.time::TIMESTAMPTZ AS time, e.source AS source, e.actor AS actor, e.subject AS about,
+            e.time::TIMESTAMPTZ AS time, e.source AS source, e.actor AS actor,
+            url_decode(replace(split_part(subject, '.', 2), '=', '%')) AS org,
+            '{fact.entity()}' AS entity, substr(e.subject, {len(fact.entity()) + 2}) AS entity_id,
             {_lineage_of_data(fact, "trace_id")} AS trace_id, {_lineage_of_data(fact, "message_id")} AS message_id,
             e.causationid AS causation_id, e.correlationid AS correlation_id, e.traceparent AS traceparent,
-            {owner} AS owner, {stated} AS stated_id, {expected} AS expected_version,
-            coalesce(starts_with(e.subject, '{fact.entity()}/')
-                AND subject = concat('ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
-                '.{fact.verb()}.', replace(e.actor, ':', '.'))
-                AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}'), false) AS plain
+            {owner} AS owner, {expected} AS expected_version,
+            {_counts(fact, "helpful")} AS helpful, {_counts(fact, "harmful")} AS harmful
             FROM {table_of(fact)}""")
     return " UNION ALL ".join(selects)
+
+
+def _counts(fact: type[Fact], verdict: str) -> str:
+    """How many helpful or harmful cases the event adds to its item."""
+    if "verdict" in fact.model_fields:
+        return f"(e.data.verdict = '{verdict}')::BIGINT"
+    return f"e.data.{verdict}" if verdict in fact.model_fields else "0::BIGINT"

@@ -10,12 +10,12 @@ _NAME = re.compile(r"view-(\d{6})\.duckdb")
 
 
 def live_file(directory: Path) -> Path | None:
-    """The file that the pointer names, or None when there is none yet."""
-    pointer = directory / "current"
-    if not pointer.exists():
+    """The file that the pointer names; None when there is none yet, or the pointer names no view file."""
+    try:
+        name = (directory / "current").read_bytes().strip().decode("ascii", "replace")
+    except FileNotFoundError:
         return None
-    path = directory / pointer.read_text().strip()
-    return path if path.exists() else None
+    return directory / name if _NAME.fullmatch(name) and (directory / name).is_file() else None
 
 
 def next_file(directory: Path) -> Path:

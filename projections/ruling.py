@@ -6,23 +6,19 @@ from typing import NamedTuple
 
 
 class Candidate(NamedTuple):
-    """One event as the gate sees it.
-
-    `about` is `{entity}/{entity_id}`; `stated_id` is the entity id as the data itself states it, where it does;
-    `plain` says that the subject names the event letter by letter, `seen` that its id was accepted before.
-    """
+    """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item."""
 
     position: int
-    subject: str
+    stored_us: int
     type: str
     event_id: str
     actor: str
-    about: str
+    org: str
+    entity_id: str
     owner: str | None
-    stated_id: str | None
     expected_version: int | None
-    plain: bool
-    seen: bool
+    helpful: int
+    harmful: int
 
 
 class Ruling(NamedTuple):

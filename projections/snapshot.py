@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
+
+import duckdb
 
 from ledger.errors import ServiceFailed
 from projections.view import Instance
@@ -20,9 +23,10 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / f"view-{instance.position}.duckdb"
     if not file.exists():
-        instance.bench.con.execute("CHECKPOINT")
+        with contextlib.suppress(duckdb.TransactionException):  # a long question is under way: the log has the rest
+            instance.bench.con.execute("CHECKPOINT")
         fresh = file.with_suffix(".part")
-        shutil.copyfile(instance.path, fresh)
+        _copy_with_log(instance.path, fresh)
         with fresh.open("rb") as copied:
             os.fsync(copied.fileno())
         fresh.replace(file)
@@ -30,3 +34,14 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
     pointer.write_text(file.name + "\n")
     pointer.replace(directory / "latest")
     return file
+
+
+def _copy_with_log(path: Path, into: Path) -> None:
+    """Copy a view file and what its write-ahead log says, as one file without a log."""
+    logs = [file.with_name(file.name + ".wal") for file in (path, into)]
+    shutil.copyfile(path, into)
+    logs[1].unlink(missing_ok=True)
+    if logs[0].exists():
+        shutil.copyfile(*logs)
+        with duckdb.connect(str(into)) as copied:
+            copied.execute("CHECKPOINT")

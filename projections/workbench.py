@@ -25,21 +25,22 @@ _MAX_PREPARED = 400
 _FIXED_TABLES = """
 CREATE TEMP TABLE raw (position BIGINT, stored_us BIGINT, subject VARCHAR, name VARCHAR, body VARCHAR);
 CREATE TEMP TABLE envelopes (
-    position BIGINT, stream_time TIMESTAMPTZ, subject VARCHAR, type VARCHAR, version INTEGER, event_id VARCHAR,
-    time TIMESTAMPTZ, source VARCHAR, actor VARCHAR, about VARCHAR, trace_id VARCHAR, message_id VARCHAR,
-    causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, owner VARCHAR, stated_id VARCHAR,
-    expected_version BIGINT, plain BOOLEAN);
-CREATE TEMP TABLE verdicts (
-    position BIGINT, org VARCHAR, entity VARCHAR, entity_id VARCHAR, item_version INTEGER, closes BIGINT);
+    position BIGINT, stored_us BIGINT, stream_time TIMESTAMPTZ, type VARCHAR, version INTEGER, event_id VARCHAR,
+    time TIMESTAMPTZ, source VARCHAR, actor VARCHAR, org VARCHAR, entity VARCHAR, entity_id VARCHAR,
+    trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
+    owner VARCHAR, expected_version BIGINT, helpful BIGINT, harmful BIGINT);
+CREATE TEMP TABLE verdicts (position BIGINT, item_version INTEGER, closes BIGINT);
 CREATE TEMP TABLE accepted (
     position BIGINT, stream_time TIMESTAMPTZ, type VARCHAR, version INTEGER, event_id VARCHAR, time TIMESTAMPTZ,
-    source VARCHAR, actor VARCHAR, trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR,
-    correlation_id VARCHAR, traceparent VARCHAR, owner VARCHAR, org VARCHAR, entity VARCHAR, entity_id VARCHAR,
+    source VARCHAR, actor VARCHAR, org VARCHAR, entity VARCHAR, entity_id VARCHAR, trace_id VARCHAR,
+    message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, owner VARCHAR,
     item_version INTEGER, closes BIGINT);
+CREATE TEMP TABLE touched (
+    org VARCHAR, id VARCHAR, owner VARCHAR, version INTEGER, status VARCHAR, helpful BIGINT, harmful BIGINT,
+    created_position BIGINT, created_us BIGINT, version_position BIGINT, position BIGINT, updated_us BIGINT);
 CREATE TEMP TABLE profile_changes (
     position BIGINT, closes BIGINT, version INTEGER, status VARCHAR, content VARCHAR);
 """
-
 
 Facts = tuple[type[Fact], ...]
 """The facts that occur in a batch, in the vocabulary's order."""
@@ -60,7 +61,6 @@ class Workbench:
         self._filled: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
         con.execute(_FIXED_TABLES)
-        con.execute("CREATE TEMP TABLE touched AS FROM knowledge_state LIMIT 0")
         for fact in FACTS.values():
             con.execute(
                 f"CREATE TEMP TABLE {table_of(fact)} AS SELECT 0::BIGINT AS position, 0::BIGINT AS stored_us, "

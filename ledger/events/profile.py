@@ -22,6 +22,10 @@ class _ProfileFact(Fact):
     owner: Entity
     memory_type: MemoryType
 
+    def stated_id(self) -> str:
+        """The entity id as the data states it; the subject must say the same."""
+        return profile_id(self.owner, self.memory_type)
+
 
 class ProfileCreated(_ProfileFact):
     """A memory begins, with its default content (source 003: at registration)."""

@@ -1,4 +1,4 @@
-"""What follows from knowledge events: versions, and the narrow state of each item (mission K1-K3)."""
+"""Which versions follow from knowledge events (mission K1-K3)?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from functools import cache
 
 from ledger.event import Fact
 from ledger.events.knowledge import (
-    KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
     KnowledgeRevised,
@@ -49,7 +48,7 @@ _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
-    """Append the batch's versions, end the ones they replace, and renew the touched items' state."""
+    """Append the batch's versions and end the ones they replace; the items' state was renewed by their rules."""
     if not any(fact.entity() == "knowledge" for fact in facts):
         return
     if KnowledgeSaved in facts:
@@ -58,11 +57,6 @@ def fold(bench: Workbench, facts: Facts) -> None:
     if changes:
         bench.run(_changed(changes))
         bench.run(_ENDED)
-    bench.fill("touched", _touched(facts))
-    bench.run(
-        "DELETE FROM knowledge_state USING touched t WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
-    )
-    bench.run("INSERT INTO knowledge_state FROM touched")
 
 
 _SAVED = f"""
@@ -113,38 +107,4 @@ FROM (
         FROM accepted a JOIN ({stated}) s ON s.position = a.position
     ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
 ) WHERE change IS NOT NULL
-"""
-
-
-@cache
-def _touched(facts: Facts) -> str:
-    """The new state of each item that the batch is about: its old state and its events, by position."""
-    said = []
-    for fact in facts:
-        if fact.entity() != "knowledge":
-            continue
-        owner = "p.e.data.owner" if fact in (KnowledgeSaved, KnowledgeRevised) else "NULL"
-        status = {KnowledgeSaved: "'active'", KnowledgeRetired: "'retired'", KnowledgeRestored: "'active'"}
-        counts = "0, 0"
-        if fact is KnowledgeSaved:
-            counts = "p.e.data.helpful, p.e.data.harmful"
-        elif fact is KnowledgeRated:
-            counts = "(p.e.data.verdict = 'helpful')::BIGINT, (p.e.data.verdict = 'harmful')::BIGINT"
-        version_position = "NULL" if fact is KnowledgeRated else "a.position"
-        said.append(f"""
-            SELECT a.org, a.entity_id, {owner}::VARCHAR, a.item_version, ({status.get(fact, "NULL")})::VARCHAR,
-                {counts}, a.position, a.stream_time, {version_position}::BIGINT, a.position, a.stream_time
-            FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position""")
-    return f"""
-SELECT org, id, arg_max(owner, position) AS owner, max(version) AS version,
-    arg_max(status, position) AS status, sum(helpful)::BIGINT AS helpful, sum(harmful)::BIGINT AS harmful,
-    min(created_position) AS created_position, arg_min(created_at, created_position) AS created_at,
-    max(version_position) AS version_position, max(position) AS position,
-    arg_max(updated_at, position) AS updated_at
-FROM (
-    SELECT org, id, owner, version, status, helpful, harmful, created_position, created_at,
-        version_position, position, updated_at
-    FROM knowledge_state WHERE (org, id) IN (SELECT org, entity_id FROM accepted WHERE entity = 'knowledge')
-    UNION ALL {" UNION ALL ".join(said)}
-) GROUP BY org, id
 """

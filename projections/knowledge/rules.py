@@ -1,8 +1,13 @@
-"""May this happen to this item? The decider of knowledge events: state, decide, evolve."""
+"""May this happen to this item, and what is it then? The decider of knowledge events: state, decide, evolve.
+
+The state is the narrow row of `knowledge_state`: what the rules ask for and what ratings change.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from ledger.errors import IllegalState, KnowledgeExists, NotOwner, UnknownKnowledge, VersionConflict
 from projections.ruling import ACCEPTED, Candidate, Ruling
@@ -11,18 +16,40 @@ from projections.workbench import Workbench
 
 @dataclass(slots=True)
 class Item:
-    """What the rules need to know of one item."""
+    """One item's row of `knowledge_state`; moments are microseconds since 1970 UTC."""
 
+    org: str
+    id: str
     owner: str
     version: int
-    active: bool
+    status: str
+    helpful: int
+    harmful: int
+    created_position: int
+    created_us: int
     version_position: int
+    position: int
+    updated_us: int
 
 
+_COLUMNS = tuple(Item.__dataclass_fields__)
+_SCHEMA = pa.schema(
+    [
+        (
+            name,
+            pa.string()
+            if name in ("org", "id", "owner", "status")
+            else pa.int32()
+            if name == "version"
+            else pa.int64(),
+        )
+        for name in _COLUMNS
+    ]
+)
 _STATE = """
-SELECT s.org, s.id, s.owner, s.version, s.status = 'active', s.version_position
-FROM knowledge_state s
-WHERE s.id IN (SELECT substr(about, 11) FROM envelopes WHERE starts_with(about, 'knowledge/'))
+SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
+    version_position, position, epoch_us(updated_at)
+FROM knowledge_state WHERE id IN (SELECT entity_id FROM envelopes WHERE entity = 'knowledge')
 """
 _OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored"})
 
@@ -31,45 +58,76 @@ class KnowledgeRules:
     """The items that a batch is about, and what may happen to them next."""
 
     def __init__(self, bench: Workbench) -> None:
-        self.items: dict[tuple[str, str], Item] = {
-            (org, item_id): Item(owner, version, active, position)
-            for org, item_id, owner, version, active, position in bench.rows(_STATE)
-        }
+        self._items = {(row[0], row[1]): Item(*row) for row in bench.rows(_STATE)}
+        self._touched: dict[tuple[str, str], Item] = {}
 
-    def decide(self, org: str, entity_id: str, event: Candidate) -> Ruling:
+    def decide(self, event: Candidate) -> Ruling:
         """Judge one event in stream order; see projections.gate.Rules."""
-        item = self.items.get((org, entity_id))
+        key = (event.org, event.entity_id)
+        item = self._items.get(key)
         kind = event.type
-        if kind == "knowledge.saved":
-            if item is not None:
-                return Ruling(KnowledgeExists.code, f"{entity_id} is there already; revise it instead")
-            owner = event.owner or event.actor
-            if owner != event.actor:
-                return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
-            self.items[org, entity_id] = Item(owner, 1, True, event.position)
-            return Ruling(version=1)
         if item is None:
-            return Ruling(UnknownKnowledge.code, f"there is no item {entity_id} to be {kind.partition('.')[2]}")
-        if kind in _OWNERS_ALONE and event.actor != item.owner:
-            return Ruling(NotOwner.code, f"{entity_id} is owned by {item.owner}, not by {event.actor}")
+            if kind != "knowledge.saved":
+                return Ruling(
+                    UnknownKnowledge.code, f"there is no item {event.entity_id} to be {kind.partition('.')[2]}"
+                )
+            return self._saved(key, event)
+        if kind == "knowledge.saved":
+            return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
+        if kind in _OWNERS_ALONE:
+            if event.actor != item.owner:
+                return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
+            if kind == "knowledge.retired" and item.status == "retired":
+                return Ruling(IllegalState.code, f"{item.id} is retired already")
+            if kind == "knowledge.restored" and item.status == "active":
+                return Ruling(IllegalState.code, f"{item.id} is active: there is nothing to restore")
+            if event.expected_version is not None and event.expected_version != item.version:
+                return Ruling(
+                    VersionConflict.code,
+                    f"{item.id} is at version {item.version}, the revision expected {event.expected_version}",
+                )
+        self._touched[key] = item
+        item.position, item.updated_us = event.position, event.stored_us
         if kind == "knowledge.rated":
+            item.helpful += event.helpful
+            item.harmful += event.harmful
             return ACCEPTED
-        if kind == "knowledge.retired" and not item.active:
-            return Ruling(IllegalState.code, f"{entity_id} is retired already")
-        if kind == "knowledge.restored" and item.active:
-            return Ruling(IllegalState.code, f"{entity_id} is active: there is nothing to restore")
-        if event.expected_version is not None and event.expected_version != item.version:
-            return Ruling(
-                VersionConflict.code,
-                f"{entity_id} is at version {item.version}, the revision expected {event.expected_version}",
-            )
+        return self._changed(item, event)
+
+    def _saved(self, key: tuple[str, str], event: Candidate) -> Ruling:
+        owner = event.owner or event.actor
+        if owner != event.actor:
+            return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
+        at, moment = event.position, event.stored_us
+        item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
+        self._items[key] = self._touched[key] = item
+        return Ruling(version=1)
+
+    def _changed(self, item: Item, event: Candidate) -> Ruling:
         closes = item.version_position
         item.version += 1
         item.version_position = event.position
-        if kind == "knowledge.retired":
-            item.active = False
-        elif kind == "knowledge.restored":
-            item.active = True
+        if event.type == "knowledge.retired":
+            item.status = "retired"
+        elif event.type == "knowledge.restored":
+            item.status = "active"
         elif event.owner is not None:
             item.owner = event.owner
         return Ruling(version=item.version, closes=closes)
+
+    def write(self, bench: Workbench) -> None:
+        """Renew the rows of the items that were touched."""
+        if not self._touched:
+            return
+        columns = [[getattr(item, name) for item in self._touched.values()] for name in _COLUMNS]
+        touched = bench.load("touched", columns, _SCHEMA)
+        bench.run(
+            f"DELETE FROM knowledge_state USING {touched} t "
+            "WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
+        )
+        bench.run(f"""
+            INSERT INTO knowledge_state
+            SELECT org, id, owner, version, status, helpful, harmful, created_position,
+                make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us)
+            FROM {touched}
+        """)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ledger.errors import IllegalState, IllegalSubject, NotOwner, UnknownProfile
+from ledger.errors import IllegalState, NotOwner, UnknownProfile
 from projections.ruling import Candidate, Ruling
 from projections.workbench import Workbench
 
@@ -12,8 +12,7 @@ _STATE = """
 SELECT org, concat(owner, '/', memory_type), version, status = 'active', valid_from
 FROM profile_versions
 WHERE valid_to IS NULL
-    AND concat(owner, '/', memory_type) IN (
-        SELECT substr(about, 9) FROM envelopes WHERE starts_with(about, 'profile/'))
+    AND concat(owner, '/', memory_type) IN (SELECT entity_id FROM envelopes WHERE entity = 'profile')
 """
 
 
@@ -35,28 +34,27 @@ class ProfileRules:
             for org, profile_id, version, active, position in bench.rows(_STATE)
         }
 
-    def decide(self, org: str, entity_id: str, event: Candidate) -> Ruling:
+    def decide(self, event: Candidate) -> Ruling:
         """Judge one event in stream order; see projections.gate.Rules."""
-        if entity_id != event.stated_id:
-            return Ruling(
-                IllegalSubject.code,
-                f"the event is about profile {entity_id}, its data about {event.stated_id}",
-            )
-        owner = entity_id.rpartition("/")[0]
+        key = (event.org, event.entity_id)
+        owner = event.entity_id.rpartition("/")[0]
         if event.actor != owner:
-            return Ruling(NotOwner.code, f"the profile {entity_id} is {owner}'s, not {event.actor}'s")
-        profile = self.profiles.get((org, entity_id))
+            return Ruling(NotOwner.code, f"the profile {event.entity_id} is {owner}'s, not {event.actor}'s")
+        profile = self.profiles.get(key)
         if event.type == "profile.created":
             if profile is not None:
-                return Ruling(IllegalState.code, f"the profile {entity_id} is there already")
-            self.profiles[org, entity_id] = Profile(1, True, event.position)
+                return Ruling(IllegalState.code, f"the profile {event.entity_id} is there already")
+            self.profiles[key] = Profile(1, True, event.position)
             return Ruling(version=1)
         if profile is None:
-            return Ruling(UnknownProfile.code, f"there is no profile {entity_id}: create it first")
+            return Ruling(UnknownProfile.code, f"there is no profile {event.entity_id}: create it first")
         if not profile.active and event.type != "profile.replaced":
-            return Ruling(IllegalState.code, f"the profile {entity_id} is disabled: replace it to use it again")
+            return Ruling(IllegalState.code, f"the profile {event.entity_id} is disabled: replace it to use it again")
         closes = profile.version_position
         profile.version += 1
         profile.version_position = event.position
         profile.active = event.type != "profile.disabled"
         return Ruling(version=profile.version, closes=closes)
+
+    def write(self, bench: Workbench) -> None:
+        """Nothing: the versions are the state, and the fold appends them."""

@@ -1,0 +1,125 @@
+"""View files that are gone, damaged or of another version: they follow from the log, and are made from it anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from projections.digest import digests
+from projections.files import live_file
+from projections.live import LiveFiles
+from projections.view import Instance
+from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running
+
+COUNT = 300
+BLOCK = 256 * 1024
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a node that was stopped, with COUNT items in it."""
+    data = tmp_path_factory.mktemp("kept") / "data"
+    with running(data) as node, node.client() as ledger:
+        assert ledger.save_many(items(COUNT))["saved"] == COUNT
+        caught_up(ledger)
+    return data
+
+
+def the_file(views: Path) -> Path:
+    file = live_file(views)
+    assert file is not None
+    return file
+
+
+def overwrite(views: Path, at: int, length: int) -> None:
+    with the_file(views).open("r+b") as file:
+        file.seek(at)
+        file.write(b"\xa5" * length)
+
+
+def cut(views: Path) -> None:
+    with the_file(views).open("r+b") as file:
+        file.truncate(the_file(views).stat().st_size // 2)
+
+
+def spoil_every_data_block(views: Path) -> None:
+    size = the_file(views).stat().st_size
+    for start in range(3 * 4096 + 8, size, BLOCK):
+        overwrite(views, start + BLOCK // 2, 64)
+
+
+def make_older(views: Path) -> None:
+    with duckdb.connect(str(the_file(views))) as con:
+        con.execute("UPDATE checkpoints SET schema_version = schema_version - 1")
+
+
+def forget_the_checkpoint(views: Path) -> None:
+    with duckdb.connect(str(the_file(views))) as con:
+        con.execute("DELETE FROM checkpoints")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "the file is gone": lambda views: the_file(views).unlink(),
+    "the directory is gone": shutil.rmtree,
+    "the pointer is gone": lambda views: (views / "current").unlink(),
+    "the pointer is empty": lambda views: (views / "current").write_text(""),
+    "the pointer is no text": lambda views: (views / "current").write_bytes(b"\xff\xfe\x00"),
+    "the file is empty": lambda views: the_file(views).write_bytes(b""),
+    "the file is something else": lambda views: the_file(views).write_text("not a database" * 1000),
+    "the file is cut": cut,
+    "its first block is spoilt": lambda views: overwrite(views, 0, 4096),
+    "its headers are spoilt": lambda views: overwrite(views, 4096, 2 * 4096),
+    "its data is spoilt": spoil_every_data_block,
+    "its schema is older": make_older,
+    "its checkpoint is gone": forget_the_checkpoint,
+}
+
+
+@contextmanager
+def opened(views: Path) -> Iterator[Instance]:
+    instance = LiveFiles(views, None).open_live()
+    yield instance
+    instance.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_file_that_cannot_be_used_is_set_aside_for_a_new_one(damage: str, kept: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    shutil.copytree(kept / "views", views)
+    DAMAGES[damage](views)
+    with opened(views) as instance:
+        assert instance.position == 0
+        assert {part.rows for part in digests(instance.con).values()} == {0}
+        assert instance.path == live_file(views)
+    left = sorted(file.name for file in views.iterdir() if not file.name.endswith(".wal"))
+    assert left == ["current", the_file(views).name]
+
+
+def test_a_file_that_is_whole_is_used_as_it_is(kept: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    shutil.copytree(kept / "views", views)
+    (views / "view-000099.duckdb").write_text("a rebuild that did not end")
+    Path(f"{the_file(views)}.wal").write_text("the torn end of a write-ahead log")
+    with opened(views) as instance:
+        assert instance.position == COUNT
+    assert not (views / "view-000099.duckdb").exists()
+
+
+@pytest.mark.parametrize("damage", ["the directory is gone", "its data is spoilt", "its schema is older"])
+def test_a_node_answers_as_before_from_a_view_that_it_made_anew(damage: str, kept: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(kept, data)
+    DAMAGES[damage](data / "views")
+    if damage == "the directory is gone":
+        shutil.rmtree(data / "vectors")
+    with running(data) as node, node.client() as ledger:
+        assert caught_up(ledger)["stream"]["head"] == COUNT
+        assert_found(ledger, [0, 150, COUNT - 1])
+        assert ledger.save_many(items(COUNT))["unchanged"] == COUNT
+        assert head(ledger) == COUNT
+        assert result_of(ledger, "verify")["equal"] is True

@@ -1,0 +1,113 @@
+"""Who may start a node where, and how does it stop? One a directory, one a port; what is under way is answered."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import NodeUnreachable
+from tests.journeys.running_node import (
+    ENVIRONMENT,
+    ROOT,
+    Importing,
+    alive,
+    assert_kept_once,
+    caught_up,
+    head,
+    items,
+    result_of,
+    running,
+    until,
+    up,
+)
+
+
+def refused(data: Path, http: str = "127.0.0.1:0", *more: str) -> str:
+    """What a node says that does not start; its exit code has to be 1."""
+    ran = subprocess.run(
+        up(data, http, *more), capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert ran.returncode == 1, (ran.returncode, ran.stderr)
+    assert ran.stdout == ""
+    assert "Traceback" not in ran.stderr
+    return ran.stderr.splitlines()[-1]
+
+
+def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    with running(data) as node, node.client() as ledger:
+        saved = ledger.save("Close the shutters", "At dusk.", ["plan"], id="shutters", scopes=["public"])
+        told = refused(data)
+        assert "another node runs on" in told
+        assert str(data) in told
+        assert "data_directory_in_use" in told
+        told = refused(elsewhere, node.url.removeprefix("http://"))
+        assert "cannot listen on" in told
+        assert "--http" in told
+        # neither did any harm, and the refused one left nothing running
+        assert ledger.get("shutters")["position"] == saved["position"]
+        assert not list((elsewhere / "broker").glob("*.pid"))
+        assert alive(node.broker)
+    with running(elsewhere) as other, other.client() as ledger:
+        assert head(ledger) == 0
+
+
+@pytest.mark.parametrize(
+    ("http", "more", "said"),
+    [
+        ("8420", (), "HOST:PORT"),
+        ("0.0.0.0:0", (), "loopback"),
+        ("127.0.0.1:99999", (), "HOST:PORT"),
+        ("127.0.0.1:0", ("--nats", "http://127.0.0.1:4222"), "nats://"),
+    ],
+)
+def test_an_address_that_makes_no_sense_is_refused_with_what_to_write(
+    tmp_path: Path, http: str, more: tuple[str, ...], said: str
+) -> None:
+    assert said in refused(tmp_path / "data", http, *more)
+
+
+def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"nats://127.0.0.1:{nobody.getsockname()[1]}"
+        assert url.removeprefix("nats://") in refused(tmp_path / "data", "127.0.0.1:0", "--nats", url)
+
+
+def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    body = json.dumps({"id": "last", "task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}).encode()
+    with running(data) as node:
+        importing = Importing(node.url, items(2_000)).start()
+        importing.until_acknowledged(100)
+        host, _, port = node.url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as request:
+            start = (
+                f"POST /api/knowledge HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+            )
+            request.sendall(start.encode())
+            assert request.recv(1000).startswith(b"HTTP/1.1 100")  # the node is at work on it
+            request.sendall(body[:10])
+            node.process.send_signal(signal.SIGTERM)
+            until(lambda: '"stopping"' in node.said(), "the node says that it stops")
+            importing.end()
+            request.sendall(body[10:])
+            answer = b""
+            while part := request.recv(10_000):  # the node closes what it has answered
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 201"), answer
+        assert node.process.wait(45) == 0, node.said()
+        assert isinstance(importing.error, NodeUnreachable)
+        assert "a request failed" not in node.said()
+    importing.acknowledged["last"] = json.loads(answer.partition(b"\r\n\r\n")[2])["position"]
+    with running(data) as again, again.client() as ledger:
+        caught_up(ledger)
+        assert_kept_once(ledger, importing.acknowledged)
+        assert ledger.save_many(importing.payloads)["refused"] == 0
+        assert result_of(ledger, "verify")["equal"] is True
