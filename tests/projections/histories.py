@@ -56,7 +56,7 @@ _ring: deque[Workbench] = deque()
 def new_view() -> Workbench:
     """An empty view in memory; the last three stay valid, an older one is emptied and used again."""
     if len(_ring) < 3:
-        _ring.append(Workbench(open_view(None, threads=1)))
+        _ring.append(Workbench(open_view(None)))
     else:
         _ring.rotate(-1)
     bench = _ring[-1]

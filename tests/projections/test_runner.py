@@ -42,7 +42,7 @@ class Interrupted(MemoryLedger):
 
 @asynccontextmanager
 async def projecting(ledger: MemoryLedger) -> AsyncIterator[tuple[View, Projector, asyncio.Task[None]]]:
-    view = View(Instance(open_view(None, threads=1)))
+    view = View(Instance(open_view(None)))
     projector = Projector(ledger, view)
     task = asyncio.create_task(projector.run())
     try:
@@ -102,7 +102,7 @@ def test_a_batch_with_a_gap_inside_changes_nothing() -> None:
 
 def test_a_fold_that_fails_leaves_the_view_and_its_checkpoint_as_they_were() -> None:
     log = stored([saved("k1"), saved("k2")])
-    con = open_view(None, threads=1)
+    con = open_view(None)
     bench = Workbench(con)
     fold_batch(bench, log[:1])
     con.execute("ALTER TABLE lineage RENAME TO elsewhere")
@@ -116,7 +116,7 @@ def test_a_fold_that_fails_leaves_the_view_and_its_checkpoint_as_they_were() -> 
 async def test_catching_up_ends_where_it_is_told_to_and_says_how_far_it_is() -> None:
     ledger = MemoryLedger()
     await ledger.append_many([saved(f"k{n}") for n in range(25)])
-    view = View(Instance(open_view(None, threads=1)))
+    view = View(Instance(open_view(None)))
     told: list[int] = []
     await catch_up(ledger, view, 20, lambda position, _: told.append(position))
     assert view.position == 20
@@ -127,7 +127,7 @@ async def test_catching_up_ends_where_it_is_told_to_and_says_how_far_it_is() -> 
 
 
 async def test_a_view_is_swapped_under_its_readers_and_none_is_refused() -> None:
-    view = View(Instance(open_view(None, threads=1)))
+    view = View(Instance(open_view(None)))
     fold_batch(view.instance.bench, stored([saved("old")]))
     closed: list[str] = []
     started, go_on = asyncio.Event(), asyncio.Event()
@@ -140,7 +140,7 @@ async def test_a_view_is_swapped_under_its_readers_and_none_is_refused() -> None
 
     reading = asyncio.create_task(view.ask(slow))
     await started.wait()
-    fresh = Instance(open_view(None, threads=1))
+    fresh = Instance(open_view(None))
     fold_batch(fresh.bench, stored([saved("new")]))
     await view.swap(fresh, then=lambda: closed.append("old"))
     assert await view.ask(items) == ["new"]
