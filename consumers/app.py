@@ -21,6 +21,7 @@ from ledger.event import JsonObject
 log = structlog.get_logger(__name__)
 
 HEALTH_SUBJECT = "kledger.health"
+PAUSE = 1.0  # seconds before a loop that failed begins again
 
 Loop = Callable[[], Awaitable[None]]
 
@@ -62,8 +63,10 @@ def create_app(
 
 
 async def _run(name: str, loop: Loop) -> None:
-    try:
-        await loop()
-    except Exception:
-        log.exception("a loop of the node ended", loop=name)
-        raise
+    """Run a loop to its own end. One that fails in a way that it did not foresee begins again from its checkpoint."""
+    while True:
+        try:
+            return await loop()
+        except Exception:
+            log.exception("a loop of the node failed and begins again", loop=name, pause=PAUSE)
+            await asyncio.sleep(PAUSE)

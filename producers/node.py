@@ -182,6 +182,7 @@ async def _http(desk: Desk, host: str, port: int) -> AsyncIterator[str]:
         raise BrokerMisconfigured(
             f"the node cannot listen on {host}:{port}: is another node running there? Choose another with --http"
         ) from error
+    listening.set_inheritable(False)  # uvicorn's is: a broker started anew would hold the port after this node's end
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
     serving = asyncio.create_task(server._serve([listening]), name="http")

@@ -8,10 +8,14 @@ from ledger.errors import LogGap
 from ledger.event import StoredEvent
 from projections.decode import Refusal, decode, fill_envelopes
 from projections.duckdb import transaction
+from projections.few import fold_few
 from projections.gate import gate
 from projections.refused import fold as refused_fold
 from projections.views import VIEWS
-from projections.workbench import SMALL, Workbench
+from projections.workbench import Workbench
+
+# Up to so many events are folded one by one; from there on sets are faster.
+SMALL = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +43,27 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
             f"the view is at position {position}, the log goes on with {events[0].position} to "
             f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
         )
-    bench.small = len(events) <= SMALL
     with transaction(bench.con):
-        facts, refusals = decode(bench, events)
-        if facts:
-            fill_envelopes(bench, facts)
-            first = events[0].position
-            for at, code, reason in gate(bench, facts):
-                refusals.append(Refusal(events[at - first], code, reason))
-        if len(refusals) < len(events):
-            for view in VIEWS:
-                if view.fold is not None:
-                    view.fold(bench, facts)
-        refused_fold.fold(bench, refusals)
+        refusals = fold_few(bench.con, events) if len(events) <= SMALL else _fold_many(bench, events)
+        refused_fold.fold(bench.con, refusals)
         last = events[-1]
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"
         )
-        bench.clear()
     return Folded(last.position, len(events) - len(refusals), len(refusals))
+
+
+def _fold_many(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
+    """Fold set by set; returns what does not count."""
+    facts, refusals = decode(bench, events)
+    if facts:
+        fill_envelopes(bench, facts)
+        first = events[0].position
+        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in gate(bench, facts)]
+    if len(refusals) < len(events):
+        for view in VIEWS:
+            if view.fold is not None:
+                view.fold(bench, facts)
+    bench.clear()
+    return refusals

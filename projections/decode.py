@@ -23,7 +23,8 @@ from ledger.errors import IllegalSubject, LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from ledger.subjects import parse_subject
-from projections.schema_sql import entity_check, fits, json_structure, text
+from projections.schema_sql import entity_check, fits, json_structure
+from projections.sql_text import text
 from projections.workbench import Facts, Workbench, table_of
 
 RAW_SCHEMA = pa.schema(
@@ -49,20 +50,15 @@ class Refusal:
 def decode(bench: Workbench, events: list[StoredEvent]) -> tuple[Facts, list[Refusal]]:
     """Parse a batch into the scratch tables named above.
 
-    Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event. In a
-    small batch every event is judged by the models: that is faster than having SQL look for the doubtful ones.
+    Returns the facts that occur in it (in the vocabulary's order) and what cannot be read as an event.
     """
     names = [_name_in(event.subject) for event in events]
-    if bench.small:
-        doubtful = events
-        facts = _occurring(names)
-    else:
-        facts, doubtful = _parse(bench, events, names)
+    facts, doubtful = _parse(bench, events, names)
     refused: list[Refusal] = []
     accepted: list[StoredEvent] = []
     for event in doubtful:
         try:
-            accepted.append(event._replace(body=_canonical_body(event)))
+            accepted.append(event._replace(body=_rewrite(*judged(event))))
         except LedgerError as error:
             refused.append(Refusal(event, error.code, error.message))
     if accepted:
@@ -113,17 +109,12 @@ def _is_text(body: bytes) -> bool:
 
 
 def _load(bench: Workbench, events: list[StoredEvent], names: list[str]) -> str:
-    bodies: object
-    if bench.small:
-        bodies = [event.body.decode() for event in events]
-    else:
-        bodies = pa.array([event.body for event in events], pa.binary()).cast(pa.string())
     columns = (
         [event.position for event in events],
         [event.stored_ns // 1000 for event in events],
         [event.subject for event in events],
         names,
-        bodies,
+        pa.array([event.body for event in events], pa.binary()).cast(pa.string()),
     )
     return bench.load("raw", columns, RAW_SCHEMA)
 
@@ -173,8 +164,8 @@ def _select(fact: type[Fact], fits_sql: str, raw: str) -> str:
             FROM {raw} WHERE name = '{fact.name}'))"""
 
 
-def _canonical_body(event: StoredEvent) -> bytes:
-    """The event as our own encoder would have written it. Raises a LedgerError that says what is wrong."""
+def judged(event: StoredEvent) -> tuple[Envelope, Fact]:
+    """The event as the models read it. Raises a LedgerError that says what is wrong."""
     named = parse_subject(event.subject)
     envelope = decode_envelope(event.body)
     fact = decode_fact(envelope)
@@ -192,10 +183,11 @@ def _canonical_body(event: StoredEvent) -> bytes:
         raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
     if named.actor != envelope.actor:
         raise IllegalSubject(f"the subject's actor is {named.actor}, the event names {envelope.actor}")
-    return _rewrite(envelope, fact)
+    return envelope, fact
 
 
 def _rewrite(envelope: Envelope, fact: Fact) -> bytes:
+    """The event as our own encoder would have written it."""
     attributes: dict[str, Any] = envelope.model_dump(exclude={"data", "dataschema", "time"}, exclude_none=True)
     attributes["time"] = envelope.time.isoformat()
     attributes["dataschema"] = schema_name(type(fact))

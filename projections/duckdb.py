@@ -43,9 +43,6 @@ def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1)
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
     con.execute("SET checkpoint_threshold = '1GB'")
     con.execute("SET preserve_insertion_order = false")
-    # A prepared plan keeps what the tables' statistics allowed when it was made: filters and joins then miss rows
-    # that came later (tried: wrong answers). Without these two, a plan assumes nothing about the data.
-    con.execute("SET disabled_optimizers = 'statistics_propagation,compressed_materialization'")
     con.execute(f"SET threads = {threads}")
     if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
         with transaction(con):

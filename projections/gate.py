@@ -7,14 +7,17 @@ which version is current). It marks each event accepted or refused with a reason
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
+import duckdb
 import pyarrow as pa
 
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.sql_text import among
 from projections.workbench import Facts, Workbench
 
 
@@ -25,12 +28,13 @@ class Rules(Protocol):
         """Judge one event and, when it is accepted, move the entity's state on."""
         ...
 
-    def write(self, bench: Workbench) -> None:
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Write down the state that the batch's entities came to."""
         ...
 
 
-RULES: dict[str, Callable[[Workbench], Rules]] = {
+# Each is loaded with the ids that the batch is about: what stands in the parentheses of IN (…).
+RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
 }
@@ -38,46 +42,71 @@ RULES: dict[str, Callable[[Workbench], Rules]] = {
 _VERDICTS = pa.schema([("position", pa.int64()), ("item_version", pa.int32()), ("closes", pa.int64())])
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """(position, version, closes) of each event that counts; (position, code, reason) of each that does not."""
+
+    counted: list[tuple[int, int | None, int | None]]
+    refused: list[tuple[int, str, str]]
+
+
+def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[str]) -> Judgement:
+    """Judge events in stream order. `rules` by entity; `seen` are ids accepted before, and grows."""
+    judgement = Judgement([], [])
+    for event in candidates:
+        if event.event_id in seen:
+            reason = f"the event {event.event_id} was accepted before"
+            judgement.refused.append((event.position, "duplicate_event", reason))
+            continue
+        decider = rules.get(event.type.partition(".")[0])
+        ruling = ACCEPTED if decider is None else decider.decide(event)
+        if ruling.code is not None:
+            judgement.refused.append((event.position, ruling.code, ruling.reason or ""))
+            continue
+        seen.add(event.event_id)
+        judgement.counted.append((event.position, ruling.version, ruling.closes))
+    return judgement
+
+
 def gate(bench: Workbench, facts: Facts) -> list[tuple[int, str, str]]:
-    """Judge every row of `envelopes`, in position order; fills `accepted` with what counts.
+    """Judge every row of `envelopes`; fills `accepted` with what counts.
 
     Returns (position, code, reason) of each event that does not.
     """
-    occurring = {fact.name: fact.entity() for fact in facts}
-    rules = {entity: load(bench) for entity, load in RULES.items() if entity in occurring.values()}
-    rules_of = {name: rules[entity] for name, entity in occurring.items() if entity in rules}
-    seen = {event_id for (event_id,) in bench.rows(_SEEN_BEFORE)}
-    counted: list[tuple[int, int | None, int | None]] = []
-    refused: list[tuple[int, str, str]] = []
-    for event in map(Candidate._make, bench.rows(_CANDIDATES)):
-        if event.event_id in seen:
-            refused.append((event.position, "duplicate_event", f"the event {event.event_id} was accepted before"))
-            continue
-        decider = rules_of.get(event.type)
-        ruling = ACCEPTED if decider is None else decider.decide(event)
-        if ruling.code is not None:
-            refused.append((event.position, ruling.code, ruling.reason or ""))
-            continue
-        seen.add(event.event_id)
-        counted.append((event.position, ruling.version, ruling.closes))
-    if counted:
-        verdicts = bench.load("verdicts", zip(*counted, strict=True), _VERDICTS)
+    occurring = {fact.entity() for fact in facts}
+    rules = {
+        entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
+        for entity, load in RULES.items()
+        if entity in occurring
+    }
+    judgement = judge(
+        map(Candidate._make, bench.rows(_CANDIDATES)),
+        rules,
+        seen_before(bench.con, "SELECT md5_number_lower(event_id) FROM envelopes"),
+    )
+    if judgement.counted:
+        verdicts = bench.load("verdicts", zip(*judgement.counted, strict=True), _VERDICTS)
         bench.fill("accepted", _ACCEPTED.format(verdicts=verdicts))
         for decider in rules.values():
-            decider.write(bench)
-    return refused
+            decider.write(bench.con)
+    return judgement.refused
+
+
+def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[str]:
+    """The accepted event ids that have one of these keys: what stands in the parentheses of IN (…).
+
+    Ids are looked up by a 64-bit key, which scans fast; the ids themselves are then compared as a whole.
+    """
+    positions = [at for (at,) in con.execute(f"SELECT position FROM event_keys WHERE key IN ({keys})").fetchall()]
+    if not positions:
+        return set()
+    found = con.execute(f"SELECT event_id FROM events WHERE position IN ({among(positions)})").fetchall()
+    return {event_id for (event_id,) in found}
 
 
 _CANDIDATES = """
 SELECT position, stored_us, type, event_id, actor, org, entity_id, owner, expected_version, helpful, harmful
 FROM envelopes ORDER BY position
-"""
-
-# Ids are looked up by a 64-bit key, which scans fast; a key that matches is then compared as a whole.
-_SEEN_BEFORE = """
-SELECT event_id FROM events WHERE position IN (
-    SELECT k.position FROM event_keys k
-    JOIN (SELECT md5_number_lower(event_id) AS key FROM envelopes) USING (key))
 """
 
 _ACCEPTED = """

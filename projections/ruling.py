@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from ledger.envelope import Envelope
+from ledger.event import Fact, StoredEvent
 
 
 class Candidate(NamedTuple):
@@ -35,3 +39,41 @@ class Ruling(NamedTuple):
 
 
 ACCEPTED = Ruling()
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An accepted event of a small batch, as the models read it, with what the rules said of it."""
+
+    event: StoredEvent
+    envelope: Envelope
+    fact: Fact
+    org: str
+    entity_id: str
+    version: int | None
+    closes: int | None
+
+    @property
+    def position(self) -> int:
+        return self.event.position
+
+    @property
+    def stored_us(self) -> int:
+        return self.event.stored_ns // 1000
+
+    @property
+    def trace_id(self) -> str | None:
+        """The envelope's trace, else the one that the data names of its source or case."""
+        return self.envelope.traceid or self._named_by_data("trace_id")
+
+    @property
+    def message_id(self) -> str | None:
+        """The envelope's message, else the one that the data names of its source or case."""
+        return self.envelope.messageid or self._named_by_data("message_id")
+
+    def _named_by_data(self, field: str) -> str | None:
+        for part in ("source", "case"):
+            said = getattr(self.fact, part, None)
+            if said is not None and getattr(said, field):
+                return str(getattr(said, field))
+        return None

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from ledger import scopes
 from ledger.event import Fact
+from projections.sql_text import text
 
 ENVELOPE_TEXTS = (
     "specversion",
@@ -34,11 +35,6 @@ ENVELOPE_TEXTS = (
     "correlationid",
 )
 _SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
-
-
-def text(value: str) -> str:
-    """A SQL string literal."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def entity_check(column: str) -> str:

@@ -18,7 +18,9 @@ def profile_id(owner: str, memory_type: MemoryType) -> str:
     return f"{owner}/{memory_type}"
 
 
-class _ProfileFact(Fact):
+class ProfileFact(Fact):
+    """What all of these say: whose memory, and which of the two."""
+
     owner: Entity
     memory_type: MemoryType
 
@@ -27,7 +29,7 @@ class _ProfileFact(Fact):
         return profile_id(self.owner, self.memory_type)
 
 
-class ProfileCreated(_ProfileFact):
+class ProfileCreated(ProfileFact):
     """A memory begins, with its default content (source 003: at registration)."""
 
     name: ClassVar[str] = "profile.created"
@@ -35,7 +37,7 @@ class ProfileCreated(_ProfileFact):
     content: JsonObject
 
 
-class ProfileReplaced(_ProfileFact):
+class ProfileReplaced(ProfileFact):
     """The whole content is stated anew; a disabled memory is active again."""
 
     name: ClassVar[str] = "profile.replaced"
@@ -43,7 +45,7 @@ class ProfileReplaced(_ProfileFact):
     content: JsonObject
 
 
-class ProfilePatched(_ProfileFact):
+class ProfilePatched(ProfileFact):
     """Part of the content is stated anew: a JSON merge patch (RFC 7396), null removes a field."""
 
     name: ClassVar[str] = "profile.patched"
@@ -51,7 +53,7 @@ class ProfilePatched(_ProfileFact):
     patch: JsonObject
 
 
-class ProfileDisabled(_ProfileFact):
+class ProfileDisabled(ProfileFact):
     """The memory is not to be used any more; its content and history stay."""
 
     name: ClassVar[str] = "profile.disabled"

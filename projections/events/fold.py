@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+
+from projections.ruling import Counted
+from projections.sql_text import Json, Moment, insert
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -36,3 +43,33 @@ def fold(bench: Workbench, facts: Facts) -> None:
             FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position
         """)
     bench.run("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(
+        con,
+        "events",
+        (
+            (
+                *(c.position, Moment(_microseconds(c.envelope.time)), Moment(c.stored_us), c.envelope.id),
+                *(c.fact.name, c.fact.version, c.org, c.fact.entity(), c.entity_id, c.envelope.actor),
+                *(c.trace_id, c.message_id, c.envelope.causationid, c.envelope.correlationid),
+                *(c.envelope.traceparent, c.envelope.source, Json(c.fact.model_dump_json())),
+            )
+            for c in counted
+        ),
+    )
+    insert(con, "event_keys", ((key_of(c.envelope.id), c.position) for c in counted))
+
+
+def key_of(event_id: str) -> int:
+    """What DuckDB's md5_number_lower makes of an event id."""
+    return int.from_bytes(hashlib.md5(event_id.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

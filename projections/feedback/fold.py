@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import duckdb
+
 from ledger.events.knowledge import KnowledgeRated
+from projections.ruling import Counted
+from projections.sql_text import Moment, insert
 from projections.workbench import Facts, Workbench
 
 TABLES = """
@@ -29,3 +33,20 @@ def fold(bench: Workbench, facts: Facts) -> None:
         FROM accepted a
         JOIN (SELECT position, e.data AS c FROM parsed_knowledge_rated) p ON p.position = a.position
     """)
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(
+        con,
+        "feedback",
+        (
+            (
+                *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id, fact.verdict),
+                *(fact.case.task, fact.case.query, fact.case.outcome, fact.case.reason, fact.case.timestamp),
+                *(c.envelope.actor, c.trace_id, c.message_id),
+            )
+            for c in counted
+            if isinstance(fact := c.fact, KnowledgeRated)
+        ),
+    )

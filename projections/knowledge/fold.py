@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+import duckdb
+import orjson
+
 from ledger.event import Fact
 from ledger.events.knowledge import (
     KnowledgeRestored,
@@ -12,6 +15,9 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeScored,
 )
+from ledger.scopes import visibility_of
+from projections.ruling import Counted
+from projections.sql_text import Json, Moment, Value, among, insert, literal
 from projections.workbench import Facts, Workbench, table_of
 
 # What a change states; what it leaves null stays as in the version before.
@@ -108,3 +114,97 @@ FROM (
     ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
 ) WHERE change IS NOT NULL
 """
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    made = [c for c in counted if c.fact.entity() == "knowledge" and c.version is not None]
+    closed = [c for c in made if c.closes is not None]
+    known = _versions_at(con, [c.closes for c in closed if c.closes is not None]) if closed else {}
+    rows = []
+    for c in made:
+        now = _saved(c) if c.closes is None else {**known[c.closes], **_stated(c.fact)}
+        known[c.position] = now
+        rows.append(_row(c, now))
+    insert(con, "knowledge_versions", rows)
+    if closed:
+        ends = ", ".join(f"({c.closes}, {c.position}, {literal(Moment(c.stored_us))})" for c in closed)
+        con.execute(f"""
+            UPDATE knowledge_versions SET valid_to = e.position, valid_to_time = e.moment
+            FROM (VALUES {ends}) e(closes, position, moment) WHERE knowledge_versions.valid_from = e.closes
+        """)
+
+
+def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, dict[str, Value]]:
+    """What these versions say, by the position that made them."""
+    columns = ", ".join(
+        f"{name}::VARCHAR" if kind == "JSON" else f"epoch_us({name})" if kind == "TIMESTAMPTZ" else name
+        for name, kind in _KEPT.items()
+    )
+    found = con.execute(
+        f"SELECT valid_from, {columns} FROM knowledge_versions WHERE valid_from IN ({among(positions)})"
+    ).fetchall()
+    typed = {"JSON": Json, "TIMESTAMPTZ": Moment}
+    return {
+        row[0]: {
+            name: typed[kind](value) if kind in typed else value
+            for (name, kind), value in zip(_KEPT.items(), row[1:], strict=True)
+        }
+        for row in found
+    }
+
+
+def _saved(c: Counted) -> dict[str, Value]:
+    fact = c.fact
+    assert isinstance(fact, KnowledgeSaved)  # only a save makes a version that closes none
+    return {
+        **_said(fact),
+        "score": fact.score,
+        "status": "active",
+        "first_helpful": fact.helpful,
+        "first_harmful": fact.harmful,
+        "confidence": fact.confidence,
+        "created_position": c.position,
+        "created_at": Moment(c.stored_us),
+    }
+
+
+def _said(fact: KnowledgeSaved | KnowledgeRevised) -> dict[str, Value]:
+    """The statement's fields; a revision leaves out what it does not state."""
+    said: dict[str, Value] = {
+        "types": fact.types,
+        "task": fact.task,
+        "content": fact.content,
+        "tags": None if fact.tags is None else Json(orjson.dumps(fact.tags).decode()),
+        "scopes": fact.scopes,
+        "owner": fact.owner,
+        "resource_ids": fact.resource_ids,
+        "source": None if fact.source is None else Json(fact.source.model_dump_json()),
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _stated(fact: Fact) -> dict[str, Value]:
+    match fact:
+        case KnowledgeRevised():
+            return _said(fact)
+        case KnowledgeScored():
+            return {"score": fact.score}
+        case KnowledgeRetired():
+            return {"status": "retired"}
+        case _:
+            return {"status": "active"}
+
+
+def _row(c: Counted, now: dict[str, Value]) -> tuple[Value, ...]:
+    said = dict(now)
+    visible = visibility_of(_texts(said["scopes"]), str(said["owner"]))
+    kept = [said.pop(name) for name in ("types", "task", "content", "tags", "scopes", "owner")]
+    return (
+        *(c.org, c.entity_id, c.version, c.fact.verb(), c.position, None, Moment(c.stored_us), None),
+        *(c.envelope.actor, c.trace_id, c.message_id, c.envelope.id, *kept, visible, *said.values()),
+    )
+
+
+def _texts(value: Value) -> list[str]:
+    return [] if value is None or isinstance(value, (str, int, float)) else [str(each) for each in value]

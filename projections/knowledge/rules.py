@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow as pa
 
 from ledger.errors import IllegalState, KnowledgeExists, NotOwner, UnknownKnowledge, VersionConflict
 from projections.ruling import ACCEPTED, Candidate, Ruling
-from projections.workbench import Workbench
+from projections.sql_text import Moment, Value, insert, text
 
 
 @dataclass(slots=True)
@@ -49,16 +50,18 @@ _SCHEMA = pa.schema(
 _STATE = """
 SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
     version_position, position, epoch_us(updated_at)
-FROM knowledge_state WHERE id IN (SELECT entity_id FROM envelopes WHERE entity = 'knowledge')
+FROM knowledge_state WHERE id IN ({about})
 """
+FEW = 256  # rows that are written as literals
 _OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored"})
 
 
 class KnowledgeRules:
     """The items that a batch is about, and what may happen to them next."""
 
-    def __init__(self, bench: Workbench) -> None:
-        self._items = {(row[0], row[1]): Item(*row) for row in bench.rows(_STATE)}
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
+        state = con.execute(_STATE.format(about=about)).fetchall()
+        self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._touched: dict[tuple[str, str], Item] = {}
 
     def decide(self, event: Candidate) -> Ruling:
@@ -115,19 +118,35 @@ class KnowledgeRules:
             item.owner = event.owner
         return Ruling(version=item.version, closes=closes)
 
-    def write(self, bench: Workbench) -> None:
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Renew the rows of the items that were touched."""
-        if not self._touched:
-            return
-        columns = [[getattr(item, name) for item in self._touched.values()] for name in _COLUMNS]
-        touched = bench.load("touched", columns, _SCHEMA)
-        bench.run(
-            f"DELETE FROM knowledge_state USING {touched} t "
-            "WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
-        )
-        bench.run(f"""
-            INSERT INTO knowledge_state
-            SELECT org, id, owner, version, status, helpful, harmful, created_position,
-                make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us)
-            FROM {touched}
-        """)
+        if 0 < len(self._touched) <= FEW:
+            con.execute(f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._touched))})")
+            insert(con, "knowledge_state", map(_row, self._touched.values()))
+        elif self._touched:
+            columns = [[getattr(item, name) for item in self._touched.values()] for name in _COLUMNS]
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
+            con.register("touched", pa.table(arrays, schema=_SCHEMA))
+            con.execute(
+                "DELETE FROM knowledge_state USING touched t "
+                "WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
+            )
+            con.execute("""
+                INSERT INTO knowledge_state
+                SELECT org, id, owner, version, status, helpful, harmful, created_position,
+                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us)
+                FROM touched
+            """)
+            con.unregister("touched")
+
+
+def _pair(key: tuple[str, str]) -> str:
+    return f"({text(key[0])}, {text(key[1])})"
+
+
+def _row(item: Item) -> list[Value]:
+    return [
+        Moment(value) if name in ("created_us", "updated_us") else value
+        for name in _COLUMNS
+        for value in [getattr(item, name)]
+    ]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
+import duckdb
+
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from ledger.events.recall import RecallServed
+from projections.ruling import Counted
+from projections.sql_text import Moment, Value, insert
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -63,9 +69,31 @@ def _links(facts: Facts) -> str:
                 f"SELECT {row}, 'resource', concat('resource:', unnest(p.e.data.resource_ids)) "
                 f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
             )
-        if fact.name == "recall.served":
+        if fact is RecallServed:
             selects.append(
                 f"SELECT {row}, 'served', unnest(p.e.data.items).id "
                 f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
             )
     return f"INSERT INTO lineage {' UNION ALL '.join(selects)}"
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(con, "lineage", (row for c in counted for row in _rows(c)))
+
+
+def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
+    links = [
+        ("trace", "trace:", c.trace_id),
+        ("message", "message:", c.message_id),
+        ("caused_by", "event:", c.envelope.causationid),
+        ("correlation", "correlation:", c.envelope.correlationid),
+    ]
+    if isinstance(c.fact, (KnowledgeSaved, KnowledgeRevised)):
+        links += [("resource", "resource:", resource) for resource in c.fact.resource_ids or ()]
+    elif isinstance(c.fact, RecallServed):
+        links += [("served", "", item.id) for item in c.fact.items]
+    for relation, prefix, ref in links:
+        if ref is not None:
+            at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)
+            yield (*at, relation, prefix + ref)

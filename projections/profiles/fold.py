@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import orjson
 import pyarrow as pa
 
+from ledger.events.profile import ProfileFact
 from projections.profiles.merge_patch import merge_patch
+from projections.ruling import Counted
+from projections.sql_text import Json, Moment, Value, among, insert, literal
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -53,33 +57,18 @@ def fold(bench: Workbench, facts: Facts) -> None:
         SELECT a.position, a.type, a.item_version, a.closes, p.data
         FROM accepted a JOIN ({data}) p ON p.position = a.position ORDER BY a.position
     """)
-    contents: dict[int, Any] = {
-        position: orjson.loads(content)
-        for position, content in bench.rows(
-            "SELECT valid_from, content FROM profile_versions WHERE valid_from IN (SELECT closes FROM accepted)"
-        )
-    }
-    rows = []
-    for position, kind, version, closes, raw in events:
-        said = orjson.loads(raw)
-        before = contents.get(closes, {})
-        match kind:
-            case "profile.patched":
-                content = merge_patch(before, said["patch"])
-            case "profile.disabled":
-                content = before
-            case _:
-                content = said["content"]
-        contents[position] = content
-        status = "disabled" if kind == "profile.disabled" else "active"
-        rows.append((position, closes, version, status, orjson.dumps(content).decode()))
+    before = _contents_at(bench.con, "SELECT closes FROM accepted")
+    rows = [
+        (position, closes, version, *_content(before, position, kind, closes, orjson.loads(said)))
+        for position, kind, version, closes, said in events
+    ]
     if not rows:
         return
     changes = bench.load("profile_changes", zip(*rows, strict=True), _SCHEMA)
     bench.run(f"""
         INSERT INTO profile_versions
         SELECT a.org, regexp_extract(a.entity_id, '^(.*)/([^/]*)$', 1), regexp_extract(a.entity_id, '[^/]*$'),
-            c.version, split_part(a.type, '.', 2), c.status, c.content, c.position, NULL, a.stream_time, NULL,
+            c.version, split_part(a.type, '.', 2), c.status, json(c.content), c.position, NULL, a.stream_time, NULL,
             coalesce(first_value(f.created_at) OVER w, first_value(a.stream_time) OVER w),
             a.event_id, a.trace_id, a.message_id
         FROM {changes} c
@@ -93,3 +82,60 @@ def fold(bench: Workbench, facts: Facts) -> None:
         FROM {changes} c JOIN accepted a ON a.position = c.position
         WHERE profile_versions.valid_from = c.closes
     """)
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    made = [c for c in counted if isinstance(c.fact, ProfileFact)]
+    if not made:
+        return
+    closed = [c for c in made if c.closes is not None]
+    before = _contents_at(con, among(c.closes for c in closed if c.closes is not None))
+    created = dict(
+        con.execute(
+            "SELECT valid_from, epoch_us(created_at) FROM profile_versions "
+            f"WHERE valid_from IN ({among(c.closes for c in closed if c.closes is not None)})"
+        ).fetchall()
+    )
+    rows: list[tuple[Value, ...]] = []
+    for c in made:
+        status, content = _content(before, c.position, c.fact.name, c.closes, c.fact.model_dump())
+        created[c.position] = c.stored_us if c.closes is None else created[c.closes]
+        owner, _, memory_type = c.entity_id.rpartition("/")
+        rows.append(
+            (
+                *(c.org, owner, memory_type, c.version, c.fact.verb(), status, Json(content), c.position, None),
+                *(Moment(c.stored_us), None, Moment(created[c.position]), c.envelope.id, c.trace_id, c.message_id),
+            )
+        )
+    insert(con, "profile_versions", rows)
+    if closed:
+        ends = ", ".join(f"({c.closes}, {c.position}, {literal(Moment(c.stored_us))})" for c in closed)
+        con.execute(f"""
+            UPDATE profile_versions SET valid_to = e.position, valid_to_time = e.moment
+            FROM (VALUES {ends}) e(closes, position, moment) WHERE profile_versions.valid_from = e.closes
+        """)
+
+
+def _contents_at(con: duckdb.DuckDBPyConnection, positions: str) -> dict[int, Any]:
+    """What versions say, by position; `positions` stands in the parentheses of IN (…)."""
+    found = con.execute(
+        f"SELECT valid_from, content FROM profile_versions WHERE valid_from IN ({positions})"
+    ).fetchall()
+    return {position: orjson.loads(content) for position, content in found}
+
+
+def _content(
+    contents: dict[int, Any], position: int, kind: str, closes: int | None, said: dict[str, Any]
+) -> tuple[str, str]:
+    """Status and content (JSON text) after an event; `contents` remembers it."""
+    before = {} if closes is None else contents.get(closes, {})
+    match kind:
+        case "profile.patched":
+            now = merge_patch(before, said["patch"])
+        case "profile.disabled":
+            now = before
+        case _:
+            now = said["content"]
+    contents[position] = now
+    return "disabled" if kind == "profile.disabled" else "active", orjson.dumps(now).decode()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import duckdb
+
 from ledger.errors import IllegalState, NotOwner, UnknownProfile
 from projections.ruling import Candidate, Ruling
-from projections.workbench import Workbench
 
 _STATE = """
 SELECT org, concat(owner, '/', memory_type), version, status = 'active', valid_from
 FROM profile_versions
 WHERE valid_to IS NULL
-    AND concat(owner, '/', memory_type) IN (SELECT entity_id FROM envelopes WHERE entity = 'profile')
+    AND concat(owner, '/', memory_type) IN ({about})
 """
 
 
@@ -28,10 +29,10 @@ class Profile:
 class ProfileRules:
     """The profiles that a batch is about, and what may happen to them next."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         self.profiles: dict[tuple[str, str], Profile] = {
             (org, profile_id): Profile(version, active, position)
-            for org, profile_id, version, active, position in bench.rows(_STATE)
+            for org, profile_id, version, active, position in con.execute(_STATE.format(about=about)).fetchall()
         }
 
     def decide(self, event: Candidate) -> Ruling:
@@ -56,5 +57,5 @@ class ProfileRules:
         profile.active = event.type != "profile.disabled"
         return Ruling(version=profile.version, closes=closes)
 
-    def write(self, bench: Workbench) -> None:
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Nothing: the versions are the state, and the fold appends them."""

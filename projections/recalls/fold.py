@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import duckdb
+
 from ledger.events.recall import RecallServed
+from projections.ruling import Counted
+from projections.sql_text import Moment, insert
 from projections.workbench import Facts, Workbench
 
 TABLES = """
@@ -32,3 +36,21 @@ def fold(bench: Workbench, facts: Facts) -> None:
             SELECT unnest(r.items) AS item, generate_subscripts(r.items, 1) AS n
         ) ON true
     """)
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(
+        con,
+        "recalls",
+        (
+            (
+                *(c.position, Moment(c.stored_us), c.entity_id, c.org, fact.kind, fact.query),
+                *((rank, item.id, item.version, item.relevance) if item else (None, None, None, None)),
+                *(c.envelope.actor, c.trace_id, c.message_id, fact.view_position),
+            )
+            for c in counted
+            if isinstance(fact := c.fact, RecallServed)
+            for rank, item in enumerate(fact.items or [None], 1)
+        ),
+    )

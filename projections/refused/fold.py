@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import duckdb
 import orjson
 
 from ledger.event import StoredEvent
 from projections.decode import Refusal
-from projections.workbench import Workbench
 
 TABLES = """
 CREATE TABLE refused_events (
@@ -20,11 +20,11 @@ COMMENT ON COLUMN refused_events.body IS 'The event as it was published (bytes t
 """
 
 
-def fold(bench: Workbench, refusals: list[Refusal]) -> None:
+def fold(con: duckdb.DuckDBPyConnection, refusals: list[Refusal]) -> None:
     """Keep each refused event with its reason."""
     if not refusals:
         return
-    bench.con.executemany(
+    con.executemany(
         "INSERT INTO refused_events VALUES (?, make_timestamptz(?), ?, ?, ?, ?, ?, ?)",
         [_row(refusal.event, refusal.code, refusal.reason) for refusal in refusals],
     )

@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 # Changes in one request; the process works them off in slices of milliseconds.
 CHANGES = 500
 _LONGEST_PAUSE = 5.0
+# Unless somebody waits for it, a change may rest for this long, so that several go in one request.
+_GATHER_SECONDS = 0.025
 _RESTART_PATIENCE = 10.0
 
 _CHANGED = """
@@ -67,6 +69,8 @@ class VectorFeed:
         self._org = org
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._awaited = 0
+        self._hurry = asyncio.Event()
         self.applied = 0
         self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
         self.trouble: LedgerError | None = None
@@ -111,6 +115,10 @@ class VectorFeed:
         if self._view.position <= self.applied:
             await self._view.until(lambda: self._view.position > self.applied or not client.running)
             return
+        if not self._awaited and self._view.position - self.applied < CHANGES:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GATHER_SECONDS):
+                    await self._hurry.wait()
         changes, upto = await self._view.ask(changes_after, self._org, self.applied, CHANGES)
         with _saying_when_gone():
             self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
@@ -195,9 +203,16 @@ class VectorFeed:
         """Return once the vectors have applied `position`. Raises ViewBehind."""
         if self.applied >= position:
             return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._view.until(lambda: self.applied >= position)
+        self._awaited += 1
+        self._hurry.set()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._view.until(lambda: self.applied >= position)
+        finally:
+            self._awaited -= 1
+            if not self._awaited:
+                self._hurry.clear()
         if self.applied < position:
             raise ViewBehind(
                 f"the vectors are at position {self.applied}, {position} was asked for and did not come within "

@@ -14,7 +14,7 @@ from projections.digest import digests
 from projections.files import live_file
 from projections.live import LiveFiles
 from projections.view import Instance
-from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running
+from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running, until
 
 COUNT = 300
 BLOCK = 256 * 1024
@@ -110,7 +110,7 @@ def test_a_file_that_is_whole_is_used_as_it_is(kept: Path, tmp_path: Path) -> No
     assert not (views / "view-000099.duckdb").exists()
 
 
-@pytest.mark.parametrize("damage", ["the directory is gone", "its data is spoilt", "its schema is older"])
+@pytest.mark.parametrize("damage", ["the directory is gone", "its schema is older"])
 def test_a_node_answers_as_before_from_a_view_that_it_made_anew(damage: str, kept: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(kept, data)
@@ -123,3 +123,14 @@ def test_a_node_answers_as_before_from_a_view_that_it_made_anew(damage: str, kep
         assert ledger.save_many(items(COUNT))["unchanged"] == COUNT
         assert head(ledger) == COUNT
         assert result_of(ledger, "verify")["equal"] is True
+
+
+def test_a_log_that_was_cut_is_never_folded_past_and_never_healthy(kept: Path, tmp_path: Path) -> None:
+    """The views say position COUNT, the log begins anew: whatever comes now must not vanish behind them."""
+    data = tmp_path / "data"
+    shutil.copytree(kept, data)
+    shutil.rmtree(data / "broker" / "jetstream")
+    with running(data) as node, node.client() as ledger:
+        until(lambda: not ledger.status()["healthy"], "the node is not healthy")
+        assert any("ends at position 0" in reason for reason in ledger.status()["reasons"])
+        assert ledger.health()["status"] == "unhealthy"

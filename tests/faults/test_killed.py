@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,11 +21,12 @@ from tests.journeys.running_node import (
     items,
     result_of,
     running,
+    sockets,
     until,
     word_of,
 )
 
-COUNT = 1_200
+COUNT = 700
 ENDS_WITHIN = 20.0
 
 
@@ -37,7 +37,8 @@ def assert_whole(ledger: LedgerClient, importing: Importing) -> None:
     assert told["saved"] <= len(importing.payloads) - len(importing.acknowledged)
     caught_up(ledger)
     assert_kept_once(ledger, importing.acknowledged)
-    assert ledger.sql("SELECT count(*) FROM knowledge")["rows"] == [[len(importing.payloads)]]
+    kept = ledger.sql("SELECT count(*) FROM knowledge WHERE id LIKE 'part-%'")["rows"]
+    assert kept == [[len(importing.payloads)]]
     assert result_of(ledger, "verify")["equal"] is True
     assert_found(ledger, range(0, len(importing.payloads), 100))
     before = head(ledger)
@@ -49,7 +50,7 @@ def test_after_kill_9_of_the_node_amid_an_import_all_that_was_acknowledged_is_th
     data = tmp_path / "data"
     with running(data) as node:
         importing = Importing(node.url, items(COUNT)).start()
-        importing.until_acknowledged(300)
+        importing.until_acknowledged(200)
         left = node.kill()
         importing.end()
         assert importing.error is not None
@@ -69,7 +70,7 @@ def test_after_kill_9_of_everything_amid_an_import_all_that_was_acknowledged_is_
         with running(data) as node:
             importing.url = node.url
             importing.start()
-            importing.until_acknowledged(len(importing.acknowledged) + 200 if life == 1 else 400)
+            importing.until_acknowledged(200 if life == 1 else 400)
             node.kill_everything()
             importing.end()
             assert importing.error is not None
@@ -85,13 +86,6 @@ def test_the_children_of_a_killed_node_end_by_themselves(tmp_path: Path) -> None
     until(lambda: not any(alive(pid) for pid in left), "broker and vector process end", ENDS_WITHIN)
 
 
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
-    """A node whose parts are killed, while it stays."""
-    with running(tmp_path_factory.mktemp("killed") / "data") as started:
-        yield started
-
-
 def test_kill_9_of_the_broker_alone_does_not_end_an_import(node: RunningNode) -> None:
     importing = Importing(node.url, items(COUNT), retries=3).start()
     importing.until_acknowledged(200)
@@ -103,6 +97,8 @@ def test_kill_9_of_the_broker_alone_does_not_end_an_import(node: RunningNode) ->
         until(lambda: node.broker != broker and alive(node.broker), "another broker runs")
         assert_whole(ledger, importing)
     assert node.process.poll() is None
+    # else the port would be held, and nobody answer there, once the node is gone
+    assert not sockets(node.broker) & sockets(node.process.pid)
 
 
 def test_kill_9_of_the_vector_process_loses_no_answer(node: RunningNode) -> None:

@@ -15,10 +15,10 @@ from tests.journeys.running_node import (
     ENVIRONMENT,
     ROOT,
     Importing,
+    RunningNode,
     alive,
     assert_kept_once,
     caught_up,
-    head,
     items,
     result_of,
     running,
@@ -38,13 +38,13 @@ def refused(data: Path, http: str = "127.0.0.1:0", *more: str) -> str:
     return ran.stderr.splitlines()[-1]
 
 
-def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(tmp_path: Path) -> None:
-    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
-    with running(data) as node, node.client() as ledger:
+def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(node: RunningNode, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    with node.client() as ledger:
         saved = ledger.save("Close the shutters", "At dusk.", ["plan"], id="shutters", scopes=["public"])
-        told = refused(data)
+        told = refused(node.data)
         assert "another node runs on" in told
-        assert str(data) in told
+        assert str(node.data) in told
         assert "data_directory_in_use" in told
         told = refused(elsewhere, node.url.removeprefix("http://"))
         assert "cannot listen on" in told
@@ -53,8 +53,6 @@ def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(tmp_path
         assert ledger.get("shutters")["position"] == saved["position"]
         assert not list((elsewhere / "broker").glob("*.pid"))
         assert alive(node.broker)
-    with running(elsewhere) as other, other.client() as ledger:
-        assert head(ledger) == 0
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,6 @@ def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(tmp_path
     [
         ("8420", (), "HOST:PORT"),
         ("0.0.0.0:0", (), "loopback"),
-        ("127.0.0.1:99999", (), "HOST:PORT"),
         ("127.0.0.1:0", ("--nats", "http://127.0.0.1:4222"), "nats://"),
     ],
 )
@@ -83,7 +80,7 @@ def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_p
     data = tmp_path / "data"
     body = json.dumps({"id": "last", "task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}).encode()
     with running(data) as node:
-        importing = Importing(node.url, items(2_000)).start()
+        importing = Importing(node.url, items(1_000)).start()
         importing.until_acknowledged(100)
         host, _, port = node.url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port)), timeout=30) as request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -49,6 +50,15 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
+def sockets(pid: int) -> set[str]:
+    """The sockets that a process holds, by the kernel's names."""
+    held = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            held.add(os.readlink(descriptor))
+    return {name for name in held if name.startswith("socket:")}
+
+
 @dataclass
 class RunningNode:
     """One life of a node: from its ready line to its end."""
@@ -58,7 +68,6 @@ class RunningNode:
     url: str
     ready: str
     log: Path
-    pids: list[int] = field(default_factory=list)
 
     @contextmanager
     def client(self, **about: Any) -> Iterator[LedgerClient]:
@@ -127,7 +136,6 @@ def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[Runni
             text=True,
             cwd=ROOT,
             env=ENVIRONMENT,
-            start_new_session=True,
         )
     assert process.stdout is not None
     try:

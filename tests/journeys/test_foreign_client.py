@@ -18,6 +18,8 @@ from ledger.errors import InvalidPayload
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.jetstream import JetStreamLedger
 from ledger.subjects import parse_subject
+from producers.sdk import LedgerClient
+from tests.journeys.running_node import RunningNode, caught_up
 
 CLIENT = Path(__file__).parent / "foreign_client"
 ACTOR = "agent:node.js 客户端"
@@ -99,3 +101,28 @@ async def test_both_kinds_of_writers_share_one_history(
     again = await publish(foreign_client, access)
     assert all(answer["duplicate"] for answer in again.values())
     assert (await jetstream_ledger.head()).position == 3
+
+
+async def test_a_node_finds_what_node_js_published_and_says_why_the_malformed_one_does_not_count(
+    foreign_client: Path, shared_node: RunningNode, ledger: LedgerClient
+) -> None:
+    caught_up(ledger)
+    answers = await publish(foreign_client, shared_node.access)
+    seeing = ledger.seeing(answers["next"]["seq"])
+    for asked, item_id in (
+        ("怎么压缩图片", "foreign/知识.1"),
+        ("compress images with the sharp library", "foreign-3"),
+    ):
+        found = seeing.search(asked, top_k=1, record=False)["results"][0]
+        assert (found["id"], found["owner"]) == (item_id, ACTOR)
+    assert {edge["entity_id"] for edge in seeing.lineage("trace:trace-foreign")["edges"]} == {
+        "foreign/知识.1",
+        "foreign-3",
+    }
+    caught_up(ledger)
+    refused = ledger.sql(
+        f"SELECT code, reason, event_id FROM refused_events WHERE position = {answers['malformed']['seq']}"
+    )["rows"]
+    assert [(code, event_id) for code, _, event_id in refused] == [("invalid_payload", "foreign-2")]
+    assert "content" in refused[0][1]
+    assert seeing.status()["healthy"] is True

@@ -144,11 +144,12 @@ def test_what_was_served_to_whom_is_kept_as_an_event(ledger: LedgerClient) -> No
 
 def test_a_position_that_is_not_there_yet_is_waited_for_and_then_refused(shared_node: RunningNode) -> None:
     with httpx.Client(base_url=shared_node.url, timeout=30) as http, shared_node.client() as ledger:
-        beyond = {"min_position": head(ledger) + 1_000, "wait": 0.3}
+        position = head(ledger) + 1_000
+        beyond = {"min_position": position, "wait": 0.3}
         for path, params in (("search", {"q": "x"}), ("", {}), ("/bell", {}), ("/bell/history", {})):
             answer = http.get(f"/api/knowledge{'/' if path == 'search' else ''}{path}", params={**params, **beyond})
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "view_behind"), answer.text
             assert answer.elapsed.total_seconds() >= 0.3
             assert "Retry-After" in answer.headers
         with pytest.raises(ViewBehind):
-            ledger.seeing(beyond["min_position"], wait=0.1).get("bell")
+            ledger.seeing(position, wait=0.1).get("bell")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ledger.event import StoredEvent
@@ -12,7 +12,7 @@ from projections.batch import fold_batch
 from tests.projections.histories import histories, new_view, rows, state, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
-law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(max_examples=30, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
