@@ -75,6 +75,9 @@ class View:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self._moved = asyncio.Condition()
+        self._waiting = 0
+        self.awaited = asyncio.Event()
+        """Set while somebody waits for a position."""
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
 
     @property
@@ -97,9 +100,16 @@ class View:
         """Return once `position` is folded in. Raises ViewBehind after `timeout` seconds."""
         if self.position >= position:
             return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self.until(lambda: self.position >= position)
+        self._waiting += 1
+        self.awaited.set()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self.until(lambda: self.position >= position)
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self.awaited.clear()
         if self.position < position:
             raise ViewBehind(
                 f"the view is at position {self.position}, {position} was asked for and did not come within "

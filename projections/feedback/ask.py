@@ -53,7 +53,8 @@ def judged_item(
     """One item with its histories under `eval`; None when there is none that the caller may read."""
     found = knowledge.item(cursor, org, caller, item_id, as_of)
     if found is not None:
-        helpful, harmful = histories(cases(cursor, org, item_id, as_of))
+        judged = found["position"] != found.pop("created_position")  # else nothing was said of it since
+        helpful, harmful = histories(cases(cursor, org, item_id, as_of) if judged else [])
         found["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
     return found
 

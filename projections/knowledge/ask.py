@@ -84,22 +84,41 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
 def item(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
 ) -> JsonObject | None:
-    """One item, with its `status`; None when there is none that the caller may read.
+    """One item, with its `status` and `created_position`; None when there is none that the caller may read.
 
     As of a position it has to be readable then and now: what was closed since stays closed.
     """
     may, values = readable_by(caller)
     if as_of is None:
-        found = cursor.execute(
-            f"SELECT {ITEM_COLUMNS} FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
-        ).fetchone()
+        found = _item_now(cursor, org, item_id, may, values)
     else:
         found = cursor.execute(
-            f"""SELECT {ITEM_COLUMNS} FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
+            f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
                 AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
         ).fetchone()
-    return None if found is None else {**item_of(found), "status": found[-1]}
+    return None if found is None else {**item_of(found), "status": found[-2], "created_position": found[-1]}
+
+
+def _item_now(
+    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, may: str, values: Sequence[str]
+) -> tuple[Any, ...] | None:
+    """The row that the view `knowledge` shows, out of its two tables: planned alone, each takes a third of the time."""
+    state = cursor.execute(
+        """SELECT helpful, harmful, position, epoch_us(created_at), epoch_us(updated_at), created_position,
+            version_position FROM knowledge_state WHERE org = ? AND id = ?""",
+        [org, item_id],
+    ).fetchone()
+    if state is None:
+        return None
+    helpful, harmful, position, created, updated, created_position, version_position = state
+    return cursor.execute(
+        f"""SELECT id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+                score, {helpful}, {harmful}, confidence, version, {position}, {created}, {updated}, status,
+                {created_position}
+            FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
+        list(values),
+    ).fetchone()
 
 
 def items(

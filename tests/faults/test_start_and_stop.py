@@ -58,7 +58,6 @@ def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(node: Ru
 @pytest.mark.parametrize(
     ("http", "more", "said"),
     [
-        ("8420", (), "HOST:PORT"),
         ("0.0.0.0:0", (), "loopback"),
         ("127.0.0.1:0", ("--nats", "http://127.0.0.1:4222"), "nats://"),
     ],
@@ -67,13 +66,6 @@ def test_an_address_that_makes_no_sense_is_refused_with_what_to_write(
     tmp_path: Path, http: str, more: tuple[str, ...], said: str
 ) -> None:
     assert said in refused(tmp_path / "data", http, *more)
-
-
-def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        url = f"nats://127.0.0.1:{nobody.getsockname()[1]}"
-        assert url.removeprefix("nats://") in refused(tmp_path / "data", "127.0.0.1:0", "--nats", url)
 
 
 def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_path: Path) -> None:

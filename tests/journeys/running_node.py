@@ -55,7 +55,7 @@ def sockets(pid: int) -> set[str]:
     held = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):  # closed meanwhile
-            held.add(os.readlink(descriptor))
+            held.add(str(descriptor.readlink()))
     return {name for name in held if name.startswith("socket:")}
 
 

@@ -12,7 +12,12 @@ from projections.batch import fold_batch
 from tests.projections.histories import histories, new_view, rows, state, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
-law = settings(max_examples=30, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(
+    max_examples=30,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 @pytest.fixture(autouse=True)

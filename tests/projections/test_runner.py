@@ -12,6 +12,7 @@ import pytest
 
 from ledger.errors import BrokerUnavailable, LogGap, ViewBehind
 from ledger.event import StoredEvent
+from ledger.events.knowledge import Source
 from ledger.memory_stream import MemoryLedger
 from projections.batch import fold_batch
 from projections.duckdb import open_view
@@ -101,7 +102,7 @@ def test_a_batch_with_a_gap_inside_changes_nothing() -> None:
 
 
 def test_a_fold_that_fails_leaves_the_view_and_its_checkpoint_as_they_were() -> None:
-    log = stored([saved("k1"), saved("k2")])
+    log = stored([saved("k1"), saved("k2", source=Source(trace_id="t1"))])
     con = open_view(None)
     bench = Workbench(con)
     fold_batch(bench, log[:1])
