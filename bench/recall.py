@@ -32,7 +32,7 @@ Search = Callable[[str], Sequence[str]]
 """Ask one query; the ids that were found, best first, at least ten where there are as many."""
 
 TOP_K = 10
-CANDIDATES = 50
+CANDIDATES = 20
 TOLERANCE = 0.005
 PATHS = ("keyword", "vector", "fused")
 
