@@ -30,7 +30,9 @@ BATCH = 10_000
 CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
 # What nobody waits for may rest for so long, so that several events are folded at once.
-_GATHER_SECONDS = 0.025
+_GATHER_SECONDS = 0.1
+# While somebody waits and events come faster than they are folded, folding rests for as long as it worked, up to this.
+_BREATH_SECONDS = 0.02
 
 
 class Projector:
@@ -83,14 +85,11 @@ class Projector:
         await self._view.moved()
 
     async def _rest(self, folded: int, seconds: float) -> None:
-        """Let events gather: a fold of one costs nearly as much as one of ten. Whoever waits is not kept waiting.
-
-        While events come faster than they are folded, folding takes half of one processor at the most.
-        """
+        """Let events gather: a fold of one costs nearly as much as one of ten. Whoever waits is not kept waiting."""
         if folded > SMALL:
             return  # catching up: the next events are there already
         if folded > 1:
-            await asyncio.sleep(min(seconds, _GATHER_SECONDS))
+            await asyncio.sleep(min(seconds, _BREATH_SECONDS))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_GATHER_SECONDS):
                 await self._view.awaited.wait()

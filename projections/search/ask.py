@@ -13,6 +13,7 @@ import orjson
 from ledger.event import JsonObject
 from projections.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339
 from projections.search.ranking import Candidate, Standing, freshness, rank
+from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found
 from projections.view import View
@@ -118,8 +119,7 @@ class KnownVersions:
         state = cursor.execute(
             f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at)
                 FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})
-                AND status = 'active' AND org = $1""",
-            [org],
+                AND status = 'active' AND org = {text(org)}"""
         ).fetchall()
         said = self._said_by(cursor, [row[0] for row in state])
         return [

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 CHANGES = 500
 _LONGEST_PAUSE = 5.0
 # Unless somebody waits for it, a change may rest for this long, so that several go in one request.
-_GATHER_SECONDS = 0.025
+_GATHER_SECONDS = 0.1
 _RESTART_PATIENCE = 10.0
 
 _CHANGED = """
