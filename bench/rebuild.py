@@ -3,7 +3,7 @@
 Ours: every DuckDB view folded by `projections.rebuild` in its own process, up to the last checkpoint. Bare: the
 fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
 medians. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
-with that at five times the events; `--profile` prints instead where the time of one rebuild goes.
+with that at five times the events. Where the time goes: `bench/profile.py`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import duckdb
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -35,13 +34,8 @@ from ledger.event import NewEvent
 from ledger.jetstream import JetStreamLedger
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
-from projections.batch import fold_batch
-from projections.digest import digests
-from projections.duckdb import open_view
 from projections.files import discard
-from projections.rebuild import MEMORY_LIMIT, Rebuilt, in_own_process
-from projections.runner import BATCH
-from projections.view import Instance
+from projections.rebuild import Rebuilt, in_own_process
 
 EVENTS = 200_000
 MORE = 5
@@ -50,11 +44,6 @@ REQUEST = 1_000
 REQUESTS_AHEAD = 2
 APPEND = 10_000
 LOOK_EVERY_S = 0.02
-
-# What the gate asks and tells; the Python before "load verdicts" is its loop over the events.
-GATE = ("SELECT … FROM events", "SELECT … FROM knowledge_state", "load verdicts", "INSERT INTO accepted")
-
-Result = TypeVar("Result")
 
 
 @asynccontextmanager
@@ -223,151 +212,12 @@ def run() -> list[dict[str, Any]]:
     return run_on_fast_loop(measure(int(asked("KLEDGER_BENCH_EVENTS", EVENTS)), bool(asked("KLEDGER_BENCH_MEMORY"))))
 
 
-@dataclass(slots=True)
-class Spent:
-    """What one kind of statement took: inside DuckDB, and in the Python that led up to it."""
-
-    calls: int = 0
-    inside: float = 0.0
-    before: float = 0.0
-
-
-@dataclass
-class TimedConnection:
-    """A DuckDB connection, as far as the folds use it, that notes how long each kind of statement takes."""
-
-    con: duckdb.DuckDBPyConnection
-    spent: dict[str, Spent] = field(default_factory=dict)
-    _kind: str = ""
-    _left: float = 0.0
-    _prepared: dict[str, str] = field(default_factory=dict)
-
-    def begin(self) -> None:
-        """What passed until now led up to no statement."""
-        self._left = time.perf_counter()
-
-    def execute(self, statement: str, *parameters: Any) -> TimedConnection:
-        self._timed(self._kind_of(statement), lambda: self.con.execute(statement, *parameters))
-        return self
-
-    def executemany(self, statement: str, parameters: Any) -> TimedConnection:
-        self._timed(self._kind_of(statement), lambda: self.con.executemany(statement, parameters))
-        return self
-
-    def fetchall(self) -> list[Any]:
-        return self._timed(self._kind, self.con.fetchall, calls=0)
-
-    def register(self, name: str, value: object) -> None:
-        self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.register(name, value))
-
-    def unregister(self, name: str) -> None:
-        self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.unregister(name), calls=0)
-
-    def _timed(self, kind: str, work: Callable[[], Result], calls: int = 1) -> Result:
-        spent = self.spent.setdefault(kind, Spent())
-        began = time.perf_counter()
-        spent.before += began - self._left
-        try:
-            return work()
-        finally:
-            self._left = time.perf_counter()
-            spent.calls += calls
-            spent.inside += self._left - began
-            self._kind = kind
-
-    def _kind_of(self, statement: str) -> str:
-        prepared = re.match(r"\s*PREPARE (\w+) AS (.*)", statement, re.DOTALL)
-        if prepared:
-            self._prepared[prepared[1]] = self._kind_of(prepared[2])
-            return self._prepared[prepared[1]]
-        executed = re.match(r"\s*(?:EXECUTE|DEALLOCATE) (\w+)", statement)
-        if executed:
-            return self._prepared[executed[1]]
-        loaded = re.search(r"FROM loaded_(\w+)$", statement)
-        if loaded:
-            return f"load {loaded[1]}"
-        changed = re.match(r"\s*(INSERT INTO|UPDATE|DELETE FROM) (\w+)", statement)
-        if changed:
-            return " ".join(changed.groups())
-        source = re.search(r"\bFROM (\w+)", statement)
-        return f"SELECT … FROM {source[1]}" if source else statement.split(maxsplit=1)[0]
-
-
-async def profile(events: int) -> None:
-    """Print where the time of one rebuild goes: reading and folding after each other, in this process."""
-    with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
-        async with broker(Path(directory) / "broker") as access:
-            await append(access, history(events), events)
-            ledger = await JetStreamLedger.connect(access, role="reader")
-            instance = Instance(open_view(Path(directory) / "rebuilt.duckdb", memory_limit=MEMORY_LIMIT))
-            timed = TimedConnection(instance.con)
-            instance.bench.con = cast(duckdb.DuckDBPyConnection, timed)
-            try:
-                stages = await _stages(ledger, instance, timed)
-            finally:
-                await ledger.close()
-                instance.close()
-    _print_profile(events, stages, timed.spent)
-
-
-async def _stages(ledger: JetStreamLedger, instance: Instance, timed: TimedConnection) -> dict[str, float]:
-    stages = dict.fromkeys(("read", "fold", "final checkpoint", "digest"), 0.0)
-    began, processor = time.perf_counter(), time.process_time()
-
-    def lap(stage: str) -> None:
-        nonlocal began
-        now = time.perf_counter()
-        stages[stage] += now - began
-        began = now
-
-    async for batch in ledger.read(1, batch=BATCH):
-        lap("read")
-        timed.begin()
-        fold_batch(instance.bench, batch)
-        lap("fold")
-    lap("read")
-    instance.con.execute("CHECKPOINT")
-    lap("final checkpoint")
-    stages["processor time until here"] = time.process_time() - processor
-    digests(instance.con)
-    lap("digest")
-    return stages
-
-
-def _print_profile(events: int, stages: dict[str, float], spent: dict[str, Spent]) -> None:
-    gate = [spent[kind] for kind in GATE if kind in spent]
-    inside, before = sum(each.inside for each in spent.values()), sum(each.before for each in spent.values())
-    lines = {
-        "read": stages["read"],
-        "fold": stages["fold"],
-        "  in DuckDB": inside,
-        "    of it commit": spent["COMMIT"].inside,
-        "    of it the gate's": sum(each.inside for each in gate),
-        "  in Python": before,
-        "    of it the gate's loop": sum(each.before for each in gate),
-        "final checkpoint": stages["final checkpoint"],
-        "digest (not part of the rate)": stages["digest"],
-        "processor time, without digest": stages["processor time until here"],
-    }
-    whole = stages["read"] + stages["fold"] + stages["final checkpoint"]
-    print(f"{events:,} events, read and folded after each other: {whole:.2f} s, {events / whole:,.0f} events/s")
-    for name, seconds in lines.items():
-        print(f"{name:<34} {seconds:8.3f} s {seconds / whole:7.1%} {seconds / events * 1e6:8.2f} us/event")
-    print(f"\n{'statement':<44} {'calls':>6} {'in DuckDB':>10} {'Python before':>14}")
-    for kind, each in sorted(spent.items(), key=lambda kept: -kept[1].inside - kept[1].before):
-        print(f"{kind[:44]:<44} {each.calls:>6} {each.inside:>9.3f}s {each.before:>13.3f}s")
-
-
 def main() -> None:
     """Measure what the command line asks for, and print it."""
     parser = argparse.ArgumentParser(prog="python -m bench.rebuild", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--events", type=int, default=int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS)))
     parser.add_argument("--memory", action="store_true", help=f"also the peak memory, at {MORE} times the events")
-    parser.add_argument("--profile", action="store_true", help="where the time of one rebuild goes, instead")
     given = parser.parse_args()
-    if given.profile:
-        run_on_fast_loop(profile(given.events))
-        return
     for line in run_on_fast_loop(measure(given.events, given.memory)):
         print(line)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -143,6 +144,8 @@ def _access(order: JsonObject) -> BrokerAccess:
 
 async def _main() -> None:
     order: JsonObject = orjson.loads(sys.stdin.readline())
+    # Each batch makes many objects and no cycles: looking for garbage as often as usual took a seventh of the time.
+    gc.set_threshold(200_000, 20, 100)
 
     def tell(told: JsonObject) -> None:
         sys.stdout.write(orjson.dumps(told).decode() + "\n")
