@@ -21,8 +21,8 @@ LONGER = {
     "tests/doors/test_http_knowledge.py": "the endpoints of one family, each with what it refuses",
 }
 VAGUE_NAMES = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc"}
-OF_ONE_MACHINE = re.compile(r"/work/|/tmp/probe|/root/|/home/\w|/Users/")
-OF_A_REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(com|org)")
+OF_ONE_MACHINE = re.compile(rf"{re.escape(str(ROOT))}/|/root/|/home/\w|/Users/")
+OF_A_REGISTRY = re.compile(r"--(extra-)?index-url|--trusted-host")
 LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
 # Parts of a declared package that has a name of its own.
 PART_OF = {"annotated_types": "pydantic", "pydantic_core": "pydantic", "starlette": "fastapi"}
