@@ -7,7 +7,6 @@ the message body; only `Nats-Msg-Id` and the concurrency headers are set outside
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from functools import cache
 from typing import Annotated, Literal
 
@@ -146,8 +145,3 @@ def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPay
     ]
     told = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
     return InvalidPayload(f"{what} does not fit its schema: {told}", errors=errors)
-
-
-def to_iso(moment: datetime) -> str:
-    """RFC 3339 text of a moment."""
-    return moment.isoformat()

@@ -20,7 +20,7 @@ from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import StoredEvent
 from ledger.stream import Ledger
 from projections.batch import SMALL, Folded, fold_batch
-from projections.view import View
+from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
 
@@ -38,10 +38,9 @@ _BREATH_SECONDS = 0.02
 class Projector:
     """Keeps a view at the head of the log."""
 
-    def __init__(self, ledger: Ledger, view: View, on_folded: Callable[[Folded], None] = lambda _: None) -> None:
+    def __init__(self, ledger: Ledger, view: View) -> None:
         self._ledger = ledger
         self._view = view
-        self._on_folded = on_folded
         self._writer = ThreadPoolExecutor(1, "view-writer")
         self._turn = asyncio.Lock()
         self._since_checkpoint = 0
@@ -78,11 +77,18 @@ class Projector:
             folded = await loop.run_in_executor(self._writer, fold_batch, instance.bench, events)
             instance.position, instance.stored_us = folded.position, events[-1].stored_ns // 1000
             self._since_checkpoint += len(events)
+            await self._view.moved()
             if self._since_checkpoint >= CHECKPOINT_EVERY_EVENTS:
-                self._since_checkpoint = 0
-                await loop.run_in_executor(self._writer, instance.con.execute, "CHECKPOINT")
-        self._on_folded(folded)
-        await self._view.moved()
+                await self._checkpoint(instance)
+
+    async def _checkpoint(self, instance: Instance) -> None:
+        """Shorten the write-ahead log; an analyst's question under way puts it off until after the next batch."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writer, instance.con.execute, "CHECKPOINT")
+        except duckdb.Error as error:
+            log.info("the checkpoint of the view file is put off", error=str(error))
+        else:
+            self._since_checkpoint = 0
 
     async def _rest(self, folded: int, seconds: float) -> None:
         """Let events gather: a fold of one costs nearly as much as one of ten. Whoever waits is not kept waiting."""
@@ -99,10 +105,6 @@ class Projector:
         """Hold the view where it is for as long as the body runs; reads go on."""
         async with self._turn:
             yield
-
-    async def call(self, function: Callable[[], object]) -> None:
-        """Run something that writes on the writer's thread; use it inside `paused`."""
-        await asyncio.get_running_loop().run_in_executor(self._writer, function)
 
     def close(self) -> None:
         """Wait for the batch under way."""

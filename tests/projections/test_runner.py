@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -14,6 +15,7 @@ from ledger.errors import BrokerUnavailable, LogGap, ViewBehind
 from ledger.event import StoredEvent
 from ledger.events.knowledge import Source
 from ledger.memory_stream import MemoryLedger
+from projections import runner
 from projections.batch import fold_batch
 from projections.duckdb import open_view
 from projections.runner import Projector, catch_up
@@ -150,3 +152,29 @@ async def test_a_view_is_swapped_under_its_readers_and_none_is_refused() -> None
     assert await reading == ["old"]
     assert closed == ["old"]
     view.close()
+
+
+async def test_a_checkpoint_that_a_question_under_way_prevents_is_put_off_and_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "CHECKPOINT_EVERY_EVENTS", 1)
+    ledger = MemoryLedger()
+    view = View(Instance(open_view(tmp_path / "view.duckdb")))
+    projector = Projector(ledger, view)
+    asked = view.instance.con.cursor()
+    asked.execute("BEGIN")
+    asked.execute("SELECT count(*) FROM events").fetchall()
+    task = asyncio.create_task(projector.run())
+    try:
+        for name in ("k1", "k2"):
+            kept = await ledger.append(saved(name))
+            await view.wait_for(kept.position)
+        assert projector.trouble is None
+        assert await view.ask(items) == ["k1", "k2"]
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        asked.close()
+        projector.close()
+        view.close()
