@@ -29,8 +29,8 @@ REQUEST = 1_000
 LIVE = 300
 
 
-async def bare_inbox(client: Client, name: str) -> None:
-    """Read the whole stream through an inbox of our own, 2 requests of 1,000 ahead."""
+async def bare_inbox(client: Client, name: str, count: int = EVENTS) -> None:
+    """Read `count` events through an inbox of our own, 2 requests of 1,000 ahead."""
     done = asyncio.Event()
     received = 0
     inbox = client.new_inbox()
@@ -42,7 +42,7 @@ async def bare_inbox(client: Client, name: str) -> None:
         if not message.reply:
             return
         received += 1
-        if received == EVENTS:
+        if received == count:
             done.set()
         elif received % REQUEST == 0:
             await client.publish(ask, demand, reply=inbox)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import os
 import re
 import statistics
@@ -25,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 
 from bench.append import bare_client, run_on_fast_loop
 from bench.corpus import history
+from bench.read import REQUEST, bare_inbox
 from ledger.access import BrokerAccess
 from ledger.event import NewEvent
 from ledger.jetstream import JetStreamLedger
@@ -40,8 +39,6 @@ from projections.rebuild import Rebuilt, in_own_process
 EVENTS = 200_000
 MORE = 5
 ROUNDS = 3
-REQUEST = 1_000
-REQUESTS_AHEAD = 2
 APPEND = 10_000
 LOOK_EVERY_S = 0.02
 
@@ -71,35 +68,10 @@ async def append(access: BrokerAccess, events: Iterator[NewEvent], count: int) -
 
 
 async def bare_read(client: Client, name: str, count: int) -> float:
-    """Messages a second of reading `count` through an inbox of its own, two requests of 1,000 ahead."""
+    """Messages a second of reading `count` of them with the bare client."""
     began = time.perf_counter()
-    done = asyncio.Event()
-    received = 0
-    inbox = client.new_inbox()
-    ask = f"$JS.API.CONSUMER.MSG.NEXT.LEDGER.{name}"
-    demand = json.dumps({"batch": REQUEST, "expires": 30_000_000_000}).encode()
-
-    async def on_message(message: Msg) -> None:
-        nonlocal received
-        if not message.reply:
-            return
-        received += 1
-        if received == count:
-            done.set()
-        elif received % REQUEST == 0:
-            await client.publish(ask, demand, reply=inbox)
-
-    subscription = await client.subscribe(inbox, cb=on_message)
-    config = {"name": name, "deliver_policy": "all", "ack_policy": "none", "mem_storage": True}
-    order = json.dumps({"stream_name": "LEDGER", "config": config}).encode()
-    await client.request(f"$JS.API.CONSUMER.CREATE.LEDGER.{name}", order, timeout=5)
-    for _ in range(REQUESTS_AHEAD):
-        await client.publish(ask, demand, reply=inbox)
-    await done.wait()
-    taken = time.perf_counter() - began
-    await subscription.unsubscribe()
-    await client.request(f"$JS.API.CONSUMER.DELETE.LEDGER.{name}", timeout=5)
-    return count / taken
+    await bare_inbox(client, name, count)
+    return count / (time.perf_counter() - began)
 
 
 @dataclass(frozen=True, slots=True)

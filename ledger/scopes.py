@@ -6,7 +6,7 @@ Mission S1-S3 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -97,12 +97,6 @@ class Caller:
     def may_act_for(self, owner: str) -> bool:
         """True when the caller is the owner, or is the operator."""
         return self.is_operator or owner in self.entities()
-
-
-def scope_priority(scopes: Iterable[str], visible: Sequence[str]) -> int:
-    """The highest priority among the item's scopes that the caller sees; 0 when it sees none."""
-    seen = set(visible)
-    return max((PRIORITY.get(s.partition(":")[0], 0) for s in scopes if s in seen), default=0)
 
 
 def visibility_of(scopes: Sequence[str], owner: str) -> Visibility:

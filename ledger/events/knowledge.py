@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from ledger.event import Fact, JsonObject
 from ledger.scopes import Entity, Scope
 
-KNOWN_TYPES = ("user_profile", "strategy", "tool", "usecase", "definition", "plan")
-
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]

@@ -1,11 +1,10 @@
-"""Where on disk does each model's shard lie, which one is live, and how far has it come?
+"""Where on disk does each model's shard lie, and how far has it come?
 
-    <directory>/live                      the name of the live model's folder
     <directory>/<model-slug>/checkpoint   the position up to which the shard is complete
     <directory>/<model-slug>/shard/       Qdrant Edge's own files
 
-Another model is built beside the live one and becomes live by one renamed file. Every file here is replaced
-as a whole: after a crash either the old or the new content is there.
+Another model has a folder of its own, and the one before keeps its shard. The checkpoint is replaced as a whole:
+after a crash either the old or the new content is there.
 """
 
 from __future__ import annotations
@@ -22,19 +21,6 @@ def model_slug(model: str, dimensions: int) -> str:
     """A folder name for a model: readable, and different for different models."""
     readable = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:40]
     return f"{readable}-{dimensions}-{hashlib.sha256(f'{model}:{dimensions}'.encode()).hexdigest()[:8]}"
-
-
-def live_model(directory: Path) -> str | None:
-    """The slug of the live model, None when none was made live yet."""
-    pointer = directory / "live"
-    return pointer.read_text().strip() if pointer.exists() else None
-
-
-def make_live(directory: Path, slug: str) -> None:
-    """Let searches be answered from this model's shard from the next start on."""
-    if not (directory / slug / "checkpoint").exists():
-        raise VectorStoreFailed(f"{slug} cannot become live: it has no checkpoint yet; let it catch up first")
-    replace_file(directory / "live", slug)
 
 
 def read_checkpoint(folder: Path) -> int:

@@ -14,7 +14,6 @@ from ledger.scopes import (
     Caller,
     check_entity,
     check_scope,
-    scope_priority,
     visibility_of,
 )
 
@@ -76,17 +75,6 @@ def test_only_the_owner_and_the_operator_may_act_for_an_owner() -> None:
 def test_a_caller_with_an_illegal_name_is_refused() -> None:
     with pytest.raises(IllegalScope):
         Caller(user="a\nb")
-
-
-def test_the_priority_of_an_item_is_its_highest_scope_that_the_caller_sees() -> None:
-    visible = Caller(user="u", project="p", org="o").visible_scopes()
-    order = ["user:u", "project:p", "org:o", "public"]
-    priorities = [scope_priority([scope], visible) for scope in order]
-    assert priorities == sorted(priorities, reverse=True)
-    assert len(set(priorities)) == len(order)
-    assert scope_priority(["public", "user:u"], visible) == scope_priority(["user:u"], visible)
-    assert scope_priority(["user:other", "team:t"], visible) == 0
-    assert scope_priority([], visible) == 0
 
 
 @pytest.mark.parametrize(
