@@ -111,7 +111,10 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
     if origin is Literal:
         checks.append(f"{path} IN ({', '.join(text(value) for value in get_args(annotation))})")
     elif origin is dict:
+        # Flat, and each key once: of repeated keys and of depth only the models know what they make.
         checks.append(f"json_type({path}) = 'OBJECT'")
+        checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
+        checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])
         each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ledger.event import StoredEvent
 from projections import batch
 from projections.batch import fold_batch
-from tests.projections.histories import histories, new_view, rows, state, view_of
+from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
 law = settings(
@@ -92,3 +92,18 @@ def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log:
     assert sorted(map(str, rows(now, f"SELECT {profile} FROM profiles_as_of({position})"))) == sorted(
         map(str, rows(then, f"SELECT {profile} FROM profiles"))
     )
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [b'{"a":1,"a":2}', b'{"a":{"b":1,"b":2}}', b'{"a":' * 300 + b"1" + b"}" * 300, b'{"a":[1,{"b":2}]}', b'{"a":1e22}'],
+    ids=["a key twice", "a key twice inside", "deep", "nested", "a large number"],
+)
+def test_tags_that_parsers_read_differently_come_to_the_same_view_on_both_roads(tags: bytes) -> None:
+    (event,) = stored([saved("k1")])
+    log = [event._replace(body=event.body.replace(b'"tags":{}', b'"tags":' + tags))]
+    assert log[0].body != event.body
+    batch.SMALL = 256
+    judged = state(view_of(log))
+    batch.SMALL = 0
+    assert state(view_of(log)) == judged
