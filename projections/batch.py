@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
-from projections.decode import Refusal, decode, fill_envelopes
+from projections.decode import Decoded, Refusal, decode
 from projections.duckdb import transaction
 from projections.few import fold_few
 from projections.gate import gate
@@ -38,32 +40,60 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
     events = [event for event in events if event.position > position]
     if not events:
         return Folded(position, 0, 0)
+    _check_order(position, events)
+    if len(events) <= SMALL:
+        with _fold(bench, events) as refusals:
+            refusals += fold_few(bench.con, events)
+        return _folded(events, refusals)
+    return _fold_many(bench, decode(bench.parser, events))
+
+
+def fold_decoded(bench: Workbench, decoded: Decoded) -> Folded:
+    """Fold a batch that was decoded ahead, as fold_batch would."""
+    events, position = decoded.events, bench.position()
+    if events[0].position <= position:
+        return fold_batch(bench, events)
+    _check_order(position, events)
+    return _fold_many(bench, decoded)
+
+
+def _check_order(position: int, events: list[StoredEvent]) -> None:
     if events[0].position != position + 1 or events[-1].position - position != len(events):
         raise LogGap(
             f"the view is at position {position}, the log goes on with {events[0].position} to "
             f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
         )
+
+
+def _fold_many(bench: Workbench, decoded: Decoded) -> Folded:
+    """Fold set by set."""
+    events = decoded.events
+    first, facts = events[0].position, tuple(decoded.parsed)
+    with _fold(bench, events) as refusals:
+        refusals += decoded.refused
+        judged = gate(bench, decoded)
+        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in judged]
+        if len(refusals) < len(events):
+            for view in VIEWS:
+                if view.fold is not None:
+                    view.fold(bench, facts)
+        bench.clear()
+    return _folded(events, refusals)
+
+
+@contextmanager
+def _fold(bench: Workbench, events: list[StoredEvent]) -> Iterator[list[Refusal]]:
+    """One transaction: what the body folds, what it refuses, and the checkpoint."""
+    refusals: list[Refusal] = []
     with transaction(bench.con):
-        refusals = fold_few(bench.con, events) if len(events) <= SMALL else _fold_many(bench, events)
+        yield refusals
         refused_fold.fold(bench.con, refusals)
         last = events[-1]
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"
         )
-    return Folded(last.position, len(events) - len(refusals), len(refusals))
 
 
-def _fold_many(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
-    """Fold set by set; returns what does not count."""
-    facts, refusals = decode(bench, events)
-    if facts:
-        fill_envelopes(bench, facts)
-        first = events[0].position
-        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in gate(bench, facts)]
-    if len(refusals) < len(events):
-        for view in VIEWS:
-            if view.fold is not None:
-                view.fold(bench, facts)
-    bench.clear()
-    return refusals
+def _folded(events: list[StoredEvent], refusals: list[Refusal]) -> Folded:
+    return Folded(events[-1].position, len(events) - len(refusals), len(refusals))

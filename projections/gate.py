@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
+from ledger.event import Fact
+from ledger.events import FACTS
+from projections.decode import Decoded
+from projections.envelopes import NARROW
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.sql_text import among
-from projections.workbench import Facts, Workbench
+from projections.workbench import Workbench, table_of
 
 
 class Rules(Protocol):
@@ -39,7 +44,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "profile": ProfileRules,
 }
 
-_VERDICTS = pa.schema([("position", pa.int64()), ("item_version", pa.int32()), ("closes", pa.int64())])
+_VERDICT = ("item_version", "closes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +58,34 @@ class Judgement:
 def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[str]) -> Judgement:
     """Judge events in stream order. `rules` by entity; `seen` are ids accepted before, and grows."""
     judgement = Judgement([], [])
+    counted, refused = judgement.counted.append, judgement.refused.append
+    deciders = {fact.name: rules[fact.entity()].decide for fact in FACTS.values() if fact.entity() in rules}
     for event in candidates:
-        if event.event_id in seen:
-            reason = f"the event {event.event_id} was accepted before"
-            judgement.refused.append((event.position, "duplicate_event", reason))
+        event_id = event.event_id
+        if event_id in seen:
+            refused((event.position, "duplicate_event", f"the event {event_id} was accepted before"))
             continue
-        decider = rules.get(event.type.partition(".")[0])
-        ruling = ACCEPTED if decider is None else decider.decide(event)
-        if ruling.code is not None:
-            judgement.refused.append((event.position, ruling.code, ruling.reason or ""))
+        decide = deciders.get(event.type)
+        code, reason, version, closes = ACCEPTED if decide is None else decide(event)
+        if code is not None:
+            refused((event.position, code, reason or ""))
             continue
-        seen.add(event.event_id)
-        judgement.counted.append((event.position, ruling.version, ruling.closes))
+        seen.add(event_id)
+        counted((event.position, version, closes))
     return judgement
 
 
-def gate(bench: Workbench, facts: Facts) -> list[tuple[int, str, str]]:
-    """Judge every row of `envelopes`; fills `accepted` with what counts.
+def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
+    """Judge every event that was decoded, and present what counts to the folds.
 
-    Returns (position, code, reason) of each event that does not.
+    Presents a relation for each fact (`table_of`): its parsed rows that count, with two columns more: item_version,
+    and closes (the position of the version that the event ends); and `accepted`, the narrow columns of all of them.
+    Returns (position, code, reason) of each event that does not count.
     """
-    occurring = {fact.entity() for fact in facts}
+    if not decoded.parsed:
+        return []
+    bench.present({"envelopes": _narrow(decoded.parsed.values(), NARROW)})
+    occurring = {fact.entity() for fact in decoded.parsed}
     rules = {
         entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
         for entity, load in RULES.items()
@@ -85,11 +97,36 @@ def gate(bench: Workbench, facts: Facts) -> list[tuple[int, str, str]]:
         seen_before(bench.con, "SELECT md5_number_lower(event_id) FROM envelopes"),
     )
     if judgement.counted:
-        verdicts = bench.load("verdicts", zip(*judgement.counted, strict=True), _VERDICTS)
-        bench.fill("accepted", _ACCEPTED.format(verdicts=verdicts))
+        accepted = _accepted(decoded.parsed, judgement.counted)
+        bench.present({table_of(fact): rows for fact, rows in accepted.items()})
+        bench.present({"accepted": _narrow(accepted.values(), (*NARROW, *_VERDICT))})
         for decider in rules.values():
             decider.write(bench.con)
     return judgement.refused
+
+
+def _narrow(tables: Iterable[pa.Table], columns: tuple[str, ...]) -> pa.Table:
+    return pa.concat_tables([table.select(columns) for table in tables])
+
+
+def _accepted(
+    parsed: dict[type[Fact], pa.Table], counted: list[tuple[int, int | None, int | None]]
+) -> dict[type[Fact], pa.Table]:
+    """The rows that count, with their verdicts; where all do, nothing is copied."""
+    at, versions, closes = zip(*counted, strict=True)
+    judged = np.array(at, np.int64)  # in the order of the log
+    verdicts = [pa.array(versions, pa.int32()), pa.array(closes, pa.int64())]
+    accepted = {}
+    for fact, rows in parsed.items():
+        positions = rows["position"].to_numpy()
+        found = np.minimum(np.searchsorted(judged, positions), len(judged) - 1)
+        counts = judged[found] == positions
+        if not counts.all():
+            rows, found = rows.filter(pa.array(counts)), found[counts]
+        for name, column in zip(_VERDICT, verdicts, strict=True):
+            rows = rows.append_column(name, column.take(pa.array(found)))
+        accepted[fact] = rows
+    return accepted
 
 
 def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[str]:
@@ -107,11 +144,4 @@ def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[str]:
 _CANDIDATES = """
 SELECT position, stored_us, type, event_id, actor, org, entity_id, owner, expected_version, helpful, harmful
 FROM envelopes ORDER BY position
-"""
-
-_ACCEPTED = """
-SELECT n.position, n.stream_time, n.type, n.version, n.event_id, n.time, n.source, n.actor, n.org, n.entity,
-    n.entity_id, n.trace_id, n.message_id, n.causation_id, n.correlation_id, n.traceparent, n.owner,
-    v.item_version, v.closes
-FROM envelopes n JOIN {verdicts} v ON v.position = n.position
 """

@@ -19,13 +19,16 @@ import structlog
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import StoredEvent
 from ledger.stream import Ledger
-from projections.batch import SMALL, Folded, fold_batch
+from projections.batch import SMALL, Folded, fold_batch, fold_decoded
+from projections.decode import Decoded, decode
+from projections.parser import Parser
 from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
 
 # A list of events to fold at once. Larger ones plan fewer statements an event and take more memory.
 BATCH = 10_000
+CATCH_UP_BATCH = 32_768
 # Explicit checkpoints bound the write-ahead log, which is read again when a node starts.
 CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
@@ -119,25 +122,38 @@ async def catch_up(
 ) -> int:
     """Fold everything up to position `to`, without following on; returns how many events were refused.
 
-    Reading and folding overlap. `progress` gets the position and the rate in events a second. Raises LogGap,
+    Reading, decoding and folding overlap, each in a thread of its own. `progress` gets the position and the rate in events a second. Raises LogGap,
     BrokerUnavailable.
     """
     started, first, refused = time.monotonic(), view.position, 0
-    loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(1, "view-writer") as writer:
-        under_way: asyncio.Future[Folded] | None = None
-        async with contextlib.aclosing(ledger.read(first + 1, batch=BATCH)) as batches:
+    bench, loop = view.instance.bench, asyncio.get_running_loop()
+    with (
+        ThreadPoolExecutor(1, "view-writer") as writer,
+        ThreadPoolExecutor(1, "view-decoder") as decoder,
+        contextlib.closing(Parser()) as parser,
+    ):
+        decoding: asyncio.Future[Decoded] | None = None
+        folding: asyncio.Future[Folded] | None = None
+
+        async def pass_on() -> None:
+            """What was decoded is folded next, once the fold before it is done."""
+            nonlocal decoding, folding, refused
+            decoded = None if decoding is None else await decoding
+            if folding is not None:
+                refused += _moved_on(view, await folding, started, first, progress)
+            folding = None if decoded is None else loop.run_in_executor(writer, fold_decoded, bench, decoded)
+            decoding = None
+
+        async with contextlib.aclosing(ledger.read(first + 1, batch=CATCH_UP_BATCH)) as batches:
             async for read in batches:
                 events = [event for event in read if event.position <= to]
-                if under_way is not None:
-                    refused += _moved_on(view, await under_way, started, first, progress)
-                    under_way = None
+                await pass_on()
                 if events:
-                    under_way = loop.run_in_executor(writer, fold_batch, view.instance.bench, events)
+                    decoding = loop.run_in_executor(decoder, decode, parser, events)
                 if len(events) < len(read):
                     break
-        if under_way is not None:
-            refused += _moved_on(view, await under_way, started, first, progress)
+        while decoding is not None or folding is not None:
+            await pass_on()
     return refused
 
 

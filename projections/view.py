@@ -46,7 +46,7 @@ class Instance:
 
     def close(self) -> None:
         """Close the file."""
-        self.con.close()
+        self.bench.close()
 
     def enter(self) -> None:
         self._users += 1

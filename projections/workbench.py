@@ -1,56 +1,46 @@
-"""On what do the folds of a large batch work? A connection, and scratch tables that live for one batch.
+"""On what do the folds of a large batch work? A connection, and relations that last for one batch.
 
-A batch's scratch rows are written and deleted inside the batch's own transaction, so they never reach a table's
-storage.
+They are Arrow tables, read where they lie: what was decoded, what the gate said of it, what a fold computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from ledger.event import Fact
-from ledger.events import FACTS
-from projections.schema_sql import json_structure
-
-_FIXED_TABLES = """
-CREATE TEMP TABLE envelopes (
-    position BIGINT, stored_us BIGINT, stream_time TIMESTAMPTZ, type VARCHAR, version INTEGER, event_id VARCHAR,
-    time TIMESTAMPTZ, source VARCHAR, actor VARCHAR, org VARCHAR, entity VARCHAR, entity_id VARCHAR,
-    trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
-    owner VARCHAR, expected_version BIGINT, helpful BIGINT, harmful BIGINT);
-CREATE TEMP TABLE accepted (
-    position BIGINT, stream_time TIMESTAMPTZ, type VARCHAR, version INTEGER, event_id VARCHAR, time TIMESTAMPTZ,
-    source VARCHAR, actor VARCHAR, org VARCHAR, entity VARCHAR, entity_id VARCHAR, trace_id VARCHAR,
-    message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, owner VARCHAR,
-    item_version INTEGER, closes BIGINT);
-"""
+from projections.parser import Parser
 
 Facts = tuple[type[Fact], ...]
 """The facts that occur in a batch, in the vocabulary's order."""
 
 
 def table_of(fact: type[Fact]) -> str:
-    """The scratch table of one fact's parsed events: position, e (the envelope as a struct), data, fits."""
-    return "parsed_" + fact.name.replace(".", "_")
+    """The relation of one fact's accepted events (projections/gate.py)."""
+    return "accepted_" + fact.name.replace(".", "_")
 
 
 class Workbench:
-    """A connection to a view, with the scratch tables of the folds. Used by one thread at a time."""
+    """A connection to a view, with the relations of one batch. Used by one thread at a time."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
-        self._filled: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
-        con.execute(_FIXED_TABLES)
-        for fact in FACTS.values():
-            con.execute(
-                f"CREATE TEMP TABLE {table_of(fact)} AS SELECT 0::BIGINT AS position, 0::BIGINT AS stored_us, "
-                f"'' AS subject, from_json('{{}}', '{json_structure(fact)}') AS e, '' AS data, true AS fits LIMIT 0"
-            )
+
+    @cached_property
+    def parser(self) -> Parser:
+        """What decodes the batches that were not decoded ahead."""
+        return Parser()
+
+    def close(self) -> None:
+        """Close the connection, and the parser with it."""
+        if "parser" in self.__dict__:
+            self.parser.close()
+        self.con.close()
 
     def position(self) -> int:
         """How far the view is folded."""
@@ -65,10 +55,11 @@ class Workbench:
         """All rows of a query without parameters."""
         return self.con.execute(query).fetchall()
 
-    def fill(self, table: str, query: str) -> None:
-        """Put a query's rows into a scratch table; they are gone when the batch is."""
-        self._filled[table] = None
-        self.con.execute(f"INSERT INTO {table} {query}")
+    def present(self, tables: dict[str, pa.Table]) -> None:
+        """Make these tables relations of their names, good until the batch is cleared."""
+        for name, table in tables.items():
+            self.con.register(name, table)
+            self._loaded[name] = None
 
     def load(self, name: str, columns: Iterable[Any], schema: pa.Schema) -> str:
         """Make columns of Python values a relation; returns its name, good until the batch is cleared."""
@@ -77,15 +68,11 @@ class Workbench:
             for column, field in zip(columns, schema, strict=True)
         ]
         name = f"loaded_{name}"
-        self.con.register(name, pa.table(arrays, schema=schema))
-        self._loaded[name] = None
+        self.present({name: pa.table(arrays, schema=schema)})
         return name
 
     def clear(self) -> None:
-        """Forget what this batch filled and loaded; before the commit, so that nothing is stored."""
-        for table in self._filled:
-            self.con.execute(f"DELETE FROM {table}")
-        self._filled.clear()
+        """Forget what was presented and loaded for this batch."""
         for name in self._loaded:
             self.con.unregister(name)
         self._loaded.clear()

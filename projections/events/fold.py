@@ -38,9 +38,9 @@ def fold(bench: Workbench, facts: Facts) -> None:
     for fact in facts:
         bench.run(f"""
             INSERT INTO events
-            SELECT a.position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
-                trace_id, message_id, causation_id, correlation_id, traceparent, source, p.data
-            FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position
+            SELECT position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
+                trace_id, message_id, causation_id, correlation_id, traceparent, source, data
+            FROM {table_of(fact)}
         """)
     bench.run("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")
 

@@ -7,7 +7,7 @@ import duckdb
 from ledger.events.knowledge import KnowledgeRated
 from projections.ruling import Counted
 from projections.sql_text import Moment, insert
-from projections.workbench import Facts, Workbench
+from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE feedback (
@@ -26,12 +26,11 @@ def fold(bench: Workbench, facts: Facts) -> None:
     """Append the cases of the batch."""
     if KnowledgeRated not in facts:
         return
-    bench.run("""
+    bench.run(f"""
         INSERT INTO feedback
-        SELECT a.position, stream_time, event_id, org, entity_id, c.verdict, c."case".task, c."case".query,
-            c."case".outcome, c."case".reason, c."case".timestamp, actor, trace_id, message_id
-        FROM accepted a
-        JOIN (SELECT position, e.data AS c FROM parsed_knowledge_rated) p ON p.position = a.position
+        SELECT position, stream_time, event_id, org, entity_id, d.verdict, d."case".task, d."case".query,
+            d."case".outcome, d."case".reason, d."case".timestamp, actor, trace_id, message_id
+        FROM {table_of(KnowledgeRated)}
     """)
 
 

@@ -23,10 +23,10 @@ from projections.workbench import Facts, Workbench, table_of
 # What a change states; what it leaves null stays as in the version before.
 _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeRevised: {
-        name: f"p.e.data.{name}" for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
+        name: f"d.{name}" for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
     }
-    | {"source": "to_json(p.e.data.source)"},
-    KnowledgeScored: {"score": "p.e.data.score"},
+    | {"source": "to_json(d.source)"},
+    KnowledgeScored: {"score": "d.score"},
     KnowledgeRetired: {"status": "'retired'"},
     KnowledgeRestored: {"status": "'active'"},
 }
@@ -71,11 +71,9 @@ SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, tra
     types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, 'active',
     helpful, harmful, confidence, position, stream_time
 FROM (
-    SELECT a.*, p.e.data.types, p.e.data.task, p.e.data.content, p.e.data.tags, p.e.data.scopes,
-        p.e.data.resource_ids, to_json(p.e.data.source) AS source, p.e.data.score, p.e.data.helpful,
-        p.e.data.harmful, p.e.data.confidence
-    FROM (SELECT * EXCLUDE (source) FROM accepted) a
-    JOIN parsed_knowledge_saved p ON p.position = a.position
+    SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
+        to_json(d.source) AS source, d.score, d.confidence
+    FROM {table_of(KnowledgeSaved)}
 )
 """
 
@@ -89,9 +87,10 @@ FROM accepted a WHERE a.entity = 'knowledge' AND a.closes IS NOT NULL AND knowle
 def _changed(changes: Facts) -> str:
     """Versions out of changes: each field is the last one stated, starting from the version before the batch."""
     stated = " UNION ALL ".join(
-        "SELECT p.position, "
+        "SELECT position, org, entity_id, item_version, split_part(type, '.', 2), stream_time, actor, trace_id, "
+        "message_id, event_id, "
         + ", ".join(f"({_STATED[fact].get(name, 'NULL')})::{kind} AS {name}" for name, kind in _KEPT.items())
-        + f" FROM {table_of(fact)} p"
+        + f" FROM {table_of(fact)}"
         for fact in changes
     )
     before = ", ".join(f"v.{name}" for name in _KEPT)
@@ -108,9 +107,7 @@ FROM (
             NULL AS actor, NULL AS trace_id, NULL AS message_id, NULL AS event_id, {before}
         FROM knowledge_versions v JOIN accepted a ON v.valid_from = a.closes AND a.entity = 'knowledge'
         UNION ALL
-        SELECT a.position, a.org, a.entity_id, a.item_version, split_part(a.type, '.', 2), a.stream_time,
-            a.actor, a.trace_id, a.message_id, a.event_id, s.* EXCLUDE (position)
-        FROM accepted a JOIN ({stated}) s ON s.position = a.position
+        {stated}
     ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
 ) WHERE change IS NOT NULL
 """

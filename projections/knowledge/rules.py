@@ -6,6 +6,7 @@ The state is the narrow row of `knowledge_state`: what the rules ask for and wha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import duckdb
 import pyarrow as pa
@@ -124,7 +125,7 @@ class KnowledgeRules:
             con.execute(f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._touched))})")
             insert(con, "knowledge_state", map(_row, self._touched.values()))
         elif self._touched:
-            columns = [[getattr(item, name) for item in self._touched.values()] for name in _COLUMNS]
+            columns = zip(*map(attrgetter(*_COLUMNS), self._touched.values()), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
             con.register("touched", pa.table(arrays, schema=_SCHEMA))
             con.execute(

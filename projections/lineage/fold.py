@@ -57,23 +57,20 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 @cache
 def _links(facts: Facts) -> str:
-    row = "a.position, a.stream_time, a.event_id, a.type, a.org, a.entity, a.entity_id"
+    row = "position, stream_time, event_id, type, org, entity, entity_id"
     selects = [
         f"SELECT {row}, '{relation}', concat('{'event' if relation == 'caused_by' else relation}:', {column}) "
-        f"FROM accepted a WHERE {column} IS NOT NULL"
+        f"FROM accepted WHERE {column} IS NOT NULL"
         for relation, column in _LINKS
     ]
     for fact in facts:
         if fact in (KnowledgeSaved, KnowledgeRevised):
             selects.append(
-                f"SELECT {row}, 'resource', concat('resource:', unnest(p.e.data.resource_ids)) "
-                f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
+                f"SELECT {row}, 'resource', concat('resource:', unnest(d.resource_ids)) FROM {table_of(fact)} "
+                "WHERE len(d.resource_ids) > 0"
             )
         if fact is RecallServed:
-            selects.append(
-                f"SELECT {row}, 'served', unnest(p.e.data.items).id "
-                f"FROM accepted a JOIN {table_of(fact)} p ON p.position = a.position"
-            )
+            selects.append(f"SELECT {row}, 'served', unnest(d.items).id FROM {table_of(fact)}")
     return f"INSERT INTO lineage {' UNION ALL '.join(selects)}"
 
 

@@ -7,7 +7,7 @@ import duckdb
 from ledger.events.recall import RecallServed
 from projections.ruling import Counted
 from projections.sql_text import Moment, insert
-from projections.workbench import Facts, Workbench
+from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE recalls (
@@ -26,14 +26,13 @@ def fold(bench: Workbench, facts: Facts) -> None:
     """Append what the batch's recalls served."""
     if RecallServed not in facts:
         return
-    bench.run("""
+    bench.run(f"""
         INSERT INTO recalls
-        SELECT a.position, stream_time, entity_id, org, r.kind, r.query, n, item.id, item.version,
-            item.relevance, actor, trace_id, message_id, r.view_position
-        FROM accepted a
-        JOIN (SELECT position, e.data AS r FROM parsed_recall_served) p ON p.position = a.position
+        SELECT position, stream_time, entity_id, org, d.kind, d.query, n, item.id, item.version, item.relevance,
+            actor, trace_id, message_id, d.view_position
+        FROM {table_of(RecallServed)}
         LEFT JOIN LATERAL (
-            SELECT unnest(r.items) AS item, generate_subscripts(r.items, 1) AS n
+            SELECT unnest(d.items) AS item, generate_subscripts(d.items, 1) AS n
         ) ON true
     """)
 
