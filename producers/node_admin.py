@@ -19,13 +19,14 @@ from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
 from producers.operations.admin import Health, Job, JobKind
+from projections.catching_up import catch_up
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
 from projections.lineage.ask import refused_count
 from projections.live import LiveFiles
 from projections.quack import sql_read_only
 from projections.rebuild import Rebuilt, in_own_process, position_at
-from projections.runner import Projector, catch_up
+from projections.runner import Projector
 from projections.snapshot import copy_frozen
 from projections.vectors.feed import VectorFeed
 from projections.view import Instance, View

@@ -11,6 +11,7 @@ while this one is folded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,13 +22,15 @@ import pyarrow.compute as pc
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
-from projections.envelopes import envelope_columns
+from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
 from projections.judging import judged, rewritten
+from projections.lineage.links import links
 from projections.parser import Parser
+from projections.ruling import Candidate
 from projections.schema_sql import json_structure
 from projections.sql_text import text
 from projections.vouching import vouched
-from projections.workbench import Facts
+from projections.workbench import Facts, table_of
 
 _RAW = ("position", "stored_us", "subject", "name", "body")
 
@@ -46,12 +49,17 @@ class Decoded:
     """A batch as columns, and what cannot be read as an event.
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
-    projections/envelopes.py, d (the data as a struct) and data (as JSON).
+    projections/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns of all,
+    `candidates` what the gate asks of them, in the order of the log, and `lineage` the links that they state; all
+    three are empty where no event fits.
     """
 
     events: list[StoredEvent]
     parsed: dict[type[Fact], pa.Table]
     refused: list[Refusal]
+    envelopes: pa.Table | None = None
+    candidates: Sequence[Candidate] = ()
+    lineage: pa.Table | None = None
 
 
 def decode(parser: Parser, events: list[StoredEvent]) -> Decoded:
@@ -70,7 +78,14 @@ def decode(parser: Parser, events: list[StoredEvent]) -> Decoded:
         for fact in _occurring(names):
             judged_too = parser.select(_select(fact, "true"), raw=raw).drop_columns("doubted")
             parsed[fact] = pa.concat_tables([parsed[fact], judged_too]) if fact in parsed else judged_too
-    return Decoded(events, {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}, refused)
+    if not parsed:
+        return Decoded(events, {}, refused)
+    parsed = {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}
+    envelopes = narrow(parsed.values())
+    candidates = parser.rows(_CANDIDATES, envelopes=envelopes)
+    relations = {table_of(fact): rows for fact, rows in parsed.items()}
+    lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
+    return Decoded(events, parsed, refused, envelopes, list(map(Candidate._make, candidates)), lineage)
 
 
 def _occurring(names: list[str]) -> Facts:
@@ -142,10 +157,18 @@ def _texts(bodies: list[bytes]) -> pa.Array:
 
 @cache
 def _select(fact: type[Fact], fits: str) -> str:
-    """What is wanted of the events of one fact, and the position of each that does not fit."""
+    """What is wanted of the events of one fact, and the position of each that does not fit.
+
+    Each attribute is taken out of the parsed struct once, before anything is computed of it.
+    """
     columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items())
-    return f"""SELECT {columns}, e.data AS d, data, CASE WHEN NOT {fits} THEN position END AS doubted FROM (
-        SELECT *, to_json(e.data) AS data FROM (
-            SELECT position, stored_us, subject, body,
-                CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
-            FROM raw WHERE name = '{fact.name}'))"""
+    attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
+    return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS doubted FROM (
+        SELECT *, to_json(d) AS data FROM (
+            SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
+                SELECT position, stored_us, subject, body,
+                    CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
+                FROM raw WHERE name = '{fact.name}')))"""
+
+
+_CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"

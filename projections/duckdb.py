@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from projections.sql_text import text
 from projections.views import VIEWS
 
 # Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
@@ -38,6 +39,24 @@ def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1)
     Raises duckdb.IOException when another process has it open.
     """
     con = duckdb.connect(str(path) if path else ":memory:")
+    _prepare(con, memory_limit, threads)
+    return con
+
+
+def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection:
+    """Make a view file that counts only once it is finished with a CHECKPOINT, and is thrown away otherwise.
+
+    So it needs no write-ahead log, which would write everything a second time. Raises duckdb.IOException.
+    """
+    con = duckdb.connect(":memory:")
+    con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
+    con.execute("USE view")
+    _prepare(con, memory_limit, threads=1)
+    return con
+
+
+def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) -> None:
+    """Settings, and the tables when there are none yet."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET TimeZone = 'UTC'")
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
@@ -52,7 +71,6 @@ def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1)
             for view in VIEWS:
                 con.execute(view.tables)
             con.execute(_CHECKPOINTS)
-    return con
 
 
 @contextmanager

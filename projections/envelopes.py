@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+
+import pyarrow as pa
 
 from ledger.event import Fact
 
@@ -13,6 +16,7 @@ NARROW = (
     "type",
     "version",
     "event_id",
+    "key",
     "time",
     "source",
     "actor",
@@ -29,19 +33,33 @@ NARROW = (
     "helpful",
     "harmful",
 )
+USED_ATTRIBUTES = (
+    "id",
+    "source",
+    "subject",
+    "time",
+    "actor",
+    "traceparent",
+    "traceid",
+    "messageid",
+    "causationid",
+    "correlationid",
+)
+"""The envelope's attributes that differ from event to event of a kind; SQL calls them e_id and so on."""
+
 _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 
 
 def _lineage_of_data(fact: type[Fact], field: str) -> str:
     """The envelope's lineage, else what the data itself says of its source or case."""
     nested = [part for part in ("source", "case") if part in fact.model_fields]
-    choices = [f"e.{_TRACE_FIELDS[field]}", *(f"nullif(e.data.\"{part}\".{field}, '')" for part in nested)]
+    choices = [f"e_{_TRACE_FIELDS[field]}", *(f"nullif(d.\"{part}\".{field}, '')" for part in nested)]
     return f"coalesce({', '.join(choices)})"
 
 
 @cache
 def envelope_columns(fact: type[Fact]) -> dict[str, str]:
-    """The columns of NARROW, each as SQL over `position`, `stored_us`, `subject` and the parsed event `e`."""
+    """The columns of NARROW: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
     said = fact.model_fields
     return {
         "position": "position",
@@ -49,27 +67,33 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "stream_time": "make_timestamptz(stored_us)",
         "type": f"'{fact.name}'",
         "version": f"{fact.version}::INTEGER",
-        "event_id": "e.id",
-        "time": "TRY_CAST(e.time AS TIMESTAMPTZ)",
-        "source": "e.source",
-        "actor": "e.actor",
+        "event_id": "e_id",
+        "key": "md5_number_lower(e_id)",
+        "time": "TRY_CAST(e_time AS TIMESTAMPTZ)",
+        "source": "e_source",
+        "actor": "e_actor",
         "org": "TRY(url_decode(replace(split_part(subject, '.', 2), '=', '%')))",
         "entity": f"'{fact.entity()}'",
-        "entity_id": f"substr(e.subject, {len(fact.entity()) + 2})",
+        "entity_id": f"substr(e_subject, {len(fact.entity()) + 2})",
         "trace_id": _lineage_of_data(fact, "trace_id"),
         "message_id": _lineage_of_data(fact, "message_id"),
-        "causation_id": "e.causationid",
-        "correlation_id": "e.correlationid",
-        "traceparent": "e.traceparent",
-        "owner": "e.data.owner" if "owner" in said else "NULL::VARCHAR",
-        "expected_version": "e.data.expected_version" if "expected_version" in said else "NULL::BIGINT",
+        "causation_id": "e_causationid",
+        "correlation_id": "e_correlationid",
+        "traceparent": "e_traceparent",
+        "owner": "d.owner" if "owner" in said else "NULL::VARCHAR",
+        "expected_version": "d.expected_version" if "expected_version" in said else "NULL::BIGINT",
         "helpful": _counts(fact, "helpful"),
         "harmful": _counts(fact, "harmful"),
     }
 
 
+def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
+    """These columns, and `more`, of all the tables; nothing is copied."""
+    return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
+
+
 def _counts(fact: type[Fact], verdict: str) -> str:
     """How many helpful or harmful cases the event adds to its item."""
     if "verdict" in fact.model_fields:
-        return f"(e.data.verdict = '{verdict}')::BIGINT"
-    return f"e.data.{verdict}" if verdict in fact.model_fields else "0::BIGINT"
+        return f"(d.verdict = '{verdict}')::BIGINT"
+    return f"d.{verdict}" if verdict in fact.model_fields else "0::BIGINT"

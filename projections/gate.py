@@ -18,7 +18,7 @@ import pyarrow as pa
 from ledger.event import Fact
 from ledger.events import FACTS
 from projections.decode import Decoded
-from projections.envelopes import NARROW
+from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
@@ -84,7 +84,7 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     """
     if not decoded.parsed:
         return []
-    bench.present({"envelopes": _narrow(decoded.parsed.values(), NARROW)})
+    bench.present({"envelopes": decoded.envelopes, "derived_lineage": decoded.lineage})
     occurring = {fact.entity() for fact in decoded.parsed}
     rules = {
         entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
@@ -92,21 +92,17 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
         if entity in occurring
     }
     judgement = judge(
-        map(Candidate._make, bench.rows(_CANDIDATES)),
+        decoded.candidates,
         rules,
-        seen_before(bench.con, "SELECT md5_number_lower(event_id) FROM envelopes"),
+        seen_before(bench.con, "SELECT key FROM envelopes"),
     )
     if judgement.counted:
         accepted = _accepted(decoded.parsed, judgement.counted)
         bench.present({table_of(fact): rows for fact, rows in accepted.items()})
-        bench.present({"accepted": _narrow(accepted.values(), (*NARROW, *_VERDICT))})
+        bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
         for decider in rules.values():
             decider.write(bench.con)
     return judgement.refused
-
-
-def _narrow(tables: Iterable[pa.Table], columns: tuple[str, ...]) -> pa.Table:
-    return pa.concat_tables([table.select(columns) for table in tables])
 
 
 def _accepted(
@@ -139,9 +135,3 @@ def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[str]:
         return set()
     found = con.execute(f"SELECT event_id FROM events WHERE position IN ({among(positions)})").fetchall()
     return {event_id for (event_id,) in found}
-
-
-_CANDIDATES = """
-SELECT position, stored_us, type, event_id, actor, org, entity_id, owner, expected_version, helpful, harmful
-FROM envelopes ORDER BY position
-"""

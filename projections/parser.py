@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 
@@ -21,10 +25,20 @@ class Parser:
 
     def select(self, query: str, **relations: pa.Table) -> pa.Table:
         """The rows of a query over the relations named."""
+        with self._over(relations):
+            return self.con.execute(query).to_arrow_table()
+
+    def rows(self, query: str, **relations: pa.Table) -> list[Any]:
+        """The same, as tuples."""
+        with self._over(relations):
+            return self.con.execute(query).fetchall()
+
+    @contextmanager
+    def _over(self, relations: dict[str, pa.Table]) -> Iterator[None]:
         for name, table in relations.items():
             self.con.register(name, table)
         try:
-            return self.con.execute(query).to_arrow_table()
+            yield
         finally:
             for name in relations:
                 self.con.unregister(name)

@@ -25,10 +25,10 @@ from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
 from ledger.stream import Ledger
+from projections.catching_up import catch_up
 from projections.digest import digests, state_digest
-from projections.duckdb import open_view
+from projections.duckdb import open_new_view
 from projections.files import discard
-from projections.runner import catch_up
 from projections.view import Instance, View
 
 MEMORY_LIMIT = "512MB"
@@ -80,7 +80,7 @@ def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
     if path.exists():
         raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
     path.parent.mkdir(parents=True, exist_ok=True)
-    return open_view(path, memory_limit=MEMORY_LIMIT)
+    return open_new_view(path, memory_limit=MEMORY_LIMIT)
 
 
 async def position_at(ledger: Ledger, moment: datetime) -> int:

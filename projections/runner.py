@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -19,16 +19,13 @@ import structlog
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import StoredEvent
 from ledger.stream import Ledger
-from projections.batch import SMALL, Folded, fold_batch, fold_decoded
-from projections.decode import Decoded, decode
-from projections.parser import Parser
+from projections.batch import SMALL, fold_batch
 from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
 
 # A list of events to fold at once. Larger ones plan fewer statements an event and take more memory.
 BATCH = 10_000
-CATCH_UP_BATCH = 32_768
 # Explicit checkpoints bound the write-ahead log, which is read again when a node starts.
 CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
@@ -112,55 +109,6 @@ class Projector:
     def close(self) -> None:
         """Wait for the batch under way."""
         self._writer.shutdown(wait=True)
-
-
-async def catch_up(
-    ledger: Ledger,
-    view: View,
-    to: int,
-    progress: Callable[[int, float], None] = lambda _position, _rate: None,
-) -> int:
-    """Fold everything up to position `to`, without following on; returns how many events were refused.
-
-    Reading, decoding and folding overlap, each in a thread of its own. `progress` gets the position and the rate in events a second. Raises LogGap,
-    BrokerUnavailable.
-    """
-    started, first, refused = time.monotonic(), view.position, 0
-    bench, loop = view.instance.bench, asyncio.get_running_loop()
-    with (
-        ThreadPoolExecutor(1, "view-writer") as writer,
-        ThreadPoolExecutor(1, "view-decoder") as decoder,
-        contextlib.closing(Parser()) as parser,
-    ):
-        decoding: asyncio.Future[Decoded] | None = None
-        folding: asyncio.Future[Folded] | None = None
-
-        async def pass_on() -> None:
-            """What was decoded is folded next, once the fold before it is done."""
-            nonlocal decoding, folding, refused
-            decoded = None if decoding is None else await decoding
-            if folding is not None:
-                refused += _moved_on(view, await folding, started, first, progress)
-            folding = None if decoded is None else loop.run_in_executor(writer, fold_decoded, bench, decoded)
-            decoding = None
-
-        async with contextlib.aclosing(ledger.read(first + 1, batch=CATCH_UP_BATCH)) as batches:
-            async for read in batches:
-                events = [event for event in read if event.position <= to]
-                await pass_on()
-                if events:
-                    decoding = loop.run_in_executor(decoder, decode, parser, events)
-                if len(events) < len(read):
-                    break
-        while decoding is not None or folding is not None:
-            await pass_on()
-    return refused
-
-
-def _moved_on(view: View, folded: Folded, started: float, first: int, progress: Callable[[int, float], None]) -> int:
-    view.instance.position = folded.position
-    progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
-    return folded.refused
 
 
 def _unfoldable(position: int, error: duckdb.Error) -> LedgerError:

@@ -16,24 +16,9 @@ from pydantic.fields import FieldInfo
 
 from ledger import scopes
 from ledger.event import Fact
+from projections.envelopes import USED_ATTRIBUTES
 from projections.sql_text import text
 
-ENVELOPE_TEXTS = (
-    "specversion",
-    "id",
-    "type",
-    "source",
-    "subject",
-    "time",
-    "datacontenttype",
-    "dataschema",
-    "actor",
-    "traceparent",
-    "traceid",
-    "messageid",
-    "causationid",
-    "correlationid",
-)
 _SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -45,7 +30,7 @@ def entity_check(column: str) -> str:
 
 def json_structure(fact: type[Fact]) -> str:
     """The structure argument of from_json for a whole event of this fact."""
-    fields: dict[str, object] = dict.fromkeys(ENVELOPE_TEXTS, "VARCHAR")
+    fields: dict[str, object] = dict.fromkeys(USED_ATTRIBUTES, "VARCHAR")
     fields["data"] = _structure(fact)
     return orjson.dumps(fields).decode()
 
@@ -84,10 +69,10 @@ def _unwrap(annotation: Any) -> tuple[Any, list[Any]]:
 
 
 def fits(fact: type[Fact]) -> str:
-    """The predicate over `e.data` (from json_structure) that holds only for data the model accepts."""
-    parts = ["e.data IS NOT NULL", *_model_checks(fact, "e.data")]
+    """The predicate over `d` (from json_structure) that holds only for data the model accepts."""
+    parts = ["d IS NOT NULL", *_model_checks(fact, "d")]
     if fact.at_least_one:
-        stated = ", ".join(f"e.data.{name}::VARCHAR" for name in fact.at_least_one)
+        stated = ", ".join(f"d.{name}::VARCHAR" for name in fact.at_least_one)
         parts.append(f"coalesce({stated}) IS NOT NULL")
     return " AND ".join(parts)
 

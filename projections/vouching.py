@@ -20,29 +20,29 @@ def vouched(fact: type[Fact]) -> str:
 
 def _named(fact: type[Fact]) -> str:
     """The subject names this event letter by letter, without any encoding to undo."""
-    return f"""starts_with(e.subject, '{fact.entity()}/') AND subject = concat(
-        'ledger.', split_part(subject, '.', 2), '.', replace(e.subject, '/', '.'),
-        '.{fact.verb()}.', replace(e.actor, ':', '.'))
+    return f"""starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
+        'ledger.', split_part(subject, '.', 2), '.', replace(e_subject, '/', '.'),
+        '.{fact.verb()}.', replace(e_actor, ':', '.'))
         AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}')"""
 
 
 def _canonical(fact: type[Fact]) -> str:
     """The bytes that ledger.envelope.encode writes, said in SQL over the parsed event `e`."""
     optional = ("traceparent", "traceid", "messageid", "causationid", "correlationid")
-    extensions = ", ".join(f"""',"{name}":"' || e.{name} || '"'""" for name in optional)
-    return f"""concat('{{"specversion":"1.0","id":"', e.id, '","type":"{fact.name}","source":"', e.source,
-        '","subject":"', e.subject, '","time":"', e.time,
-        '","datacontenttype":"application/json","dataschema":"{schema_name(fact)}","actor":"', e.actor, '"',
+    extensions = ", ".join(f"""',"{name}":"' || e_{name} || '"'""" for name in optional)
+    return f"""concat('{{"specversion":"1.0","id":"', e_id, '","type":"{fact.name}","source":"', e_source,
+        '","subject":"', e_subject, '","time":"', e_time,
+        '","datacontenttype":"application/json","dataschema":"{schema_name(fact)}","actor":"', e_actor, '"',
         {extensions}, ',"data":', data::VARCHAR, '}}')"""
 
 
 def _envelope_fits() -> str:
     """Constraints of ledger.envelope.Envelope that the canonical form alone does not show."""
     short = ("id", "source", "traceparent", "traceid", "messageid", "causationid", "correlationid")
-    lengths = " AND ".join(f"(e.{name} IS NULL OR length(e.{name}) BETWEEN 1 AND 512)" for name in short)
+    lengths = " AND ".join(f"(e_{name} IS NULL OR length(e_{name}) BETWEEN 1 AND 512)" for name in short)
     return (
-        f"e.id IS NOT NULL AND e.source IS NOT NULL AND {lengths} AND length(e.subject) BETWEEN 1 AND 1024 "
-        f"AND {entity_check('e.actor')} "
-        "AND regexp_full_match(e.time, '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,6})?(Z|[+-]\\d\\d:\\d\\d)') "
-        "AND TRY_CAST(e.time AS TIMESTAMPTZ) IS NOT NULL"
+        f"e_id IS NOT NULL AND e_source IS NOT NULL AND {lengths} AND length(e_subject) BETWEEN 1 AND 1024 "
+        f"AND {entity_check('e_actor')} "
+        "AND regexp_full_match(e_time, '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,6})?(Z|[+-]\\d\\d:\\d\\d)') "
+        "AND TRY_CAST(e_time AS TIMESTAMPTZ) IS NOT NULL"
     )

@@ -42,7 +42,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
                 trace_id, message_id, causation_id, correlation_id, traceparent, source, data
             FROM {table_of(fact)}
         """)
-    bench.run("INSERT INTO event_keys SELECT md5_number_lower(event_id), position FROM accepted")
+    bench.run("INSERT INTO event_keys SELECT key, position FROM accepted")
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:

@@ -54,6 +54,7 @@ SELECT org, id, owner, version, status, helpful, harmful, created_position, epoc
 FROM knowledge_state WHERE id IN ({about})
 """
 FEW = 256  # rows that are written as literals
+_FIRST = Ruling(version=1)
 _OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored"})
 
 
@@ -105,7 +106,7 @@ class KnowledgeRules:
         at, moment = event.position, event.stored_us
         item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
         self._items[key] = self._touched[key] = item
-        return Ruling(version=1)
+        return _FIRST
 
     def _changed(self, item: Item, event: Candidate) -> Ruling:
         closes = item.version_position

@@ -17,8 +17,9 @@ from ledger.events.knowledge import Source
 from ledger.memory_stream import MemoryLedger
 from projections import runner
 from projections.batch import fold_batch
+from projections.catching_up import catch_up
 from projections.duckdb import open_view
-from projections.runner import Projector, catch_up
+from projections.runner import Projector
 from projections.view import Instance, View
 from projections.workbench import Workbench
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of

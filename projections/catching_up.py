@@ -1,0 +1,104 @@
+"""How is a long piece of the log folded fast? Reading, decoding and folding go on at once, each in its own thread.
+
+Whatever was read while the others were busy is decoded together, up to a limit: large batches plan fewer statements
+an event. Towards the end they get smaller, so that no stage is left to work alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from ledger.errors import LedgerError
+from ledger.event import StoredEvent
+from ledger.stream import Ledger
+from projections.batch import Folded, fold_decoded
+from projections.decode import Decoded, decode
+from projections.parser import Parser
+from projections.view import View
+
+# Events in a list as it is read, in lists read ahead, and in a batch at most.
+_LIST = 8_192
+_LISTS_AHEAD = 6
+_BATCH = 49_152
+_BATCH_BYTES = 64 * 1024 * 1024
+# Towards the end a batch is half of what is left, down to this.
+_LAST_BATCHES = 24_576
+
+
+async def catch_up(
+    ledger: Ledger,
+    view: View,
+    to: int,
+    progress: Callable[[int, float], None] = lambda _position, _rate: None,
+) -> int:
+    """Fold everything up to position `to`, without following on; returns how many events were refused.
+
+    `progress` gets the position and the rate in events a second. Raises LogGap, BrokerUnavailable.
+    """
+    started, first, refused = time.monotonic(), view.position, 0
+    bench, loop = view.instance.bench, asyncio.get_running_loop()
+    lists: asyncio.Queue[list[StoredEvent] | LedgerError | None] = asyncio.Queue(_LISTS_AHEAD)
+    with (
+        ThreadPoolExecutor(1, "view-writer") as writer,
+        ThreadPoolExecutor(1, "view-decoder") as decoder,
+        contextlib.closing(Parser()) as parser,
+    ):
+
+        async def decode_next() -> Decoded | None:
+            events = await _gathered(lists, to)
+            return await loop.run_in_executor(decoder, decode, parser, events) if events else None
+
+        reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
+        decoding = asyncio.create_task(decode_next())
+        try:
+            while (decoded := await decoding) is not None:
+                decoding = asyncio.create_task(decode_next())
+                folded: Folded = await loop.run_in_executor(writer, fold_decoded, bench, decoded)
+                view.instance.position = folded.position
+                refused += folded.refused
+                progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
+        finally:
+            for task in (reading, decoding):
+                task.cancel()
+            await asyncio.gather(reading, decoding, return_exceptions=True)
+    return refused
+
+
+async def _read_ahead(
+    ledger: Ledger, start: int, to: int, lists: asyncio.Queue[list[StoredEvent] | LedgerError | None]
+) -> None:
+    """Put what is read up to position `to` into the queue, then None; or the error that ended the reading."""
+    try:
+        async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
+            async for events in batches:
+                await lists.put([event for event in events if event.position <= to])
+                if events[-1].position >= to:
+                    break
+    except LedgerError as error:
+        await lists.put(error)
+    else:
+        await lists.put(None)
+
+
+async def _gathered(lists: asyncio.Queue[list[StoredEvent] | LedgerError | None], to: int) -> list[StoredEvent]:
+    """What was read meanwhile, as one batch; an empty list at the end. Raises what ended the reading."""
+    events: list[StoredEvent] = []
+    size = 0
+    while not events or not lists.empty():
+        read = await lists.get()
+        if isinstance(read, LedgerError):
+            raise read
+        if not read:
+            if events:
+                lists.put_nowait(None)  # the end is told once more, to who asks next
+            break
+        events += read
+        size += sum(len(event.body) for event in read)
+        limit = min(_BATCH, max(_LAST_BATCHES, (to - events[0].position) // 2))
+        if len(events) + _LIST > limit or size > _BATCH_BYTES:
+            break
+    return events
