@@ -167,7 +167,7 @@ def _select(fact: type[Fact], fits: str) -> str:
         SELECT *, to_json(d) AS data FROM (
             SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
                 SELECT position, stored_us, subject, body,
-                    CASE WHEN json_valid(body) THEN from_json(body, {text(json_structure(fact))}) END AS e
+                    TRY(from_json(body, {text(json_structure(fact))})) AS e
                 FROM raw WHERE name = '{fact.name}')))"""
 
 

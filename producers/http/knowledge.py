@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from producers.http import answers
 from producers.http.answers import Json, told
 from producers.http.bodies import BatchRoute, JsonRoute
-from producers.http.parameters import AsOf, Fresh, From, ItemId, Owner, Reason, Retry, Scopes, Types, Who
+from producers.http.parameters import AsOf, Fresh, From, ItemId, Owner, Reason, Retry, Scopes, Search, Types, Who
 from producers.operations import feedback, importing, knowledge, reading, recall
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, Freshness
 from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
 
 
@@ -24,32 +24,21 @@ def _reads(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
 
     @router.get("/api/knowledge/search", responses=told(answers.SearchAnswer))
-    async def search(
-        caller: Who,
-        lineage: From,
-        fresh: Fresh,
-        as_of: AsOf,
-        types: Types,
-        q: Annotated[str, Query(min_length=1, max_length=4_000, description="What to look for, in words")],
-        top_k: Annotated[int, Query(ge=1, le=100)] = 5,
-        min_score: Annotated[int, Query(ge=0, le=5)] = 3,
-        paths: recall.Paths = "fused",
-        record: bool = True,
-    ) -> Json:
+    async def search(caller: Who, lineage: From, asked: Search) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
         return Json(
             await recall.search(
                 desk,
                 caller,
                 lineage,
-                q,
-                top_k=top_k,
-                min_score=min_score,
-                types=types or None,
-                as_of=as_of,
-                paths=paths,
-                record=record,
-                freshness=fresh,
+                asked.q,
+                top_k=asked.top_k,
+                min_score=asked.min_score,
+                types=asked.named_types() or None,
+                as_of=asked.moment(),
+                paths=asked.paths,
+                record=asked.record,
+                freshness=Freshness(asked.min_position, asked.wait),
             )
         )
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from ledger.errors import InvalidPayload
 from ledger.event import Lineage
@@ -17,10 +17,12 @@ from ledger.events.knowledge import KnowledgeType
 from ledger.scopes import Caller, check_entity, check_scope
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
+from producers.operations.recall import Paths
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
+_MIN_POSITION = "Answer out of a view that has this position"
 
 Who = Annotated[Caller, Depends(caller_of)]
 From = Annotated[Lineage, Depends(lineage_of)]
@@ -43,9 +45,7 @@ ItemId = Annotated[str, Depends(_item_id)]
 
 
 async def _freshness(
-    min_position: Annotated[
-        int, Query(ge=0, le=MAX_POSITION, description="Answer out of a view that has this position")
-    ] = 0,
+    min_position: Annotated[int, Query(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT,
 ) -> Freshness:
     return Freshness(min_position, wait)
@@ -85,9 +85,7 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-async def _types(
-    types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
-) -> list[str]:
+def _named_types(types: str | None) -> list[str]:
     named = _parts(types)
     for name in named:
         try:
@@ -95,6 +93,12 @@ async def _types(
         except ValidationError as error:
             raise _fault("types", f"names {name[:100]!r}, which is no type: write for example strategy,tool") from error
     return named
+
+
+async def _types(
+    types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
+) -> list[str]:
+    return _named_types(types)
 
 
 Types = Annotated[list[str], Depends(_types)]
@@ -115,3 +119,28 @@ async def _owner(owner: Annotated[str | None, Query(description="`type:id`")] = 
 
 Owner = Annotated[str | None, Depends(_owner)]
 Reason = Annotated[str | None, Query(max_length=10_000, description="Why, for whoever reads the history")]
+
+
+class SearchQuery(BaseModel):
+    """What a search asks, in one model: solved one by one, its parameters take longer than the ranking."""
+
+    q: Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words")]
+    top_k: Annotated[int, Field(ge=1, le=100)] = 5
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
+    as_of: Annotated[str | None, Field(description="A log position, or an RFC 3339 moment")] = None
+    paths: Paths = "fused"
+    record: bool = True
+    min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT
+
+    def moment(self) -> int | datetime | None:
+        """When the answer is to hold. Raises InvalidPayload."""
+        return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
+
+    def named_types(self) -> list[str]:
+        """The types asked for. Raises InvalidPayload."""
+        return _named_types(self.types)
+
+
+Search = Annotated[SearchQuery, Query()]

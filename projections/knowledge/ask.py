@@ -21,6 +21,11 @@ from ledger.scopes import Caller
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
 
+# The same of a version as it was made, without a look at what its item has come to.
+VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+    score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
+    epoch_us(valid_from_time), status"""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:

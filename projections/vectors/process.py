@@ -177,4 +177,8 @@ async def _main() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    with contextlib.suppress(ImportError):  # there is none for Windows
+        import uvloop
+
+        uvloop.install()
     asyncio.run(_main())
