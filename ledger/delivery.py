@@ -22,7 +22,7 @@ from nats.js.api import Header
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import JsonObject, StoredEvent
-from ledger.publication import PASSING, error_code, error_of
+from ledger.publication import MSG_ID, PASSING, error_code, error_of
 
 # What is asked for ahead of the reader: two lists, and no more than so many messages and bytes.
 REQUEST_MESSAGES = 1_000
@@ -256,7 +256,10 @@ class Delivery:
         events = []
         for message in messages:
             tokens = message.reply.split(".")
-            events.append(StoredEvent(int(tokens[sequence]), int(tokens[moment]), message.subject, message.data))
+            message_id = message.headers.get(MSG_ID, "") if message.headers else ""
+            events.append(
+                StoredEvent(int(tokens[sequence]), int(tokens[moment]), message.subject, message.data, message_id)
+            )
         return events
 
     def _layout(self, reply: str) -> tuple[int, int, int]:
