@@ -28,6 +28,7 @@ from ledger.publication import (
     parse_answer,
     publication,
 )
+from ledger.restored import as_first_stored, restored_to
 from ledger.stream_setup import check_settings
 from ledger.subjects import history_filter
 
@@ -146,7 +147,13 @@ class JetStreamLedger:
             raise error_of(info, f"a look at the stream {self._stream}")
         state = info["state"]
         position = int(state["last_seq"])
-        head = Head(position, _nanoseconds(state["last_ts"]) if position else 0)
+        stored_ns = _nanoseconds(state["last_ts"]) if position else 0
+        if 0 < position <= restored_to(info["config"]):  # then the broker's own time is that of the restore
+            reply = await self._reading.request(
+                f"$JS.API.DIRECT.GET.{self._stream}", orjson.dumps({"seq": position})
+            )
+            stored_ns = as_first_stored(StoredEvent(position, stored_ns, "", b""), reply.headers).stored_ns
+        head = Head(position, stored_ns)
         return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
