@@ -123,7 +123,9 @@ class Delivery:
                 break
             if self._broken:
                 raise Interrupted(self._broken)
-            if not await self._wait() and not arrived:
+            if not await self._wait():
+                if arrived:  # a damaged broker counts as pending what it cannot hand over: what came is looked at
+                    break
                 await self._look_for_loss()
         events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
         self._arrived_bytes -= sum(len(event.body) for event in events)
