@@ -1,7 +1,7 @@
 """How is the stream read from a position on, without ever skipping an event, whatever happens to the broker?
 
-By a loop of our own: on any trouble a new delivery begins with the last event that was handed over. It has to be
-the same event: an older copy of the stream, or another one, may have come in its place meanwhile.
+By a loop of our own: on any trouble a new delivery begins after the last event that was handed over, once the stream
+was seen to hold that very event still: an older copy may have taken its place meanwhile.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import structlog
 
 from ledger.connection import BrokerConnection
 from ledger.delivery import Delivery, Interrupted
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap, LogReplaced
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.event import JsonObject, StoredEvent
 from ledger.publication import PASSING, error_code, error_of
 from ledger.restored import restored_to
+from ledger.same_event import check_still_there
 
 log = structlog.get_logger(__name__)
 
@@ -56,16 +57,13 @@ async def read_stream(
                 end = head if end is None else end
             if position == end:
                 return
-            first = position if last is None else position - 1
-            delivery = Delivery(connection, stream, first, batch, restored_to=restored(config))
+            if last is not None:
+                await _check_same(connection, stream, last, restored(config))
+            delivery = Delivery(connection, stream, position, batch, restored_to=restored(config))
             await delivery.begin(end)
             while position != end:
                 events = await delivery.take()
                 troubled_since = None
-                if last is not None and events[0].position == position:
-                    _check_same(stream, last, events.pop(0))
-                    if not events:
-                        continue
                 last = events[-1]
                 position = last.position
                 yield events
@@ -85,15 +83,11 @@ async def read_stream(
             await asyncio.sleep(_PAUSE)
 
 
-def _check_same(stream: str, last: StoredEvent, now: StoredEvent) -> None:
-    if now != last:
-        raise LogReplaced(
-            f"position {last.position} of the stream {stream} holds another event than the one that was read there "
-            "before: an older copy of the stream, or another one, has taken its place. Nothing more is folded: bring "
-            "the right stream back (kledger restore), or stop the node, remove its views and vectors directories, and "
-            "start it to have them made from this stream",
-            position=last.position,
-        )
+async def _check_same(connection: BrokerConnection, stream: str, last: StoredEvent, restored_to: int) -> None:
+    try:
+        await check_still_there(connection, stream, last, restored_to)
+    except BrokerUnavailable as error:
+        raise Interrupted(str(error)) from error
 
 
 async def _head_after(connection: BrokerConnection, stream: str, position: int) -> tuple[int, JsonObject]:
