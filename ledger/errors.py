@@ -167,6 +167,24 @@ class NotRepairable(LedgerError):
     code = "not_repairable"
 
 
+class UnsafeKeyFile(LedgerError):
+    """A private key that others may read, or that cannot be read as one: nothing is signed with it."""
+
+    code = "unsafe_key_file"
+
+
+class ChainContradicted(LedgerError):
+    """The log is not the one that was signed: events were cut off or changed; nothing more is signed."""
+
+    code = "chain_contradicted"
+
+
+class NotCertified(LedgerError):
+    """No signed checkpoint covers what is to be proved, and none came within the time allowed."""
+
+    code = "not_certified"
+
+
 class DataDirectoryInUse(LedgerError):
     """Another node runs on this data directory."""
 

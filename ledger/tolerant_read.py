@@ -22,7 +22,9 @@ class Missing(NamedTuple):
     last: int
 
 
-async def read_what_is_there(ledger: Ledger, *, batch: int = 1_000) -> AsyncGenerator[list[StoredEvent] | Missing, None]:
+async def read_what_is_there(
+    ledger: Ledger, *, batch: int = 1_000
+) -> AsyncGenerator[list[StoredEvent] | Missing, None]:
     """Yield everything from position 1 to the head as it is now: lists of events, and the holes between them.
 
     Raises BrokerUnavailable when the broker stays away.

@@ -15,6 +15,7 @@ from pathlib import Path
 import structlog
 
 from ledger.access import BrokerAccess
+from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
@@ -133,6 +134,10 @@ class Operator:
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
         return self._start("snapshot", self._snapshot)
+
+    async def start_backup(self, into: str) -> Job:
+        """Append what is new in the log to the backup in a directory."""
+        return self._start("backup", lambda progress: self._back_up(Path(into), progress))
 
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
@@ -256,6 +261,9 @@ class Operator:
             "rate": round(rebuilt.rate, 1),
             "digest": rebuilt.digest,
         }
+
+    async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
+        return asdict(await back_up_in_own_process(self.access, into, self.data, progress))
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         async with self.projector.paused():

@@ -23,7 +23,7 @@ async def check_same_log(ledger: Ledger, view: View) -> None:
     if not position:
         return
     async with contextlib.aclosing(ledger.read(position, batch=1)) as batches:
-        async for (event, *_) in batches:
+        async for event, *_ in batches:
             if event.stored_ns // 1000 != stored_us:
                 raise replaced(position, "the log")
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,12 @@ import pyarrow as pa
 
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.segments import Kept, file_digest, read_segment
-from ledger.backup.witnesses import Witness, extend_past
+from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
 from ledger.chain import Chain, chain_head, leaf_hashes
+from ledger.errors import BackupMismatch
+from ledger.event import JsonObject
+from ledger.signing_keys import VerifyingKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +28,25 @@ class Checked:
     head: str
     root: str
     segments: int
-    witnesses: int
+    signed: JsonObject | None
+    """The signed checkpoint that the events agree with: `position`, `time`, `key`, …; None without one."""
     problems: list[str]
     seconds: float
 
 
-def check_backup(directory: Path, progress: Progress = silent, *, witnesses: Sequence[Witness] = ()) -> Checked:
+def check_backup(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
     """Read a whole backup and compare it with its manifest, and its chain with what was signed.
 
-    Raises BackupDamaged when the manifest itself is missing or damaged: then nothing can be said of the files.
-    Raises BackupMismatch when intact files are not what was signed.
+    With `key`, it has to be signed by the one whose public key this is. Raises BackupDamaged when the manifest
+    itself is missing or damaged: then nothing can be said of the files. Raises BackupMismatch when intact files are
+    not what was signed, or were signed by somebody else.
     """
     started = time.monotonic()
     manifest = load(directory)
+    witness = manifest.signed
+    if key is not None and (witness is None or witness.key.id != key.id):
+        signed_by = f"signed with the key {witness.key.id}" if witness else "not signed"
+        raise BackupMismatch(f"the backup in {directory} is {signed_by}, not with the key {key.id}")
     problems: list[str] = []
     chain, whole = Chain.empty(), True
     before = chain.head
@@ -49,7 +58,7 @@ def check_backup(directory: Path, progress: Progress = silent, *, witnesses: Seq
             whole = False
         else:
             if whole:
-                chain = extend_past(chain, leaves, witnesses)
+                chain = extend_past(chain, leaves, witness)
         before = segment.head  # one damaged file does not hide what is wrong with the next
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
@@ -60,15 +69,15 @@ def check_backup(directory: Path, progress: Progress = silent, *, witnesses: Seq
         manifest.chain.head.hex(),
         manifest.chain.root().hex(),
         len(manifest.segments),
-        sum(one.position <= manifest.position for one in witnesses) if whole else 0,
+        witness.to_json() if witness and whole else None,
         problems,
         round(time.monotonic() - started, 3),
     )
 
 
-def intact(directory: Path, progress: Progress = silent, *, witnesses: Sequence[Witness] = ()) -> Manifest:
+def intact(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
     """The manifest of a backup that was read whole and has no problem. Raises BackupDamaged, BackupMismatch."""
-    checked = check_backup(directory, progress, witnesses=witnesses)
+    checked = check_backup(directory, progress, key=key)
     if checked.problems:
         raise damaged(directory, checked.problems)
     return load(directory)

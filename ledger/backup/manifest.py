@@ -17,6 +17,7 @@ from pathlib import Path
 
 import orjson
 
+from ledger.backup.witnesses import Witness
 from ledger.chain import HASH_BYTES, Chain
 from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload
 from ledger.event import JsonObject
@@ -43,13 +44,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A backup up to `chain.position`; `checkpoints` are signed checkpoints of the ledger, as it told them."""
+    """A backup up to `chain.position`; `signed` is the last signed checkpoint of these events, where there is one."""
 
     created: str
     updated: str
     chain: Chain
     segments: tuple[Segment, ...] = ()
-    checkpoints: tuple[JsonObject, ...] = ()
+    signed: Witness | None = None
 
     @property
     def position(self) -> int:
@@ -59,9 +60,9 @@ class Manifest:
         """The manifest with one more file."""
         return replace(self, updated=_now(), chain=chain, segments=(*self.segments, segment))
 
-    def with_checkpoints(self, checkpoints: tuple[JsonObject, ...]) -> Manifest:
-        """The manifest with these signed checkpoints."""
-        return replace(self, updated=_now(), checkpoints=checkpoints)
+    def with_signed(self, signed: Witness) -> Manifest:
+        """The manifest with a later signed checkpoint."""
+        return replace(self, updated=_now(), signed=signed)
 
 
 def new_manifest() -> Manifest:
@@ -179,7 +180,7 @@ def _to_json(manifest: Manifest) -> JsonObject:
         "updated": manifest.updated,
         "chain": manifest.chain.to_json(),
         "root": manifest.chain.root().hex(),
-        "checkpoints": list(manifest.checkpoints),
+        "signed": manifest.signed.to_json() if manifest.signed else None,
         "segments": [
             {
                 "file": one.file,
@@ -208,9 +209,8 @@ def _from_json(told: JsonObject) -> Manifest:
         )
         for one in told["segments"]
     )
-    return Manifest(
-        told["created"], told["updated"], Chain.from_json(told["chain"]), segments, tuple(told["checkpoints"])
-    )
+    signed = Witness.from_json(told["signed"]) if told["signed"] is not None else None
+    return Manifest(told["created"], told["updated"], Chain.from_json(told["chain"]), segments, signed)
 
 
 def _check_order(manifest: Manifest) -> None:
@@ -224,6 +224,8 @@ def _check_order(manifest: Manifest) -> None:
             raise ValueError(f"{segment.file!r} is not the name of a segment")
         before = segment.last
     head = manifest.segments[-1].head if manifest.segments else Chain.empty().head
+    if manifest.signed is not None and manifest.signed.position > before:
+        raise ValueError(f"its signed checkpoint is at {manifest.signed.position}, behind its end")
     if manifest.chain.position != before or manifest.chain.head != head:
         raise ValueError(f"its chain ends at {manifest.chain.position}, its files end at {before}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ledger.backup.checking import intact, read_backup
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.segments import Kept
-from ledger.backup.witnesses import Witness
+from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
 from ledger.chain import leaf_hashes
 from ledger.connection import BrokerConnection
@@ -107,37 +107,37 @@ async def repair(
     into: Path,
     *,
     damaged: Collection[int] = (),
-    witnesses: Sequence[Witness] = (),
-    checkpoints: Sequence[JsonObject] = (),
+    signed: SignedLog | None = None,
     progress: Progress = silent,
     told: Callable[[str], None] = lambda _step: None,
     stream: str = LEDGER_STREAM,
 ) -> Repaired:
     """Bring back from the backup in `directory` what the stream lost; the whole log is kept in `into` first.
 
-    No node may run on the stream. `damaged` are positions that an audit found changed; `witnesses` are what signed
-    checkpoints say. `told` hears of each step. Raises NotRepairable (with `positions`), BackupDamaged,
+    No node may run on the stream. `damaged` are positions that an audit found changed; `signed` is what the
+    node signed of its log. `told` hears of each step. Raises NotRepairable (with `positions`), BackupDamaged,
     BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable; until the new backup is
     whole and read back the stream is as it was. An interruption after that: `kledger restore` from `into` ends it.
     """
     told("reading the backup")
-    manifest = await asyncio.to_thread(intact, directory, witnesses=witnesses)
+    manifest = await asyncio.to_thread(intact, directory)
     ledger = await JetStreamLedger.connect(access, role="admin", stream=stream, name="kledger-repair")
     try:
+        witness = signed.latest() if signed else None
         told("comparing the stream with the backup")
         damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
-        _refuse_the_lost(manifest, damage, witnesses)
+        _refuse_the_lost(manifest, damage, witness)
         if damage.is_none:
             return Repaired([], [], None, None)
         told(f"writing the whole log to {into}")
-        await _write_merged(ledger, directory, into, manifest, damage, witnesses, checkpoints, progress)
+        await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
         told("reading it back")
-        await asyncio.to_thread(intact, into, witnesses=witnesses)
+        await asyncio.to_thread(intact, into)
     finally:
         await ledger.close()
     told("making the stream anew")
     settings = await _remove(access, stream)
-    restored = await restore(access, into, progress, witnesses=witnesses, stream=stream, settings=settings)
+    restored = await restore(access, into, progress, stream=stream, settings=settings)
     return Repaired(damage.missing, damage.changed, str(into), restored)
 
 
@@ -147,15 +147,14 @@ async def _write_merged(
     into: Path,
     manifest: Manifest,
     damage: Damage,
-    witnesses: Sequence[Witness],
-    checkpoints: Sequence[JsonObject],
+    witness: Witness | None,
     progress: Progress,
 ) -> None:
     """Write the backup's events and then those that the stream has behind them."""
     with writing_to(into) as fresh:
         if fresh.position:
             raise BackupMismatch(f"{into} holds a backup already: give a new directory")
-        writer = BackupWriter(into, fresh, witnesses)
+        writer = BackupWriter(into, fresh, witness)
         last = max(damage.head, manifest.position)
         for kept in read_backup(directory):
             writer.add([one.event for one in kept])
@@ -166,13 +165,13 @@ async def _write_merged(
                     writer.add(events)
                     progress(writer.position, last, 0.0)
         written = writer.close()
-        signed = tuple(checkpoints) or manifest.checkpoints
-        if signed:
-            save(into, written.with_checkpoints(signed))
+        signed = witness or manifest.signed
+        if signed is not None:
+            save(into, written.with_signed(signed))
 
 
-def _refuse_the_lost(manifest: Manifest, damage: Damage, witnesses: Sequence[Witness]) -> None:
-    signed = max((one.position for one in witnesses), default=0)
+def _refuse_the_lost(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:
+    signed = witness.position if witness else 0
     reached = max(damage.head, manifest.position)
     lost = list(damage.beyond)
     if signed > reached:

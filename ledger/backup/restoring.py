@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from ledger.backup.checking import intact, read_backup
 from ledger.backup.manifest import Manifest
 from ledger.backup.segments import Kept
 from ledger.backup.sending import Sender
-from ledger.backup.witnesses import Witness
 from ledger.backup.writing import Progress, silent
 from ledger.chain import Chain, leaf_hashes
 from ledger.connection import BrokerConnection
@@ -27,6 +26,7 @@ from ledger.event import JsonObject
 from ledger.jetstream_read import read_stream
 from ledger.publication import error_code, error_of
 from ledger.restored import RESTORED_TO, RESTORING
+from ledger.signing_keys import VerifyingKey
 from ledger.stream_setup import check_settings, stream_config
 
 _NO_STREAM = 10059
@@ -38,15 +38,15 @@ _CREATE_TIMEOUT = 30.0
 class Restored:
     """The proof of a restore: the stream's chain, made from what was read back, is the backup's.
 
-    `continued_from` is the position that an interrupted restore had reached, `witnesses` how many signed
-    checkpoints were compared.
+    `continued_from` is the position that an interrupted restore had reached, `signed` the signed checkpoint that the
+    events agree with, None where the backup has none.
     """
 
     position: int
     head: str
     root: str
     continued_from: int
-    witnesses: int
+    signed: JsonObject | None
     seconds: float
 
 
@@ -55,20 +55,20 @@ async def restore(
     directory: Path,
     progress: Progress = silent,
     *,
-    witnesses: Sequence[Witness] = (),
+    key: VerifyingKey | None = None,
     stream: str = LEDGER_STREAM,
     settings: JsonObject | None = None,
     start_over: bool = False,
 ) -> Restored:
     """Bring a backup back into an empty stream, which is created where it is not there; connects as `admin`.
 
-    `settings` are those of a stream that stood there before. `start_over` removes what an interrupted restore left.
-    `progress` counts the events that are published and then those that are compared. Raises BackupDamaged,
-    BackupMismatch (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again:
-    it goes on), BrokerMisconfigured.
+    With `key`, the backup has to be signed with it. `settings` are those of a stream that stood there before.
+    `start_over` removes what an interrupted restore left. `progress` counts the events that are
+    published and then those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published),
+    RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again: it goes on), BrokerMisconfigured.
     """
     started = time.monotonic()
-    manifest = await asyncio.to_thread(intact, directory, witnesses=witnesses)
+    manifest = await asyncio.to_thread(intact, directory, key=key)
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
@@ -81,7 +81,9 @@ async def restore(
         for kept in read_backup(directory, reached + 1):
             await sender.send([one.event for one in kept])
             tell(sender.position - reached)
-        chain = await _read_back(connection, stream, directory, manifest, lambda at: tell(manifest.position - reached + at))
+        chain = await _read_back(
+            connection, stream, directory, manifest, lambda at: tell(manifest.position - reached + at)
+        )
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -90,7 +92,7 @@ async def restore(
         chain.head.hex(),
         chain.root().hex(),
         reached,
-        sum(one.position <= manifest.position for one in witnesses),
+        manifest.signed.to_json() if manifest.signed else None,
         round(time.monotonic() - started, 3),
     )
 

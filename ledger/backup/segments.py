@@ -52,7 +52,11 @@ class SegmentWriter:
         self.path = path
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._writer = pq.ParquetWriter(
-            self._file, SCHEMA, compression="zstd", use_dictionary=["subject"], write_statistics=["position", "stored_ns"]
+            self._file,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=["subject"],
+            write_statistics=["position", "stored_ns"],
         )
         self._group: list[Kept] = []
         self._group_bytes = 0

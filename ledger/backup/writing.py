@@ -22,10 +22,10 @@ from ledger.backup.manifest import (
     writing_to,
 )
 from ledger.backup.segments import SegmentWriter, file_digest
-from ledger.backup.witnesses import Witness, extend_past
+from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.chain import leaf_hash, leaf_hashes
 from ledger.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap
-from ledger.event import JsonObject, StoredEvent
+from ledger.event import StoredEvent
 from ledger.stream import Ledger
 
 SEGMENT_EVENTS = 100_000
@@ -51,7 +51,8 @@ class BackedUp:
     added: int
     files: int
     segments: int
-    checkpoints: int
+    signed: int
+    """The position of the signed checkpoint that it agrees with, 0 without one."""
     seconds: float
 
 
@@ -60,22 +61,21 @@ async def back_up(
     directory: Path,
     progress: Progress = silent,
     *,
-    witnesses: Sequence[Witness] = (),
-    checkpoints: Sequence[JsonObject] = (),
+    signed: SignedLog | None = None,
     segment_events: int = SEGMENT_EVENTS,
 ) -> BackedUp:
     """Bring the backup in `directory` to the head of the log, as it is now.
 
-    `witnesses` are what signed checkpoints say of the log: the events have to agree. `checkpoints` are the signed
-    ones as JSON, kept in the manifest. Raises BackupMismatch (another stream's backup, or not one), BackupDamaged,
-    InvalidPayload, LogGap, BrokerUnavailable.
+    The events have to agree with what was `signed`; the last such checkpoint is kept in the manifest. Raises
+    BackupMismatch (another stream's backup, or not one), BackupDamaged, InvalidPayload, LogGap, BrokerUnavailable.
     """
     started = time.monotonic()
     with writing_to(directory) as manifest:
         check_files_are_there(directory, manifest)
         before = manifest
-        writer = BackupWriter(directory, manifest, witnesses, segment_events)
         head = (await ledger.head()).position
+        witness = signed.latest(head) if signed else None
+        writer = BackupWriter(directory, manifest, witness, segment_events)
         try:
             async with contextlib.aclosing(ledger.read(max(1, manifest.position), batch=_READ_EVENTS)) as batches:
                 async for events in batches:
@@ -93,8 +93,8 @@ async def back_up(
             raise _gap_of(directory, before, gap) from gap
         finally:
             manifest = writer.close()
-        if tuple(checkpoints) != manifest.checkpoints and checkpoints:
-            manifest = manifest.with_checkpoints(tuple(checkpoints))
+        if witness is not None and before.position < witness.position <= manifest.position:
+            manifest = manifest.with_signed(witness)
             save(directory, manifest)
     return BackedUp(
         str(directory),
@@ -104,7 +104,7 @@ async def back_up(
         manifest.position - before.position,
         len(manifest.segments) - len(before.segments),
         len(manifest.segments),
-        len(manifest.checkpoints),
+        manifest.signed.position if manifest.signed else 0,
         round(time.monotonic() - started, 3),
     )
 
@@ -116,10 +116,10 @@ class BackupWriter:
         self,
         directory: Path,
         manifest: Manifest,
-        witnesses: Sequence[Witness] = (),
+        witness: Witness | None = None,
         segment_events: int = SEGMENT_EVENTS,
     ) -> None:
-        self._directory, self._witnesses, self._most = directory, witnesses, segment_events
+        self._directory, self._witness, self._most = directory, witness, segment_events
         self._manifest = manifest
         self._chain = manifest.chain
         self._segment: SegmentWriter | None = None
@@ -146,7 +146,7 @@ class BackupWriter:
                 self._segment = SegmentWriter(self._part)
             room = self._most - self._segment.events
             try:
-                self._chain = extend_past(self._chain, leaves[:room], self._witnesses)
+                self._chain = extend_past(self._chain, leaves[:room], self._witness)
             except BackupMismatch:  # what is in the file under way is in doubt as well
                 self._segment.abandon()
                 self._segment = None
@@ -237,4 +237,3 @@ def _gap_of(directory: Path, manifest: Manifest, gap: LogGap) -> LedgerError:
             last=gap.details.get("last"),
         )
     return gap
-

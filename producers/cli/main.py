@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import finding, importing, operating, remembering, saying
+from producers.cli import backing_up, finding, importing, operating, remembering, saying
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(saying.save))
 app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(saying.revise))
 app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(saying.rate))
 app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(saying.retire))
-app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(saying.restore))
+app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(backing_up.restore))
 app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
@@ -48,6 +48,8 @@ app.command("rebuild", rich_help_panel=AUDIT)(as_operator(operating.rebuild))
 app.command("verify", rich_help_panel=AUDIT)(as_operator(operating.verify))
 app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
 app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
+app.command("backup", rich_help_panel=AUDIT)(as_operator(backing_up.backup))
+app.command("repair", rich_help_panel=AUDIT)(as_operator(backing_up.repair))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
 
 

@@ -17,7 +17,7 @@ from ledger.scopes import Caller
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "backup"]
 
 
 @dataclass(slots=True)
@@ -65,6 +65,10 @@ class NodeAdmin(Protocol):
         """Publish a frozen copy of the live view."""
         ...
 
+    async def start_backup(self, into: str) -> Job:
+        """Append what is new in the log to the backup in a directory of the node's machine."""
+        ...
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         ...
@@ -107,12 +111,18 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
         case "snapshot":
             return await desk.admin.start_snapshot()
         case "replay":
-            if not PurePath(into).is_absolute() or "\0" in into:
-                raise InvalidPayload(
-                    f"into {into!r} is not an absolute path of the node's machine: write the whole path",
-                    errors=[{"field": "into", "reason": "is not an absolute path"}],
-                )
-            return await desk.admin.start_replay(to, into)
+            return await desk.admin.start_replay(to, _absolute(into))
+        case "backup":
+            return await desk.admin.start_backup(_absolute(into))
+
+
+def _absolute(into: str) -> str:
+    if not PurePath(into).is_absolute() or "\0" in into:
+        raise InvalidPayload(
+            f"into {into!r} is not an absolute path of the node's machine: write the whole path",
+            errors=[{"field": "into", "reason": "is not an absolute path"}],
+        )
+    return into
 
 
 async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
