@@ -128,7 +128,7 @@ def writing_to(directory: Path) -> Iterator[Manifest]:
 
     try:
         (directory / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (directory / "lock").open("a")
+        lock = os.fdopen(os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
     except OSError as error:
         raise InvalidPayload(
             f"the directory {directory} cannot be written ({error.strerror or error}): choose another",

@@ -83,6 +83,7 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Close and remove the file, whatever it holds."""
+        self._writer.close()
         self._file.close()
         self.path.unlink(missing_ok=True)
 
