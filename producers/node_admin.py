@@ -18,6 +18,7 @@ from ledger.access import BrokerAccess
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -52,6 +53,7 @@ class Operator:
     files: LiveFiles
     data: Path
     started: float
+    integrity: Integrity
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -72,6 +74,7 @@ class Operator:
         for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
             if trouble is not None:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += self.integrity.reasons()
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
             for view in views
@@ -88,6 +91,7 @@ class Operator:
                 "url": self.access.url,
             },
             "views": views,
+            "chain": self.integrity.status(),
             "refused": await self.view.ask(refused_count),
             "versions": {
                 "product": version("knowledge-ledger"),
@@ -133,6 +137,14 @@ class Operator:
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
         return self._start("snapshot", self._snapshot)
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        return self._start("audit", self.integrity.audit)
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        return await self.integrity.prove(item_id)
 
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
@@ -201,7 +213,8 @@ class Operator:
                     fresh.close()
                     discard(path)
                 raise
-            return {**compared, "swapped": live_file(self.data / "views") == path}
+            swapped = live_file(self.data / "views") == path
+        return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
@@ -230,7 +243,7 @@ class Operator:
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
             "live": {"digest": state_digest(ours)},
-            "rebuilt": {"digest": state_digest(theirs)},
+            "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
             "equal": ours == theirs,
             "views": [
                 {
@@ -248,14 +261,15 @@ class Operator:
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         rebuilt = await in_own_process(self.access, into, position, progress)
-        return {
+        told = {
             "into": str(into),
             "position": rebuilt.position,
             "refused": rebuilt.refused,
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
-            "digest": rebuilt.digest,
+            "rebuilt": {"digest": rebuilt.digest, "views": rebuilt.views},
         }
+        return {**await self.integrity.certified("replay", told), "digest": rebuilt.digest}
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         async with self.projector.paused():

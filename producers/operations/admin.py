@@ -17,7 +17,7 @@ from ledger.scopes import Caller
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit"]
 
 
 @dataclass(slots=True)
@@ -65,6 +65,14 @@ class NodeAdmin(Protocol):
         """Publish a frozen copy of the live view."""
         ...
 
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        ...
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        ...
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         ...
@@ -106,6 +114,8 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
             return await desk.admin.start_verify()
         case "snapshot":
             return await desk.admin.start_snapshot()
+        case "audit":
+            return await desk.admin.start_audit()
         case "replay":
             if not PurePath(into).is_absolute() or "\0" in into:
                 raise InvalidPayload(
@@ -113,6 +123,12 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
                     errors=[{"field": "into", "reason": "is not an absolute path"}],
                 )
             return await desk.admin.start_replay(to, into)
+
+
+async def prove(desk: Desk, caller: Caller, item_id: str) -> JsonObject:
+    """A proof for every event behind an item. Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted."""
+    require_operator(caller)
+    return await desk.admin.prove(item_id)
 
 
 async def job(desk: Desk, caller: Caller, job_id: str) -> Job:

@@ -16,7 +16,7 @@ ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at a job; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit"]
 
 
 async def status(wire: Wire) -> dict[str, Any]:
@@ -50,6 +50,12 @@ async def start_job(wire: Wire, kind: JobKind, *, to: Moment | None = None, into
         body = {"to": moment(to), "into": None if into is None else str(into)}
     started: Job = await wire.order(f"{ADMIN}/{kind}", body)
     return started
+
+
+async def prove(wire: Wire, id: str) -> dict[str, Any]:
+    """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
+    told: dict[str, Any] = await wire.order(f"{ADMIN}/prove", {"id": id})
+    return told
 
 
 async def job(wire: Wire, id: str) -> Job:
