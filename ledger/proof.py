@@ -1,8 +1,9 @@
 """How does somebody without the log convince themselves that an event is in it? A proof is one JSON document.
 
-It holds the events as they stand in the log, for each the hashes from its leaf up to a root (RFC 9162, 2.1.3), and
-the checkpoint over that root with the node's public key. It shows that these events were in the log, at these
-positions, when the checkpoint was signed. It does not show that no other event speaks of the same item.
+It names an item (`about`) and holds its events as they stand in the log, for each the hashes from its leaf up to a
+root (RFC 9162, 2.1.3), and the checkpoint over that root with the node's public key. It shows that these events were
+in the log, at these positions, when the checkpoint was signed. It does not show that no other event speaks of the
+same item.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from ledger.chain import Chain, inclusion_paths, leaf_hash, verify_inclusion
 from ledger.checkpoints import SignedCheckpoint
 from ledger.envelope import parse_json
-from ledger.errors import ChainContradicted, InvalidPayload, LedgerError
+from ledger.errors import ChainContradicted, IllegalSubject, InvalidPayload, LedgerError
 from ledger.event import JsonObject, StoredEvent
 from ledger.publication import MSG_ID
 from ledger.signing_keys import VerifyingKey
+from ledger.subjects import parse_subject
 
 KIND, VERSION = "kledger proof", 1
 
@@ -132,18 +134,23 @@ def check_proof(document: object, key: VerifyingKey | None = None) -> Checked:
         faults.append(f"it was made with the key {brought.id}, not with the given one, {used.id}")
     if not checkpoint.signed_by({used.id: used}):
         faults.append("the signature of its checkpoint is not by this key, or the checkpoint was changed")
-    if not told:
-        faults.append("it holds no event")
-    events = [
-        ProvedEvent(
-            event,
-            None
-            if verify_inclusion(leaf_hash(event), event.position - 1, checkpoint.position, path, checkpoint.root)
-            else "the event, its position or its path is not as it was signed",
-        )
-        for event, path in told
-    ]
+    if [event.position for event, _ in told] != about.get("positions") or not told:
+        faults.append("it does not hold the events that it names")
+    events = [ProvedEvent(event, _fault(event, path, checkpoint, about)) for event, path in told]
     return Checked(about, checkpoint, used, key is not None, faults, events)
+
+
+def _fault(event: StoredEvent, path: list[bytes], checkpoint: SignedCheckpoint, about: JsonObject) -> str | None:
+    """Why an event of a proof proves nothing of what the proof is about."""
+    if not verify_inclusion(leaf_hash(event), event.position - 1, checkpoint.position, path, checkpoint.root):
+        return "the event, its position or its path is not as it was signed"
+    try:
+        parts = parse_subject(event.subject)
+    except IllegalSubject:
+        return "its subject is not one of the ledger's"
+    if (parts.org, parts.entity, parts.entity_id) != (about.get("org"), "knowledge", about.get("knowledge")):
+        return "it is in the log, and about something else"
+    return None
 
 
 def _event(told: JsonObject) -> StoredEvent:

@@ -116,6 +116,8 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         stack.push_async_callback(ledger.close)
+        notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
+        stack.push_async_callback(notary.close)
 
         files = LiveFiles(settings.data / "views", settings.quack)
         view = View(await asyncio.to_thread(files.open_live))
@@ -128,8 +130,6 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.push_async_callback(feed.close)
         files.serve(view.instance)
 
-        notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
-        stack.push_async_callback(notary.close)
         integrity = Integrity(ledger, view, notary, settings.org, settings.data)
         operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set())
         stack.push_async_callback(operator.close)

@@ -115,6 +115,7 @@ class Integrity:
 
 def _keep(directory: Path, run: str, document: JsonObject) -> Path:
     """Write a certificate, for good when this returns; none is ever replaced."""
+    directory = directory.absolute()
     directory.mkdir(exist_ok=True)
     moment = datetime.fromisoformat(document["time"]).strftime("%Y%m%dT%H%M%S%fZ")
     file = directory / f"{run}-{document['position']}-{moment}.json"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -182,7 +184,7 @@ def compared_certificates(files: tuple[Path, Path]) -> Answer:
         )
     shown: list[RenderableType] = [
         facts(
-            ("state", words("equal", "green") if told["equal"] else words("DIFFERENT", "bold red")),
+            ("state", _equal(told["equal"]) if told["same_position"] else words("not comparable", "bold red")),
             ("log", log),
             ("position", f"{positions['a']:,}"),
             *(("fault", fault) for fault in told["faults"]),
@@ -194,10 +196,13 @@ def compared_certificates(files: tuple[Path, Path]) -> Answer:
         rows = table("view", "rows in A", "rows in B", "", right=("rows in A", "rows in B"))
         for view in told["views"]:
             counts = [f"{one['rows']:,}" if one else "none" for one in (view["a"], view["b"])]
-            equal = words("equal", "green") if view["equal"] else words("DIFFERENT", "bold red")
-            rows.add_row(plain(view["view"]), *counts, equal)
+            rows.add_row(plain(view["view"]), *counts, _equal(view["equal"]))
         shown.append(rows)
     return Answer(told, Group(*shown), ok=bool(told["equal"]))
+
+
+def _equal(equal: bool) -> RenderableType:
+    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
 
 
 def _asked(session: Session) -> dict[str, Any]:
@@ -216,7 +221,8 @@ def _by_oneself(data: Path, nats: str | None, checkpoints: list[Path], key: Path
     """An audit of files."""
     from producers.operations.auditing import audit_directory, read_key
 
-    with bar("audit", None) as shown:
+    # The answer alone goes to standard output; what a broker that is started here logs does not.
+    with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
         report = asyncio.run(
             audit_directory(
                 data,
