@@ -57,9 +57,9 @@ def _admin(desk: Desk) -> APIRouter:
         return Json(await admin.start(desk, caller, "audit"), 202)
 
     @router.post("/prove", responses=told(JsonObject, 403, 404, 409, 503))
-    async def prove(caller: Who, body: ProveRequest) -> Json:
+    async def prove(caller: Who, body: ProveRequest, fresh: Fresh) -> Json:
         """A proof for every event behind an item, to be checked without the log."""
-        return Json(await admin.prove(desk, caller, body.id))
+        return Json(await admin.prove(desk, caller, body.id, fresh))
 
     @router.get("/jobs/{job_id}", responses=told(answers.JobAnswer, 403, 404))
     async def job(caller: Who, job_id: str) -> Json:

@@ -125,9 +125,14 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
             return await desk.admin.start_replay(to, into)
 
 
-async def prove(desk: Desk, caller: Caller, item_id: str) -> JsonObject:
-    """A proof for every event behind an item. Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted."""
+async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) -> JsonObject:
+    """A proof for every event behind an item.
+
+    Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted, ViewBehind.
+    """
     require_operator(caller)
+    if desk.view.position < freshness.min_position:
+        await desk.view.wait_for(freshness.min_position, freshness.wait)
     return await desk.admin.prove(item_id)
 
 

@@ -54,7 +54,7 @@ async def start_job(wire: Wire, kind: JobKind, *, to: Moment | None = None, into
 
 async def prove(wire: Wire, id: str) -> dict[str, Any]:
     """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
-    told: dict[str, Any] = await wire.order(f"{ADMIN}/prove", {"id": id})
+    told: dict[str, Any] = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
     return told
 
 
