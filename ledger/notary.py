@@ -111,7 +111,7 @@ class Notary:
                 self._wake.clear()
 
     async def certify(self, position: int, timeout: float = 30.0) -> SignedCheckpoint:
-        """The last checkpoint, once that is at or behind `position`: signed at once where it is not.
+        """The last checkpoint, once that is at or behind `position`, from 1 on: signed at once where it is not.
 
         Raises NotCertified.
         """
@@ -133,6 +133,8 @@ class Notary:
 
         Raises NotCertified.
         """
+        if not position:
+            return Chain.empty()
         certified = await self.certify(position)
         async with self._turn:
             chain = await chain_of(self._leaves, position, self._worker)

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from ledger.errors import InvalidPayload, UnsafeKeyFile
 from ledger.event import JsonObject
+from ledger.server_config import write_private
 
 _SUCCESSION = b"kledger key succession 1\n"
 
@@ -89,7 +90,7 @@ class SigningKeys:
         directory.mkdir(parents=True, exist_ok=True)
         _private_to_owner(directory, 0o700)
         if not keys._file.exists():
-            _write_key(keys._file, _publish(directory, Ed25519PrivateKey.generate()))
+            write_private(keys._file, _pem(_publish(directory, Ed25519PrivateKey.generate())))
         keys.current()
         return keys
 
@@ -116,7 +117,7 @@ class SigningKeys:
             file.write(orjson.dumps(line) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        _write_key(self._file, fresh)
+        write_private(self._file, _pem(fresh))
         return before, after
 
     def _key(self) -> Ed25519PrivateKey:
@@ -185,18 +186,10 @@ def _publish(directory: Path, private: Ed25519PrivateKey) -> Ed25519PrivateKey:
     return private
 
 
-def _write_key(path: Path, private: Ed25519PrivateKey) -> None:
-    """Put a private key in its place, at once, never readable by another user."""
-    text = private.private_bytes(
+def _pem(private: Ed25519PrivateKey) -> bytes:
+    return private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
 
 
 def _read_key(path: Path) -> Ed25519PrivateKey:

@@ -19,6 +19,7 @@ from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -53,6 +54,7 @@ class Operator:
     files: LiveFiles
     data: Path
     started: float
+    integrity: Integrity
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,6 +75,7 @@ class Operator:
         for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
             if trouble is not None:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += self.integrity.reasons()
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
             for view in views
@@ -89,6 +92,7 @@ class Operator:
                 "url": self.access.url,
             },
             "views": views,
+            "chain": self.integrity.status(),
             "refused": await self.view.ask(refused_count),
             "versions": {
                 "product": version("knowledge-ledger"),
@@ -138,6 +142,14 @@ class Operator:
     async def start_backup(self, into: str) -> Job:
         """Append what is new in the log to the backup in a directory."""
         return self._start("backup", lambda progress: self._back_up(Path(into), progress))
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        return self._start("audit", self.integrity.audit)
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        return await self.integrity.prove(item_id)
 
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
@@ -206,7 +218,8 @@ class Operator:
                     fresh.close()
                     discard(path)
                 raise
-            return {**compared, "swapped": live_file(self.data / "views") == path}
+            swapped = live_file(self.data / "views") == path
+        return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
@@ -235,7 +248,7 @@ class Operator:
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
             "live": {"digest": state_digest(ours)},
-            "rebuilt": {"digest": state_digest(theirs)},
+            "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
             "equal": ours == theirs,
             "views": [
                 {
@@ -253,14 +266,15 @@ class Operator:
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         rebuilt = await in_own_process(self.access, into, position, progress)
-        return {
+        told = {
             "into": str(into),
             "position": rebuilt.position,
             "refused": rebuilt.refused,
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
-            "digest": rebuilt.digest,
+            "rebuilt": {"digest": rebuilt.digest, "views": rebuilt.views},
         }
+        return {**await self.integrity.certified("replay", told), "digest": rebuilt.digest}
 
     async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
         return asdict(await back_up_in_own_process(self.access, into, self.data, progress))

@@ -221,6 +221,12 @@ class BackupRequest(Asked):
     into: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
+class ProveRequest(Asked):
+    """The item behind which every event is to be proved."""
+
+    id: Id
+
+
 class SqlRequest(Asked):
     """One SELECT over the live view."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import backing_up, finding, importing, operating, remembering, saying
+from producers.cli import backing_up, finding, importing, integrity, operating, remembering, saying
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -18,6 +18,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+
+key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
 
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
@@ -51,6 +53,13 @@ app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
 app.command("backup", rich_help_panel=AUDIT)(as_operator(backing_up.backup))
 app.command("repair", rich_help_panel=AUDIT)(as_operator(backing_up.repair))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
+app.command("audit", rich_help_panel=AUDIT)(as_operator(integrity.audit))
+app.command("prove", rich_help_panel=AUDIT)(as_operator(integrity.prove))
+app.command("check-proof", rich_help_panel=AUDIT)(as_operator(integrity.check_proof))
+app.add_typer(key, name="key", rich_help_panel=AUDIT)
+
+key.command("show")(as_operator(integrity.show_key))
+key.command("rotate")(as_operator(integrity.rotate_key))
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,9 +54,11 @@ class ListedLedger(MemoryLedger):
         return Head(len(self.events), 0)
 
 
-def signed_log(directory: Path, count: int, every: int) -> tuple[list[StoredEvent], NotaryFiles]:
+def signed_log(
+    directory: Path, count: int, every: int, made: Callable[[StoredEvent], StoredEvent] = lambda one: one
+) -> tuple[list[StoredEvent], NotaryFiles]:
     """`count` events, signed at every `every` of them and at the end, with what a notary keeps of them."""
-    events, files = [event(at) for at in range(1, count + 1)], NotaryFiles.of(directory)
+    events, files = [made(event(at)) for at in range(1, count + 1)], NotaryFiles.of(directory)
     files.directory.mkdir(parents=True)
     keys, chain = SigningKeys.open(files.keys), Chain.empty()
     for at, one in enumerate(events, 1):
