@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import platform
 import time
 import uuid
@@ -37,6 +38,7 @@ log = structlog.get_logger(__name__)
 # Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
 LONGEST_LAG_SECONDS = 30.0
 _KEPT_JOBS = 100
+_SIGNED_WITHIN_SECONDS = 10.0
 
 Progress = Callable[[int, int, float], None]
 Work = Callable[[Progress], Awaitable[JsonObject]]
@@ -277,6 +279,8 @@ class Operator:
         return {**await self.integrity.certified("replay", told), "digest": rebuilt.digest}
 
     async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
+        with contextlib.suppress(LedgerError):  # one without a signature is better than none; the status says why
+            await self.integrity.notary.certify((await self.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
         return asdict(await back_up_in_own_process(self.access, into, self.data, progress))
 
     async def _snapshot(self, progress: Progress) -> JsonObject:

@@ -7,9 +7,10 @@ runs, on a data directory or on a NATS server: they are the administrator of the
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,12 +220,6 @@ def _on_broker(
 
     Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
     """
-    import structlog
-
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(30),  # warnings; the answer stands alone on stdout
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
     if (data is None) == (nats is None):
         raise typer.BadParameter("give either --data DIR or --nats URL")
     if must_exist and data is not None and not (data / "broker" / "jetstream").is_dir():
@@ -234,7 +229,24 @@ def _on_broker(
         async with _broker(data, nats) as access:
             return await work(access)
 
-    return asyncio.run(run())
+    with _warnings_on_stderr():
+        return asyncio.run(run())
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """The answer stands alone on stdout, and what a broker of our own does is no news."""
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 @asynccontextmanager
