@@ -17,7 +17,7 @@ from ledger.audit import audit
 from ledger.audit_evidence import gather
 from ledger.certificate import make_certificate
 from ledger.checkpoint_hook import CheckpointHook
-from ledger.errors import BrokerUnavailable, ChainContradicted, LedgerError, UnknownKnowledge
+from ledger.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
 from ledger.event import JsonObject, StoredEvent
 from ledger.notary import Notary
 from ledger.notary_start import NotaryFiles
@@ -58,7 +58,13 @@ class Integrity:
         return [f"nothing is signed any more: {trouble.message}"]
 
     async def audit(self, progress: Progress) -> JsonObject:
-        """Read the log and compare it with what this node signed. Raises NotCertified, BrokerUnavailable."""
+        """Read the log and compare it with what this node signed, which is first all that there is.
+
+        Raises NotCertified, BrokerUnavailable.
+        """
+        head = (await self.ledger.head()).position
+        with contextlib.suppress(NotCertified):  # then the audit says what it can of the rest
+            await self.notary.certify(max(1, head), timeout=10 if head else 0)
         evidence = await asyncio.to_thread(gather, self.notary.files)
         return (await audit(self.ledger, evidence, progress)).to_json()
 
