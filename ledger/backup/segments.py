@@ -7,6 +7,7 @@ event's hash in the chain. A body or message id that is not UTF-8 (a foreign cli
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -83,8 +84,10 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Close and remove the file, whatever it holds."""
-        self._writer.close()
-        self._file.close()
+        with contextlib.suppress(OSError):  # the disk may be full
+            self._writer.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
     def _flush(self) -> None:

@@ -24,7 +24,7 @@ from ledger.backup.manifest import (
 from ledger.backup.segments import SegmentWriter, file_digest
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.chain import leaf_hash, leaf_hashes
-from ledger.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap
+from ledger.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
 from ledger.event import StoredEvent
 from ledger.stream import Ledger
 
@@ -67,7 +67,8 @@ async def back_up(
     """Bring the backup in `directory` to the head of the log, as it is now.
 
     The events have to agree with what was `signed`; the last such checkpoint is kept in the manifest. Raises
-    BackupMismatch (another stream's backup, or not one), BackupDamaged, InvalidPayload, LogGap, BrokerUnavailable.
+    BackupMismatch (another stream's backup, or not one), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be
+    written: no space), LogGap, BrokerUnavailable.
     """
     started = time.monotonic()
     with writing_to(directory) as manifest:
@@ -77,25 +78,19 @@ async def back_up(
         witness = signed.latest(head) if signed else None
         writer = BackupWriter(directory, manifest, witness, segment_events)
         try:
-            async with contextlib.aclosing(ledger.read(max(1, manifest.position), batch=_READ_EVENTS)) as batches:
-                async for events in batches:
-                    if events[0].position == before.position:
-                        _check_same(directory, before, events[0])
-                        events = events[1:]
-                    writer.add(events)
-                    done = writer.position
-                    seconds = max(time.monotonic() - started, 1e-9)
-                    progress(done, max(head, done), (done - before.position) / seconds)
-                    if done >= head:
-                        break
-            _check_reaches(directory, before, max(head, writer.position))
-        except LogGap as gap:
-            raise _gap_of(directory, before, gap) from gap
-        finally:
-            manifest = writer.close()
-        if witness is not None and before.position < witness.position <= manifest.position:
-            manifest = manifest.with_signed(witness)
-            save(directory, manifest)
+            try:
+                await _append(ledger, directory, before, writer, head, progress)
+            finally:
+                manifest = writer.close()
+            if witness is not None and _vouches(witness, before, manifest):
+                manifest = manifest.with_signed(witness)
+                save(directory, manifest)
+        except OSError as error:
+            writer.abandon()
+            raise ServiceFailed(
+                f"the backup in {directory} cannot be written on ({error.strerror or error}); what it had is whole. "
+                "Make room, and run it again"
+            ) from error
     return BackedUp(
         str(directory),
         manifest.position,
@@ -107,6 +102,34 @@ async def back_up(
         manifest.signed.position if manifest.signed else 0,
         round(time.monotonic() - started, 3),
     )
+
+
+async def _append(
+    ledger: Ledger, directory: Path, before: Manifest, writer: BackupWriter, head: int, progress: Progress
+) -> None:
+    started = time.monotonic()
+    try:
+        async with contextlib.aclosing(ledger.read(max(1, before.position), batch=_READ_EVENTS)) as batches:
+            async for events in batches:
+                if events[0].position == before.position:
+                    _check_same(directory, before, events[0])
+                    events = events[1:]
+                writer.add(events)
+                done = writer.position
+                seconds = max(time.monotonic() - started, 1e-9)
+                progress(done, max(head, done), (done - before.position) / seconds)
+                if done >= head:
+                    break
+    except LogGap as gap:
+        raise _gap_of(directory, before, gap) from gap
+    _check_reaches(directory, before, max(head, writer.position))
+
+
+def _vouches(witness: Witness, before: Manifest, now: Manifest) -> bool:
+    """Whether a signed checkpoint says more of the backup than the one it has; new events were compared with it."""
+    if witness.position == now.position:
+        return now.signed != witness and witness.checkpoint.fits(now.chain)
+    return before.position < witness.position < now.position
 
 
 class BackupWriter:
@@ -147,12 +170,11 @@ class BackupWriter:
             room = self._most - self._segment.events
             try:
                 self._chain = extend_past(self._chain, leaves[:room], self._witness)
-            except BackupMismatch:  # what is in the file under way is in doubt as well
-                self._segment.abandon()
-                self._segment = None
+                for event, leaf in zip(events[:room], leaves[:room], strict=True):
+                    self._segment.add(event, leaf)
+            except (BackupMismatch, OSError):  # what is in the file under way is in doubt, or cannot be written
+                self.abandon()
                 raise
-            for event, leaf in zip(events[:room], leaves[:room], strict=True):
-                self._segment.add(event, leaf)
             self._last_leaf = leaves[:room][-1]
             events, leaves = events[room:], leaves[room:]
             if self._segment.events >= self._most or self._segment.size >= SEGMENT_BYTES:
@@ -164,14 +186,26 @@ class BackupWriter:
             self._finish()
         return self._manifest
 
+    def abandon(self) -> None:
+        """Leave out the file under way."""
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            with contextlib.suppress(OSError):
+                segment.abandon()
+
     @property
     def _part(self) -> Path:
         return self._directory / EVENTS / "next.part"
 
     def _finish(self) -> None:
         assert self._segment is not None  # called while one is under way
-        writer, self._segment = self._segment, None
-        writer.close()
+        writer = self._segment
+        try:
+            writer.close()
+        except OSError:
+            self.abandon()
+            raise
+        self._segment = None
         path = segment_path(self._directory, self._manifest.position + 1, self._chain.position)
         digest, size = file_digest(writer.path), writer.path.stat().st_size
         writer.path.replace(path)

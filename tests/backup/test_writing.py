@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import stat
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from ledger.backup.manifest import load, writing_to
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
 from ledger.chain import Chain, leaf_hashes
-from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload, LogGap
+from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload, LogGap, ServiceFailed
 from ledger.memory_stream import MemoryLedger
 from ledger.signing_keys import VerifyingKey
 from tests.backup.kept import backed_up, history, kept_in, killed_after, odd_events
@@ -159,6 +161,28 @@ async def test_a_backup_that_is_killed_leaves_the_earlier_one_and_goes_on_from_i
     assert kept_in(directory) == log
     assert not list(directory.rglob("*.part"))
     assert len(list((directory / "events").iterdir())) == len(load(directory).segments)
+
+
+async def test_a_disk_without_room_leaves_the_backup_as_it_was_and_says_so(tmp_path: Path) -> None:
+    log = [*history(10), *(one._replace(body=os.urandom(40_000)) for one in history(40)[10:])]
+    await backed_up(log[:10], tmp_path / "b")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+    try:
+        with pytest.raises(ServiceFailed, match="Make room"):
+            await backed_up(log, tmp_path / "b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.rglob("*.part"))
+    assert (check_backup(tmp_path / "b").problems, load(tmp_path / "b").position) == ([], 10)
+    assert (await backed_up(log, tmp_path / "b")).position == 40
+
+
+async def test_a_signature_that_comes_after_the_backup_is_kept_by_the_next_run(tmp_path: Path) -> None:
+    events, _ = signed_log(tmp_path / "data", 12, 5)
+    assert (await back_up(ListedLedger(events), tmp_path / "b")).signed == 0
+    later = await back_up(ListedLedger(events), tmp_path / "b", signed=SignedLog.of_node(tmp_path / "data"))
+    assert (later.added, later.signed) == (0, 12)
 
 
 async def test_what_was_signed_is_compared_and_kept_with_the_backup(tmp_path: Path) -> None:
