@@ -15,7 +15,7 @@ PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format check bench docs lock clean
+.PHONY: help setup demo test damage lint format check bench docs lock clean
 
 help: ## explain these commands
 	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
@@ -41,6 +41,9 @@ demo: $(STAMP) ## a node, real knowledge, search in two languages, history, a re
 
 test: $(STAMP) ## the whole test suite; ARGS="-k name" for a part of it
 	@"$(PY)" -m pytest $(ARGS)
+
+damage: $(STAMP) ## damage copies of a stream's files in 200 ways: an audit has to find each
+	@KLEDGER_DAMAGES=200 "$(PY)" -m pytest tests/integrity/test_damaged_files.py $(ARGS)
 
 lint: $(STAMP) ## style, format, types, and who may import what
 	@"$(PY)" -m ruff check .

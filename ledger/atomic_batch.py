@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import nats.errors
 
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable
 from ledger.event import JsonObject
-from ledger.publication import Publication, parse_answer
+from ledger.publication import parse_answer
 
 MAX_MESSAGES = 1_000
 MAX_BYTES = 16 * 1024 * 1024
@@ -24,9 +25,20 @@ _BATCH_ID, _SEQUENCE, _COMMIT = "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Ba
 _YIELD_EVERY = 128
 
 
+class Message(Protocol):
+    """What goes over the wire."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
 async def send_batch(
     connection: BrokerConnection,
-    publications: Sequence[Publication],
+    publications: Sequence[Message],
     timeout: float,
     *,
     meanwhile: Callable[[], None] | None = None,
@@ -42,7 +54,7 @@ async def send_batch(
     deadline = loop.time() + timeout
     publish = connection.client.publish  # a call less a message than connection.send
     for number, publication in enumerate(publications, 1):
-        headers = publication.headers.copy()
+        headers = dict(publication.headers)
         headers[_BATCH_ID], headers[_SEQUENCE] = batch_id, str(number)
         if number == last:
             headers[_COMMIT] = "1"

@@ -22,7 +22,8 @@ from nats.js.api import Header
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import JsonObject, StoredEvent
-from ledger.publication import PASSING, error_code, error_of
+from ledger.publication import MSG_ID, PASSING, error_code, error_of
+from ledger.restored import as_first_stored
 
 # What is asked for ahead of the reader: two lists, and no more than so many messages and bytes.
 REQUEST_MESSAGES = 1_000
@@ -44,11 +45,16 @@ class Interrupted(Exception):
 
 
 class Delivery:
-    """One consumer and what it delivers, from after `position` until it is interrupted."""
+    """One consumer and what it delivers, from after `position` until it is interrupted.
 
-    def __init__(self, connection: BrokerConnection, stream: str, position: int, batch: int) -> None:
+    Up to position `restored_to` an event says itself when it was first kept.
+    """
+
+    def __init__(
+        self, connection: BrokerConnection, stream: str, position: int, batch: int, *, restored_to: int = 0
+    ) -> None:
         self._connection, self._stream = connection, stream
-        self._position, self._batch = position, batch
+        self._position, self._batch, self._restored_to = position, batch, restored_to
         self._end: int | None = None
         self._consumer = f"read-{uuid.uuid4().hex}"
         self._inbox = ""
@@ -117,7 +123,9 @@ class Delivery:
                 break
             if self._broken:
                 raise Interrupted(self._broken)
-            if not await self._wait() and not arrived:
+            if not await self._wait():
+                if arrived:  # a damaged broker counts as pending what it cannot hand over: what came is looked at
+                    break
                 await self._look_for_loss()
         events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
         self._arrived_bytes -= sum(len(event.body) for event in events)
@@ -256,7 +264,10 @@ class Delivery:
         events = []
         for message in messages:
             tokens = message.reply.split(".")
-            events.append(StoredEvent(int(tokens[sequence]), int(tokens[moment]), message.subject, message.data))
+            message_id = message.headers.get(MSG_ID, "") if message.headers else ""
+            position = int(tokens[sequence])
+            event = StoredEvent(position, int(tokens[moment]), message.subject, message.data, message_id)
+            events.append(event if position > self._restored_to else as_first_stored(event, message.headers))
         return events
 
     def _layout(self, reply: str) -> tuple[int, int, int]:

@@ -131,6 +131,60 @@ class LogGap(LedgerError):
     code = "log_gap"
 
 
+class LogReplaced(LedgerError):
+    """The log is not the one that was read before: an older copy, or another one, stands in its place."""
+
+    code = "log_replaced"
+
+
+class BackupDamaged(LedgerError):
+    """A backup has missing, changed or cut files; `details["problems"]` lists them."""
+
+    code = "backup_damaged"
+
+
+class BackupMismatch(LedgerError):
+    """The directory holds something else, or the backup of another stream."""
+
+    code = "backup_mismatch"
+
+
+class RestoreRefused(LedgerError):
+    """A backup cannot be brought back there: the stream is not empty, or something uses it."""
+
+    code = "restore_refused"
+
+
+class RestoreUnfinished(LedgerError):
+    """The stream is half restored: nothing may use it before the restore has come to its end."""
+
+    code = "restore_unfinished"
+
+
+class NotRepairable(LedgerError):
+    """The stream lost or changed events that the backup does not have; `details["positions"]` names them."""
+
+    code = "not_repairable"
+
+
+class UnsafeKeyFile(LedgerError):
+    """A private key that others may read, or that cannot be read as one: nothing is signed with it."""
+
+    code = "unsafe_key_file"
+
+
+class ChainContradicted(LedgerError):
+    """The log is not the one that was signed: events were cut off or changed; nothing more is signed."""
+
+    code = "chain_contradicted"
+
+
+class NotCertified(LedgerError):
+    """No signed checkpoint covers what is to be proved, and none came within the time allowed."""
+
+    code = "not_certified"
+
+
 class DataDirectoryInUse(LedgerError):
     """Another node runs on this data directory."""
 

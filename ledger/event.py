@@ -104,12 +104,16 @@ class Appended:
 
 
 class StoredEvent(NamedTuple):
-    """What the stream holds: `position` counts from 1 without gaps, `stored_ns` is the broker's UTC clock."""
+    """What the stream holds: `position` counts from 1 without gaps, `stored_ns` is the broker's UTC clock.
+
+    `message_id` is the `Nats-Msg-Id` header as it was published, empty where a foreign client set none.
+    """
 
     position: int
     stored_ns: int
     subject: str
     body: bytes
+    message_id: str = ""
 
 
 class Head(NamedTuple):

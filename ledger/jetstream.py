@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import orjson
 
@@ -28,6 +27,8 @@ from ledger.publication import (
     parse_answer,
     publication,
 )
+from ledger.restored import restored_to
+from ledger.same_event import event_at, nanoseconds
 from ledger.stream_setup import check_settings
 from ledger.subjects import history_filter
 
@@ -146,7 +147,11 @@ class JetStreamLedger:
             raise error_of(info, f"a look at the stream {self._stream}")
         state = info["state"]
         position = int(state["last_seq"])
-        head = Head(position, _nanoseconds(state["last_ts"]) if position else 0)
+        stored_ns = nanoseconds(state["last_ts"]) if position else 0
+        if 0 < position <= restored_to(info["config"]):  # then the broker's own time is that of the restore
+            last = await event_at(self._reading, self._stream, position, position)
+            stored_ns = last.stored_ns if last else stored_ns
+        head = Head(position, stored_ns)
         return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
@@ -288,9 +293,3 @@ def expects_within(batch: Sequence[Publication]) -> NewEvent | None:
             return message.event
         seen.add(about)
     return None
-
-
-def _nanoseconds(moment: str) -> int:
-    """Nanoseconds since 1970 of the broker's RFC 3339 time, which has up to nine decimals."""
-    seconds, _, rest = moment.rstrip("Z").partition(".")
-    return int(datetime.fromisoformat(seconds + "+00:00").timestamp()) * 1_000_000_000 + int(rest.ljust(9, "0") or 0)

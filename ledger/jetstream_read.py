@@ -1,20 +1,23 @@
 """How is the stream read from a position on, without ever skipping an event, whatever happens to the broker?
 
-By a loop of our own: on any trouble a new delivery begins after the last position that was handed over.
+By a loop of our own: on any trouble a new delivery begins after the last event that was handed over, once the stream
+was seen to hold that very event still: an older copy may have taken its place meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import structlog
 
 from ledger.connection import BrokerConnection
 from ledger.delivery import Delivery, Interrupted
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
-from ledger.event import StoredEvent
+from ledger.event import JsonObject, StoredEvent
 from ledger.publication import PASSING, error_code, error_of
+from ledger.restored import restored_to
+from ledger.same_event import check_still_there
 
 log = structlog.get_logger(__name__)
 
@@ -25,32 +28,44 @@ _PAUSE = 0.05
 
 
 async def read_stream(
-    connection: BrokerConnection, stream: str, start: int, *, follow: bool, batch: int
+    connection: BrokerConnection,
+    stream: str,
+    start: int,
+    *,
+    follow: bool,
+    batch: int,
+    restored: Callable[[JsonObject], int] = restored_to,
 ) -> AsyncGenerator[list[StoredEvent], None]:
     """Yield lists of up to `batch` events from position `start`; see Ledger.read for the contract.
 
-    Up to two lists are requested ahead of the reader. Raises LogGap, BrokerMisconfigured, and
-    BrokerUnavailable when the broker stays away for longer than `PATIENCE` seconds.
+    Up to two lists are requested ahead of the reader. `restored` says of the stream's settings up to which position
+    it was restored. Raises LogGap, LogReplaced, RestoreUnfinished, BrokerMisconfigured, and BrokerUnavailable when the
+    broker stays away for longer than `PATIENCE` seconds.
     """
     if batch < 1:
         raise ValueError(f"a list holds at least one event, not {batch}")
     position = max(1, start) - 1
     end: int | None = None
+    last: StoredEvent | None = None
     loop = asyncio.get_running_loop()
     troubled_since: float | None = None
     while True:
-        delivery = Delivery(connection, stream, position, batch)
+        delivery: Delivery | None = None
         try:
-            head = await _head_after(connection, stream, position)
+            head, config = await _head_after(connection, stream, position)
             if not follow:
                 end = head if end is None else end
             if position == end:
                 return
+            if last is not None:
+                await _check_same(connection, stream, last, restored(config))
+            delivery = Delivery(connection, stream, position, batch, restored_to=restored(config))
             await delivery.begin(end)
             while position != end:
                 events = await delivery.take()
                 troubled_since = None
-                position = events[-1].position
+                last = events[-1]
+                position = last.position
                 yield events
         except Interrupted as interruption:
             now = loop.time()
@@ -62,13 +77,21 @@ async def read_stream(
                     f"{interruption}"
                 ) from interruption
         finally:
-            await delivery.end()
+            if delivery is not None:
+                await delivery.end()
         if troubled_since is not None:
             await asyncio.sleep(_PAUSE)
 
 
-async def _head_after(connection: BrokerConnection, stream: str, position: int) -> int:
-    """The last position of the stream, which is not before what was read already.
+async def _check_same(connection: BrokerConnection, stream: str, last: StoredEvent, restored_to: int) -> None:
+    try:
+        await check_still_there(connection, stream, last, restored_to)
+    except BrokerUnavailable as error:
+        raise Interrupted(str(error)) from error
+
+
+async def _head_after(connection: BrokerConnection, stream: str, position: int) -> tuple[int, JsonObject]:
+    """The last position of the stream, which is not before what was read already, and its settings.
 
     Raises Interrupted, LogGap (the stream ends earlier: it was cut, or is another one).
     """
@@ -89,12 +112,13 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
             raise error_of(info, f"a look at the stream {stream}")
         last = int(info["state"]["last_seq"])
         if last >= position:
-            return last
+            return last, info["config"]
         # In a cluster a new leader may still be reading in what its members have.
         if info["config"].get("num_replicas", 1) == 1 or loop.time() > until:
             raise LogGap(
                 f"the stream {stream} ends at position {last} and was to be read on after {position}: it was "
-                "cut, or is another one; restore it from a copy, or rebuild the views from what is there",
+                "cut, is an older copy, or is another one. Bring it back from a backup (kledger restore); or, if this "
+                "is the right one, stop the node, remove its views and vectors directories, and start it again",
                 first=last + 1,
                 last=position,
             )

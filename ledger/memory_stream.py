@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from ledger.atomic_batch import MAX_MESSAGES
 from ledger.errors import BrokerUnavailable, LogGap
 from ledger.event import Appended, Head, NewEvent, StoredEvent
-from ledger.publication import Publication, conflict, is_about, publication
+from ledger.publication import MSG_ID, Publication, conflict, is_about, publication
 from ledger.server_config import MAX_PAYLOAD_BYTES
 
 
@@ -67,7 +67,7 @@ class MemoryLedger:
         position = len(self._events) + 1
         before = self._events[-1].stored_ns if self._events else 0
         stored_ns = max(time.time_ns(), before)
-        self._events.append(StoredEvent(position, stored_ns, message.subject, message.body))
+        self._events.append(StoredEvent(position, stored_ns, message.subject, message.body, message.headers[MSG_ID]))
         self._positions[event.id] = position
         self._last[is_about(event)] = position
         return Appended(position, event.id)

@@ -23,6 +23,7 @@ from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError
 from ledger.server_config import (
     HOST,
+    MAX_PAYLOAD_BYTES,
     Cluster,
     ServerFiles,
     choose_port,
@@ -60,11 +61,12 @@ class EmbeddedServer:
         *,
         cluster: Cluster | None = None,
         passwords: dict[Role, str] | None = None,
+        max_payload: int = MAX_PAYLOAD_BYTES,
         on_restart: Callable[[], None] | None = None,
     ) -> None:
         self._directory = Path(data_dir).absolute()
         self._wanted_port, self._cluster, self._given = port, cluster, passwords
-        self._on_restart = on_restart
+        self._max_payload, self._on_restart = max_payload, on_restart
         self._files = ServerFiles(self._directory)
         self._access: BrokerAccess | None = None
         self._port = 0
@@ -88,7 +90,7 @@ class EmbeddedServer:
             await stop_left_over(self._files)
             self._port = choose_port(self._files, self._wanted_port)
             passwords = keep_passwords(self._files, self._given)
-            write_config(self._files, self._port, passwords, self._cluster)
+            write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
             self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
             await self._launch(binary)
         except BaseException:

@@ -22,6 +22,8 @@ from ledger.event import JsonObject
 
 HOST = "127.0.0.1"
 MAX_PAYLOAD_BYTES = 1024 * 1024
+# A restored event carries a few headers more than it had, and may have filled the limit.
+RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,18 @@ def _free_port() -> int:
     return port
 
 
-def write_config(files: ServerFiles, port: int, passwords: dict[Role, str], cluster: Cluster | None) -> None:
+def write_config(
+    files: ServerFiles,
+    port: int,
+    passwords: dict[Role, str],
+    cluster: Cluster | None,
+    max_payload: int = MAX_PAYLOAD_BYTES,
+) -> None:
     """Write the server's configuration (its format takes JSON)."""
     config: JsonObject = {
         "server_name": cluster.server_name if cluster else "kledger",
         "listen": f"{HOST}:{port}",
-        "max_payload": MAX_PAYLOAD_BYTES,
+        "max_payload": max_payload,
         "log_file": str(files.log),
         "logfile_size_limit": 16 * 1024 * 1024,
         "logfile_max_num": 3,

@@ -9,6 +9,7 @@ from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.event import JsonObject
 from ledger.publication import PASSING, error_code, error_of
+from ledger.restored import restored_to
 from ledger.subjects import STREAM_SUBJECTS
 
 DUPLICATE_WINDOW_S = 120
@@ -44,7 +45,7 @@ def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
 async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, replicas: int = 1) -> None:
     """Create the stream when it is not there, check it when it is; connects as `admin`.
 
-    Raises BrokerMisconfigured (settings that could lose events, or no right to create),
+    Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
     BrokerUnavailable.
     """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
@@ -79,7 +80,11 @@ async def _ensure(connection: BrokerConnection, name: str, replicas: int) -> Non
 
 
 def check_settings(config: JsonObject) -> None:
-    """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events."""
+    """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events.
+
+    Raises RestoreUnfinished for a stream that is half restored.
+    """
+    restored_to(config)
     wanted = stream_config(config["name"], config.get("num_replicas", 1))
     free = ("description", "num_replicas", "duplicate_window", "discard", "max_msg_size")
     wrong = [

@@ -33,6 +33,7 @@ from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
 from producers.http.app import create_app
 from producers.node_admin import Operator
+from producers.node_integrity import Integrity, create_notary
 from producers.operations.desk import Desk
 from projections.live import LiveFiles
 from projections.runner import Projector
@@ -58,6 +59,7 @@ class NodeSettings:
     qdrant: str | None = None
     quack: int | None = 0
     org: str = DEFAULT_ORG
+    checkpoint_hook: str | None = None
 
 
 def run(settings: NodeSettings) -> int:
@@ -114,6 +116,8 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         stack.push_async_callback(ledger.close)
+        notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
+        stack.push_async_callback(notary.close)
 
         files = LiveFiles(settings.data / "views", settings.quack)
         view = View(await asyncio.to_thread(files.open_live))
@@ -126,14 +130,15 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.push_async_callback(feed.close)
         files.serve(view.instance)
 
-        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set())
+        integrity = Integrity(ledger, view, notary, settings.org, settings.data)
+        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set())
         stack.push_async_callback(operator.close)
         desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
 
         async def health() -> JsonObject:
             return await operator.status()
 
-        loops = {"projector": projector.run, "vectors": feed.run}
+        loops = {"projector": projector.run, "vectors": feed.run, "notary": notary.run}
         await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
         address = await stack.enter_async_context(_http(desk, host, port))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)

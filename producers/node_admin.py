@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import platform
 import time
 import uuid
@@ -15,9 +16,11 @@ from pathlib import Path
 import structlog
 
 from ledger.access import BrokerAccess
+from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
 from projections.catching_up import catch_up
 from projections.digest import differences, digests, state_digest
@@ -36,6 +39,7 @@ log = structlog.get_logger(__name__)
 # Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
 LONGEST_LAG_SECONDS = 30.0
 _KEPT_JOBS = 100
+_SIGNED_WITHIN_SECONDS = 10.0
 
 Progress = Callable[[int, int, float], None]
 Work = Callable[[Progress], Awaitable[JsonObject]]
@@ -53,6 +57,7 @@ class Operator:
     files: LiveFiles
     data: Path
     started: float
+    integrity: Integrity
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,6 +78,7 @@ class Operator:
         for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
             if trouble is not None:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += self.integrity.reasons()
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
             for view in views
@@ -89,6 +95,7 @@ class Operator:
                 "url": self.access.url,
             },
             "views": views,
+            "chain": self.integrity.status(),
             "refused": await self.view.ask(refused_count),
             "versions": {
                 "product": version("knowledge-ledger"),
@@ -134,6 +141,18 @@ class Operator:
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
         return self._start("snapshot", self._snapshot)
+
+    async def start_backup(self, into: str) -> Job:
+        """Append what is new in the log to the backup in a directory."""
+        return self._start("backup", lambda progress: self._back_up(Path(into), progress))
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        return self._start("audit", self.integrity.audit)
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        return await self.integrity.prove(item_id)
 
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
@@ -202,7 +221,8 @@ class Operator:
                     fresh.close()
                     discard(path)
                 raise
-            return {**compared, "swapped": live_file(self.data / "views") == path}
+            swapped = live_file(self.data / "views") == path
+        return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
@@ -231,7 +251,7 @@ class Operator:
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
             "live": {"digest": state_digest(ours)},
-            "rebuilt": {"digest": state_digest(theirs)},
+            "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
             "equal": ours == theirs,
             "views": [
                 {
@@ -249,14 +269,20 @@ class Operator:
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         rebuilt = await in_own_process(self.access, into, position, progress)
-        return {
+        told = {
             "into": str(into),
             "position": rebuilt.position,
             "refused": rebuilt.refused,
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
-            "digest": rebuilt.digest,
+            "rebuilt": {"digest": rebuilt.digest, "views": rebuilt.views},
         }
+        return {**await self.integrity.certified("replay", told), "digest": rebuilt.digest}
+
+    async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
+        with contextlib.suppress(LedgerError):  # one without a signature is better than none; the status says why
+            await self.integrity.notary.certify((await self.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
+        return asdict(await back_up_in_own_process(self.access, into, self.data, progress))
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         async with self.projector.paused():

@@ -215,6 +215,18 @@ class ReplayRequest(Asked):
     into: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
+class BackupRequest(Asked):
+    """Append what is new in the log to the backup in a directory of the node's machine."""
+
+    into: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class ProveRequest(Asked):
+    """The item behind which every event is to be proved."""
+
+    id: Id
+
+
 class SqlRequest(Asked):
     """One SELECT over the live view."""
 

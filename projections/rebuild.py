@@ -44,6 +44,8 @@ class Rebuilt:
     seconds: float
     rate: float
     digest: str
+    views: JsonObject
+    """`rows` and `digest` of each relation that follows from the log."""
 
 
 async def rebuild_into(
@@ -67,13 +69,14 @@ async def rebuild_into(
         refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate))
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
-        digest = state_digest(digests(view.instance.con))
+        parts = digests(view.instance.con)
     except BaseException:
         view.close()
         discard(path)
         raise
     view.close()
-    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), digest)
+    views = {name: asdict(part) for name, part in parts.items()}
+    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views)
 
 
 def _new_view(path: Path) -> duckdb.DuckDBPyConnection:

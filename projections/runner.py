@@ -16,10 +16,11 @@ from contextlib import asynccontextmanager
 import duckdb
 import structlog
 
-from ledger.errors import BrokerUnavailable, LedgerError, LogGap
+from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced
 from ledger.event import StoredEvent
 from ledger.stream import Ledger
 from projections.batch import SMALL, fold_batch
+from projections.same_log import check_same_log
 from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
@@ -48,20 +49,21 @@ class Projector:
         """Why the view does not move at present; None while it does."""
 
     async def run(self) -> None:
-        """Fold until cancelled. A gap in the log ends the folding, not the node: reads go on."""
+        """Fold until cancelled. A gap in the log, or another log, ends the folding, not the node: reads go on."""
         pause = 0.05
         while True:
             position = self._view.position
             try:
+                await check_same_log(self._ledger, self._view)
                 async with contextlib.aclosing(self._ledger.read(position + 1, follow=True, batch=BATCH)) as batches:
                     async for events in batches:
                         began = time.monotonic()
                         await self._fold(events)
                         self.trouble, pause = None, 0.05
                         await self._rest(len(events), time.monotonic() - began)
-            except LogGap as gap:
+            except (LogGap, LogReplaced) as gap:
                 self.trouble = gap
-                log.error("folding stops: positions are missing", error=gap.message)
+                log.error("folding stops: positions are missing or other ones", error=gap.message)
                 return
             except (LedgerError, duckdb.Error) as error:
                 self.trouble = error if isinstance(error, LedgerError) else _unfoldable(position, error)

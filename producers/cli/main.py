@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import finding, importing, operating, remembering, saying
+from producers.cli import backing_up, finding, importing, integrity, operating, remembering, saying
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
 
+key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
+
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
 app.command("up", rich_help_panel=NODE)(operating.up)
@@ -31,7 +33,7 @@ app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(saying.save))
 app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(saying.revise))
 app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(saying.rate))
 app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(saying.retire))
-app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(saying.restore))
+app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(backing_up.restore))
 app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
@@ -48,7 +50,16 @@ app.command("rebuild", rich_help_panel=AUDIT)(as_operator(operating.rebuild))
 app.command("verify", rich_help_panel=AUDIT)(as_operator(operating.verify))
 app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
 app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
+app.command("backup", rich_help_panel=AUDIT)(as_operator(backing_up.backup))
+app.command("repair", rich_help_panel=AUDIT)(as_operator(backing_up.repair))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
+app.command("audit", rich_help_panel=AUDIT)(as_operator(integrity.audit))
+app.command("prove", rich_help_panel=AUDIT)(as_operator(integrity.prove))
+app.command("check-proof", rich_help_panel=AUDIT)(as_operator(integrity.check_proof))
+app.add_typer(key, name="key", rich_help_panel=AUDIT)
+
+key.command("show")(as_operator(integrity.show_key))
+key.command("rotate")(as_operator(integrity.rotate_key))
 
 
 def main() -> None:

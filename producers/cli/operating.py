@@ -11,8 +11,9 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli import reading
+from producers.cli.integrity import compared_certificates
 from producers.cli.progress import bar
-from producers.cli.screen import facts, plain, table, words
+from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def status(session: Session) -> Answer:
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
         ("refused", f"{told['refused']:,}"),
+        ("signed", _signed(told.get("chain") or {})),
         ("up for", f"{told['uptime_seconds']:.0f} s"),
         ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
     )
@@ -59,7 +61,7 @@ def rebuild(session: Session) -> Answer:
 
     Example: kledger rebuild
     """
-    told = _run(session, "rebuild")
+    told = run_job(session, "rebuild")
     shown: list[RenderableType] = [
         facts(
             ("events", f"{told['events']:,} in {told['seconds']:.2f} s ({told['rate']:,.0f} a second)"),
@@ -68,19 +70,28 @@ def rebuild(session: Session) -> Answer:
             ("rebuilt", _digest(told["rebuilt"])),
             ("digests", _equal(told["equal"])),
             ("swapped", "yes" if told["swapped"] else "no"),
+            ("certificate", told.get("certificate") or "none"),
         )
     ]
     return Answer(told, Group(*shown, *_differences(told)), ok=bool(told["equal"]))
 
 
-def verify(session: Session) -> Answer:
+def verify(
+    session: Session,
+    certificates: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Compare the certificates of two rebuilds instead.", show_default=False),
+    ] = None,
+) -> Answer:
     """Fold from zero and compare with the live views, naming the rows that differ; changes nothing.
 
     Exits with 1 when they differ.
 
     Example: kledger verify
     """
-    told = _run(session, "verify")
+    if certificates is not None:
+        return compared_certificates(certificates)
+    told = run_job(session, "verify")
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
     for view in told["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
@@ -98,8 +109,9 @@ def replay(
 
     Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
     """
-    told = _run(session, "replay", to=reading.moment(to), into=into.absolute())
+    told = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
     shown = facts(("file", told["into"]), ("position", f"{told['position']:,}"), ("digest", _digest(told["digest"])))
+    shown.add_row("certificate", plain(told.get("certificate") or "none"))
     return Answer(told, shown)
 
 
@@ -108,7 +120,7 @@ def snapshot(session: Session) -> Answer:
 
     Example: kledger snapshot
     """
-    told = _run(session, "snapshot")
+    told = run_job(session, "snapshot")
     shown = facts(("file", told["file"]), ("position", f"{told['position']:,}"), ("bytes", f"{told['bytes']:,}"))
     return Answer(told, shown)
 
@@ -169,6 +181,14 @@ def up(
         str | None,
         typer.Option(metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"),
     ] = None,
+    checkpoint_hook: Annotated[
+        str | None,
+        typer.Option(
+            envvar="KLEDGER_CHECKPOINT_HOOK",
+            metavar="COMMAND",
+            help="A command that gets each signed checkpoint on its standard input.",
+        ),
+    ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
 
@@ -177,6 +197,7 @@ def up(
     from producers.node import NodeSettings, run
 
     given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant}
+    given["checkpoint_hook"] = checkpoint_hook
     stated = {name: value for name, value in given.items() if value is not None}
     if quack is not None:
         stated["quack"] = _quack(quack)
@@ -191,7 +212,7 @@ def _quack(stated: str) -> int | None:
     raise typer.BadParameter(f"{stated!r} is neither a port nor off", param_hint="--quack")
 
 
-def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
+def run_job(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
     started = session.ledger.start_job(kind, **given)
     with bar(kind, None) as shown:
@@ -203,6 +224,13 @@ def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
 
         done = session.ledger.wait_job(started["id"], seen)
     return done["result"] or {}
+
+
+def _signed(chain: dict[str, Any]) -> str:
+    certified = chain.get("certified")
+    return (
+        f"up to position {certified['position']:,} at {short_time(certified['time'])}" if certified else "nothing yet"
+    )
 
 
 def _digest(told: Any) -> str:

@@ -31,6 +31,10 @@ class Bar:
         of = "" if total is None else f" of {total:,}"
         self._progress.update(self._task, told=f"{count:,}{of}  {measured:,.0f}/s")
 
+    def step(self, what: str) -> None:
+        """Begin anew with another thing to do."""
+        self._progress.reset(self._task, description=what, total=None, told="")
+
     def span(self, total: int) -> None:
         """The total that is known by now, 0 while it is not."""
         if total:

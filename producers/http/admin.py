@@ -13,7 +13,7 @@ from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations import admin
 from producers.operations.desk import Desk
-from producers.requests import ReplayRequest, SqlRequest
+from producers.requests import BackupRequest, ProveRequest, ReplayRequest, SqlRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -50,6 +50,21 @@ def _admin(desk: Desk) -> APIRouter:
         to: int | datetime | None
         to = moment_or_position(body.to, "to") if isinstance(body.to, str) else body.to
         return Json(await admin.start(desk, caller, "replay", to=to, into=body.into), 202)
+
+    @router.post("/backup", status_code=202, responses=told(answers.JobAnswer, 400, 403, status=202))
+    async def backup(caller: Who, body: BackupRequest) -> Json:
+        """Append what is new in the log to the backup in a directory of the node's machine."""
+        return Json(await admin.start(desk, caller, "backup", into=body.into), 202)
+
+    @router.post("/audit", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    async def audit(caller: Who) -> Json:
+        """Read the log from its start and compare it with what was signed."""
+        return Json(await admin.start(desk, caller, "audit"), 202)
+
+    @router.post("/prove", responses=told(JsonObject, 403, 404, 409, 503))
+    async def prove(caller: Who, body: ProveRequest, fresh: Fresh) -> Json:
+        """A proof for every event behind an item, to be checked without the log."""
+        return Json(await admin.prove(desk, caller, body.id, fresh))
 
     @router.get("/jobs/{job_id}", responses=told(answers.JobAnswer, 403, 404))
     async def job(caller: Who, job_id: str) -> Json:

@@ -17,7 +17,7 @@ from ledger.scopes import Caller
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup"]
 
 
 @dataclass(slots=True)
@@ -65,6 +65,18 @@ class NodeAdmin(Protocol):
         """Publish a frozen copy of the live view."""
         ...
 
+    async def start_backup(self, into: str) -> Job:
+        """Append what is new in the log to the backup in a directory of the node's machine."""
+        ...
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        ...
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        ...
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         ...
@@ -106,13 +118,32 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
             return await desk.admin.start_verify()
         case "snapshot":
             return await desk.admin.start_snapshot()
+        case "audit":
+            return await desk.admin.start_audit()
         case "replay":
-            if not PurePath(into).is_absolute() or "\0" in into:
-                raise InvalidPayload(
-                    f"into {into!r} is not an absolute path of the node's machine: write the whole path",
-                    errors=[{"field": "into", "reason": "is not an absolute path"}],
-                )
-            return await desk.admin.start_replay(to, into)
+            return await desk.admin.start_replay(to, _absolute(into))
+        case "backup":
+            return await desk.admin.start_backup(_absolute(into))
+
+
+def _absolute(into: str) -> str:
+    if not PurePath(into).is_absolute() or "\0" in into:
+        raise InvalidPayload(
+            f"into {into!r} is not an absolute path of the node's machine: write the whole path",
+            errors=[{"field": "into", "reason": "is not an absolute path"}],
+        )
+    return into
+
+
+async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) -> JsonObject:
+    """A proof for every event behind an item.
+
+    Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted, ViewBehind.
+    """
+    require_operator(caller)
+    if desk.view.position < freshness.min_position:
+        await desk.view.wait_for(freshness.min_position, freshness.wait)
+    return await desk.admin.prove(item_id)
 
 
 async def job(desk: Desk, caller: Caller, job_id: str) -> Job:

@@ -33,6 +33,7 @@ class LedgerEndpoints:
     sql = Endpoint(operating.sql)
     attach = Endpoint(operating.attach)
     start_job = Endpoint(operating.start_job)
+    prove = Endpoint(operating.prove)
     job = Endpoint(operating.job)
     wait_job = Endpoint(operating.wait_job)
 

@@ -16,7 +16,7 @@ ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at a job; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup"]
 
 
 async def status(wire: Wire) -> dict[str, Any]:
@@ -44,12 +44,23 @@ async def attach(wire: Wire) -> dict[str, Any]:
 
 
 async def start_job(wire: Wire, kind: JobKind, *, to: Moment | None = None, into: str | Path | None = None) -> Job:
-    """Start a job and return it at once. `to` and `into` (an absolute file of the node) belong to replay."""
+    """Start a job and return it at once.
+
+    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to backup.
+    """
     body: dict[str, Any] = {}
     if kind == "replay":
         body = {"to": moment(to), "into": None if into is None else str(into)}
+    elif kind == "backup":
+        body = {"into": None if into is None else str(into)}
     started: Job = await wire.order(f"{ADMIN}/{kind}", body)
     return started
+
+
+async def prove(wire: Wire, id: str) -> dict[str, Any]:
+    """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
+    told: dict[str, Any] = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
+    return told
 
 
 async def job(wire: Wire, id: str) -> Job:

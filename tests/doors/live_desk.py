@@ -87,6 +87,9 @@ class Operated:
     async def start_snapshot(self) -> Job:
         return self._start("snapshot")
 
+    async def start_backup(self, into: str) -> Job:
+        return self._start("backup", into)
+
     async def job(self, job_id: str) -> Job:
         if job_id not in self.jobs:
             raise UnknownReference(f"there is no job {job_id}: a start answers with its id")

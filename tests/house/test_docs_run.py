@@ -56,6 +56,7 @@ class Reader:
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "KLEDGER_URL": f"http://{self.address}",
+            "KLEDGER_DATA": str(folder / "data"),
             "COLUMNS": "100",
         }
         self.desk = folder / "desk"

@@ -1,0 +1,126 @@
+"""Is a backup what it was when it was written? Every byte of every file is read, and every hash made anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ledger.backup.manifest import Manifest, Segment, load
+from ledger.backup.segments import Kept, file_digest, read_segment
+from ledger.backup.witnesses import extend_past
+from ledger.backup.writing import Progress, damaged, silent
+from ledger.chain import Chain, chain_head, leaf_hashes
+from ledger.errors import BackupMismatch
+from ledger.event import JsonObject
+from ledger.signing_keys import VerifyingKey
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a look at every file found: up to where the backup reaches, and each problem with the file it is in."""
+
+    directory: str
+    position: int
+    head: str
+    root: str
+    segments: int
+    signed: JsonObject | None
+    """The signed checkpoint that the events agree with: `position`, `time`, `key`, …; None without one."""
+    problems: list[str]
+    seconds: float
+
+
+def check_backup(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
+    """Read a whole backup and compare it with its manifest, and its chain with what was signed.
+
+    With `key`, it has to be signed by the one whose public key this is. Raises BackupDamaged when the manifest
+    itself is missing or damaged: then nothing can be said of the files. Raises BackupMismatch when intact files are
+    not what was signed, or were signed by somebody else.
+    """
+    started = time.monotonic()
+    manifest = load(directory)
+    witness = manifest.signed
+    if key is not None and (witness is None or witness.key.id != key.id):
+        signed_by = f"signed with the key {witness.key.id}" if witness else "not signed"
+        raise BackupMismatch(f"the backup in {directory} is {signed_by}, not with the key {key.id}")
+    problems: list[str] = []
+    chain, whole = Chain.empty(), True
+    before = chain.head
+    for segment in manifest.segments:
+        try:
+            leaves = _check(directory, segment, before)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            problems.append(f"{segment.file} {_told(error)}")
+            whole = False
+        else:
+            if whole:
+                chain = extend_past(chain, leaves, witness)
+        before = segment.head  # one damaged file does not hide what is wrong with the next
+        progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
+    if whole and chain != manifest.chain:
+        problems.append("the manifest's chain is not the one that its files make")
+    return Checked(
+        str(directory),
+        manifest.position,
+        manifest.chain.head.hex(),
+        manifest.chain.root().hex(),
+        len(manifest.segments),
+        witness.to_json() if witness and whole else None,
+        problems,
+        round(time.monotonic() - started, 3),
+    )
+
+
+def intact(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
+    """The manifest of a backup that was read whole and has no problem. Raises BackupDamaged, BackupMismatch."""
+    checked = check_backup(directory, progress, key=key)
+    if checked.problems:
+        raise damaged(directory, checked.problems)
+    return load(directory)
+
+
+def read_backup(directory: Path, start: int = 1) -> Iterator[list[Kept]]:
+    """The events of a backup from position `start` on, in lists. Raises BackupDamaged."""
+    for segment in load(directory).segments:
+        if segment.last < start:
+            continue
+        try:
+            for kept in read_segment(directory / segment.file):
+                wanted = [one for one in kept if one.event.position >= start]
+                if wanted:
+                    yield wanted
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise damaged(directory, [f"{segment.file} {_told(error)}"]) from error
+
+
+def _check(directory: Path, segment: Segment, before: bytes) -> list[bytes]:
+    """The leaves of one file. Raises OSError, ValueError, pyarrow.ArrowException."""
+    path = directory / segment.file
+    if file_digest(path) != segment.sha256:
+        raise ValueError("was changed: its SHA-256 is another one")
+    leaves: list[bytes] = []
+    position = segment.first - 1
+    for kept in read_segment(path):
+        made = leaf_hashes([one.event for one in kept])
+        for one, leaf in zip(kept, made, strict=True):
+            position += 1
+            if one.event.position != position:
+                raise ValueError(f"has position {one.event.position} in the place of {position}")
+            if one.leaf != leaf:
+                raise ValueError(f"holds another event at position {position} than its leaf says")
+        leaves += made
+    if position != segment.last or leaves[-1] != segment.leaf or chain_head(before, leaves) != segment.head:
+        raise ValueError(f"ends at position {position} with another chain than the manifest says")
+    return leaves
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "is missing"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})"
+    return str(error)

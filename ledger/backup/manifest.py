@@ -1,0 +1,234 @@
+"""Which files make up a backup, and what does it prove? One JSON file beside them, replaced as a whole.
+
+It carries its own SHA-256 over its exact bytes, so that a damaged one is never taken for another backup.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from ledger.backup.witnesses import Witness
+from ledger.chain import HASH_BYTES, Chain
+from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload
+from ledger.event import JsonObject
+from ledger.server_config import write_private
+
+FORMAT = "kledger-backup-1"
+NAME = "manifest.json"
+EVENTS = "events"
+_FILE = re.compile(r"\d{15}-\d{15}\.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file: positions `first` to `last`, and the chain's head and the last leaf at its end."""
+
+    file: str
+    first: int
+    last: int
+    size: int
+    sha256: str
+    head: bytes
+    leaf: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A backup up to `chain.position`; `signed` is the last signed checkpoint of these events, where there is one."""
+
+    created: str
+    updated: str
+    chain: Chain
+    segments: tuple[Segment, ...] = ()
+    signed: Witness | None = None
+
+    @property
+    def position(self) -> int:
+        return self.chain.position
+
+    def with_segment(self, segment: Segment, chain: Chain) -> Manifest:
+        """The manifest with one more file."""
+        return replace(self, updated=_now(), chain=chain, segments=(*self.segments, segment))
+
+    def with_signed(self, signed: Witness) -> Manifest:
+        """The manifest with a later signed checkpoint."""
+        return replace(self, updated=_now(), signed=signed)
+
+
+def new_manifest() -> Manifest:
+    """The manifest of a backup that holds nothing yet."""
+    now = _now()
+    return Manifest(now, now, Chain.empty())
+
+
+def segment_path(directory: Path, first: int, last: int) -> Path:
+    """Where the file for these positions stands: names sort as the positions do."""
+    return directory / EVENTS / f"{first:015d}-{last:015d}.parquet"
+
+
+def load(directory: Path) -> Manifest:
+    """The manifest of a backup. Raises BackupDamaged when it is missing, changed or cut."""
+    path = directory / NAME
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BackupDamaged(
+            f"there is no backup in {directory}: {path} cannot be read ({error.strerror or error})"
+        ) from error
+    try:
+        document = orjson.loads(raw)
+        told = document["backup"]
+        if _written(told) != raw:
+            raise ValueError("it is not what was written")
+        if told["format"] != FORMAT:
+            raise ValueError(f"its format is {told['format']!r}, this program reads {FORMAT}")
+        manifest = _from_json(told)
+        _check_order(manifest)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BackupDamaged(
+            f"{path} is damaged ({error}): take this file from another copy of the backup, or back up into a new "
+            "directory"
+        ) from error
+    return manifest
+
+
+def save(directory: Path, manifest: Manifest) -> None:
+    """Replace the manifest at once and for good."""
+    write_private(directory / NAME, _written(_to_json(manifest)))
+    sync_directory(directory)
+
+
+def sync_directory(directory: Path) -> None:
+    """Tell the disk of names that were made or renamed."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def writing_to(directory: Path) -> Iterator[Manifest]:
+    """Hold a directory for one writer; its manifest, a new one where it is empty.
+
+    Raises BackupMismatch (it holds something else, or is being written), BackupDamaged, InvalidPayload (it cannot
+    be made).
+    """
+    import fcntl
+
+    try:
+        (directory / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.fdopen(os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
+    except OSError as error:
+        raise InvalidPayload(
+            f"the directory {directory} cannot be written ({error.strerror or error}): choose another",
+            errors=[{"field": "into", "reason": "cannot be written"}],
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BackupMismatch(f"another backup into {directory} is under way: wait for its end") from error
+        yield _open(directory)
+
+
+def _open(directory: Path) -> Manifest:
+    if (directory / NAME).exists():
+        manifest = load(directory)
+        _remove_left_over(directory, manifest)
+        return manifest
+    others = {entry.name for entry in directory.iterdir()} - {EVENTS, "lock", f"{NAME}.draft"}
+    whole = [file for file in (directory / EVENTS).iterdir() if file.suffix == ".parquet"]
+    if others or len(whole) > 1:  # one file may have been finished before the first manifest
+        raise BackupMismatch(f"{directory} is not empty and holds no backup: choose an empty or a new directory")
+    manifest = new_manifest()
+    _remove_left_over(directory, manifest)
+    directory.chmod(0o700)
+    save(directory, manifest)
+    return manifest
+
+
+def _remove_left_over(directory: Path, manifest: Manifest) -> None:
+    """Remove files of a backup that did not come to its end: no manifest names them."""
+    named = {segment.file for segment in manifest.segments}
+    for path in (directory / EVENTS).iterdir():
+        if path.suffix == ".part" or (_FILE.fullmatch(path.name) and f"{EVENTS}/{path.name}" not in named):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
+
+def _written(told: JsonObject) -> bytes:
+    digest = hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    document = {"backup": told, "sha256": digest}
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _to_json(manifest: Manifest) -> JsonObject:
+    return {
+        "format": FORMAT,
+        "created": manifest.created,
+        "updated": manifest.updated,
+        "chain": manifest.chain.to_json(),
+        "root": manifest.chain.root().hex(),
+        "signed": manifest.signed.to_json() if manifest.signed else None,
+        "segments": [
+            {
+                "file": one.file,
+                "first": one.first,
+                "last": one.last,
+                "bytes": one.size,
+                "sha256": one.sha256,
+                "head": one.head.hex(),
+                "leaf": one.leaf.hex(),
+            }
+            for one in manifest.segments
+        ],
+    }
+
+
+def _from_json(told: JsonObject) -> Manifest:
+    segments = tuple(
+        Segment(
+            one["file"],
+            one["first"],
+            one["last"],
+            one["bytes"],
+            one["sha256"],
+            bytes.fromhex(one["head"]),
+            bytes.fromhex(one["leaf"]),
+        )
+        for one in told["segments"]
+    )
+    signed = Witness.from_json(told["signed"]) if told["signed"] is not None else None
+    return Manifest(told["created"], told["updated"], Chain.from_json(told["chain"]), segments, signed)
+
+
+def _check_order(manifest: Manifest) -> None:
+    """Raise ValueError unless the files follow each other from position 1 to the end of the chain."""
+    before = 0
+    for segment in manifest.segments:
+        if segment.first != before + 1 or segment.last < segment.first or len(segment.leaf) != HASH_BYTES:
+            raise ValueError(f"{segment.file} does not follow position {before}")
+        expected = segment_path(Path(), segment.first, segment.last)
+        if segment.file != expected.as_posix():
+            raise ValueError(f"{segment.file!r} is not the name of a segment")
+        before = segment.last
+    head = manifest.segments[-1].head if manifest.segments else Chain.empty().head
+    if manifest.signed is not None and manifest.signed.position > before:
+        raise ValueError(f"its signed checkpoint is at {manifest.signed.position}, behind its end")
+    if manifest.chain.position != before or manifest.chain.head != head:
+        raise ValueError(f"its chain ends at {manifest.chain.position}, its files end at {before}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,226 @@
+"""How is a stream mended that lost or changed events? From a backup, and never before the whole is on disk again.
+
+The stream and the backup are compared, the merged log is written as a new backup and read back, and only then is
+the stream made anew from that. Where the backup ends, only the stream itself can say what came after: when events
+are missing or changed there, nothing is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ledger.access import LEDGER_STREAM, BrokerAccess
+from ledger.backup.checking import intact, read_backup
+from ledger.backup.manifest import Manifest, save, writing_to
+from ledger.backup.restoring import Restored, restore
+from ledger.backup.segments import Kept
+from ledger.backup.witnesses import SignedLog, Witness
+from ledger.backup.writing import BackupWriter, Progress, silent
+from ledger.chain import leaf_hashes
+from ledger.connection import BrokerConnection
+from ledger.errors import BackupMismatch, NotRepairable
+from ledger.event import JsonObject
+from ledger.jetstream import JetStreamLedger
+from ledger.publication import error_code, error_of
+from ledger.stream import Ledger
+from ledger.tolerant_read import Missing, read_what_is_there
+
+_READ_EVENTS = 1_000
+_DELETE_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is wrong with a stream, beside a backup of it; ranges of positions, both ends included."""
+
+    head: int
+    missing: list[tuple[int, int]] = field(default_factory=list)
+    changed: list[tuple[int, int]] = field(default_factory=list)
+    beyond: list[tuple[int, int]] = field(default_factory=list)
+    """Missing or changed after the end of the backup: nothing can bring these back."""
+    same: int = 0
+    """How many events stand in both."""
+
+    @property
+    def is_none(self) -> bool:
+        return not (self.missing or self.changed or self.beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What was done: the ranges that came from the backup, the new backup, and the proof of the restore from it.
+
+    `restored` is None when there was nothing to mend.
+    """
+
+    missing: list[tuple[int, int]]
+    changed: list[tuple[int, int]]
+    kept_in: str | None
+    restored: Restored | None
+
+
+async def find_damage(
+    ledger: Ledger, directory: Path, *, damaged: Collection[int] = (), progress: Progress = silent
+) -> Damage:
+    """Compare a stream with a backup, event by event. `damaged` are positions known to be changed.
+
+    Raises BackupMismatch when the backup is one of another stream, BackupDamaged, BrokerUnavailable.
+    """
+    head = (await ledger.head()).position
+    missing, changed, beyond = _Ranges(), _Ranges(), _Ranges()
+    backup = _one_by_one(read_backup(directory))
+    same = 0
+    async with contextlib.aclosing(read_what_is_there(ledger, batch=_READ_EVENTS)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Missing):
+                for position in range(piece.first, piece.last + 1):
+                    (missing if next(backup, None) else beyond).add(position)
+                progress(piece.last, head, 0.0)
+                continue
+            for event, leaf in zip(piece, leaf_hashes(piece), strict=True):
+                kept = next(backup, None)
+                if kept is None:
+                    if event.position in damaged:
+                        beyond.add(event.position)
+                elif kept.leaf != leaf:
+                    changed.add(event.position)
+                else:
+                    same += 1
+            progress(piece[-1].position, head, 0.0)
+    for kept in backup:  # the stream ends before the backup does
+        missing.add(kept.event.position)
+    if changed.count > same:
+        raise BackupMismatch(
+            f"the backup in {directory} is not one of this stream: {changed.count:,} of the {changed.count + same:,} "
+            "events that both have are other ones"
+        )
+    return Damage(head, missing.found, changed.found, beyond.found, same)
+
+
+async def repair(
+    access: BrokerAccess,
+    directory: Path,
+    into: Path,
+    *,
+    damaged: Collection[int] = (),
+    signed: SignedLog | None = None,
+    progress: Progress = silent,
+    told: Callable[[str], None] = lambda _step: None,
+    stream: str = LEDGER_STREAM,
+) -> Repaired:
+    """Bring back from the backup in `directory` what the stream lost; the whole log is kept in `into` first.
+
+    No node may run on the stream. `damaged` are positions that an audit found changed; `signed` is what the
+    node signed of its log. `told` hears of each step. Raises NotRepairable (with `positions`), BackupDamaged,
+    BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable; until the new backup is
+    whole and read back the stream is as it was. An interruption after that: `kledger restore` from `into` ends it.
+    """
+    told("reading the backup")
+    manifest = await asyncio.to_thread(intact, directory)
+    ledger = await JetStreamLedger.connect(access, role="admin", stream=stream, name="kledger-repair")
+    try:
+        witness = signed.latest() if signed else None
+        told("comparing the stream with the backup")
+        damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
+        _refuse_the_lost(manifest, damage, witness)
+        if damage.is_none:
+            return Repaired([], [], None, None)
+        told(f"writing the whole log to {into}")
+        await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
+        told("reading it back")
+        await asyncio.to_thread(intact, into)
+    finally:
+        await ledger.close()
+    told("making the stream anew")
+    settings = await _remove(access, stream)
+    restored = await restore(access, into, progress, stream=stream, settings=settings)
+    return Repaired(damage.missing, damage.changed, str(into), restored)
+
+
+async def _write_merged(
+    ledger: Ledger,
+    directory: Path,
+    into: Path,
+    manifest: Manifest,
+    damage: Damage,
+    witness: Witness | None,
+    progress: Progress,
+) -> None:
+    """Write the backup's events and then those that the stream has behind them."""
+    with writing_to(into) as fresh:
+        if fresh.position:
+            raise BackupMismatch(f"{into} holds a backup already: give a new directory")
+        writer = BackupWriter(into, fresh, witness)
+        last = max(damage.head, manifest.position)
+        for kept in read_backup(directory):
+            writer.add([one.event for one in kept])
+            progress(writer.position, last, 0.0)
+        if damage.head > manifest.position:
+            async with contextlib.aclosing(ledger.read(manifest.position + 1, batch=_READ_EVENTS)) as batches:
+                async for events in batches:
+                    writer.add(events)
+                    progress(writer.position, last, 0.0)
+        written = writer.close()
+        signed = witness or manifest.signed
+        if signed is not None:
+            save(into, written.with_signed(signed))
+
+
+def _refuse_the_lost(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:
+    signed = witness.position if witness else 0
+    reached = max(damage.head, manifest.position)
+    lost = list(damage.beyond)
+    if signed > reached:
+        lost.append((reached + 1, signed))
+    if lost:
+        raise NotRepairable(
+            f"the backup ends at position {manifest.position} and the stream lost what came later: "
+            f"{spelled(lost)}. Nothing was changed. Repair from a newer backup; or bring this one back into a new "
+            "data directory with kledger restore, which ends at the backup's position",
+            positions=lost,
+        )
+
+
+async def _remove(access: BrokerAccess, stream: str) -> JsonObject:
+    """Remove the damaged stream; its settings."""
+    connection = await BrokerConnection.open(access, "admin", name="kledger-repair")
+    try:
+        info = await connection.api(f"STREAM.INFO.{stream}")
+        if error_code(info):
+            raise error_of(info, f"a look at the stream {stream}")
+        answer = await connection.api(f"STREAM.DELETE.{stream}", timeout=_DELETE_TIMEOUT)
+        if error_code(answer):
+            raise error_of(answer, f"to remove the damaged stream {stream}")
+    finally:
+        await connection.close()
+    settings: JsonObject = info["config"]
+    return settings
+
+
+def spelled(ranges: Iterable[tuple[int, int]]) -> str:
+    """`3, 7 to 9`."""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in ranges)
+
+
+class _Ranges:
+    """Positions that were found one after the other, as ranges."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, int]] = []
+        self.count = 0
+
+    def add(self, position: int) -> None:
+        self.count += 1
+        if self.found and self.found[-1][1] == position - 1:
+            self.found[-1] = (self.found[-1][0], position)
+        else:
+            self.found.append((position, position))
+
+
+def _one_by_one(lists: Iterator[list[Kept]]) -> Iterator[Kept]:
+    for kept in lists:
+        yield from kept

@@ -1,0 +1,204 @@
+"""How does a backup become a stream again, with the same chain? Into an empty stream, compared event by event.
+
+The stream's metadata says `ledger_restoring` from its first moment until everything was read back: nobody reads a
+half restored stream, and a restore that was interrupted knows its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.access import LEDGER_STREAM, BrokerAccess
+from ledger.backup.checking import intact, read_backup
+from ledger.backup.manifest import Manifest
+from ledger.backup.segments import Kept
+from ledger.backup.sending import Sender
+from ledger.backup.writing import Progress, silent
+from ledger.chain import Chain, leaf_hashes
+from ledger.connection import BrokerConnection
+from ledger.errors import LogReplaced, RestoreRefused
+from ledger.event import JsonObject
+from ledger.jetstream_read import read_stream
+from ledger.publication import error_code, error_of
+from ledger.restored import RESTORED_TO, RESTORING
+from ledger.signing_keys import VerifyingKey
+from ledger.stream_setup import check_settings, stream_config
+
+_NO_STREAM = 10059
+_READ_EVENTS = 1_000
+_CREATE_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The proof of a restore: the stream's chain, made from what was read back, is the backup's.
+
+    `continued_from` is the position that an interrupted restore had reached, `signed` the signed checkpoint that the
+    events agree with, None where the backup has none.
+    """
+
+    position: int
+    head: str
+    root: str
+    continued_from: int
+    signed: JsonObject | None
+    seconds: float
+
+
+async def restore(
+    access: BrokerAccess,
+    directory: Path,
+    progress: Progress = silent,
+    *,
+    key: VerifyingKey | None = None,
+    stream: str = LEDGER_STREAM,
+    settings: JsonObject | None = None,
+    start_over: bool = False,
+) -> Restored:
+    """Bring a backup back into an empty stream, which is created where it is not there; connects as `admin`.
+
+    With `key`, the backup has to be signed with it. `settings` are those of a stream that stood there before.
+    `start_over` removes what an interrupted restore left. `progress` counts the events that are
+    published and then those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published),
+    RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again: it goes on), BrokerMisconfigured.
+    """
+    started = time.monotonic()
+    manifest = await asyncio.to_thread(intact, directory, key=key)
+    connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
+    try:
+        reached = await _open(connection, stream, manifest, settings, start_over)
+        total = 2 * manifest.position - reached
+
+        def tell(done: int) -> None:
+            progress(done, total, done / max(time.monotonic() - started, 1e-9))
+
+        sender = Sender(connection, stream, reached)
+        for kept in read_backup(directory, reached + 1):
+            await sender.send([one.event for one in kept])
+            tell(sender.position - reached)
+        chain = await _read_back(
+            connection, stream, directory, manifest, lambda at: tell(manifest.position - reached + at)
+        )
+        await _finish(connection, stream, manifest)
+    finally:
+        await connection.close()
+    return Restored(
+        chain.position,
+        chain.head.hex(),
+        chain.root().hex(),
+        reached,
+        manifest.signed.to_json() if manifest.signed else None,
+        round(time.monotonic() - started, 3),
+    )
+
+
+async def _open(
+    connection: BrokerConnection, stream: str, manifest: Manifest, settings: JsonObject | None, start_over: bool
+) -> int:
+    """Create or find the stream; the position that an earlier try had reached."""
+    mark = f"{manifest.position}:{manifest.chain.head.hex()}"
+    info = await connection.api(f"STREAM.INFO.{stream}")
+    if not error_code(info) and start_over:
+        _refuse_other_than_unfinished(info, stream)
+        await _told(connection, f"STREAM.DELETE.{stream}", None, f"to remove the unfinished stream {stream}")
+        info = await connection.api(f"STREAM.INFO.{stream}")
+    if error_code(info) == _NO_STREAM:
+        config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
+        await _told(connection, f"STREAM.CREATE.{stream}", config, f"to create the stream {stream}")
+        return 0
+    if error_code(info):
+        raise error_of(info, f"a look at the stream {stream}")
+    config, state = info["config"], info["state"]
+    unfinished = (config.get("metadata") or {}).get(RESTORING)
+    last = int(state["last_seq"])
+    if unfinished is not None:
+        if unfinished != mark:
+            raise RestoreRefused(
+                f"the stream {stream} is half restored from another backup: give that one, or start over with "
+                "--start-over, which removes what is there"
+            )
+        return last
+    if last:
+        raise RestoreRefused(
+            f"the stream {stream} is not empty, it has {int(state['messages']):,} events up to position {last}: a "
+            "backup is brought back into an empty one. Choose a new data directory or another broker, or mend the "
+            "events of this stream with kledger repair",
+            position=last,
+        )
+    if state.get("consumer_count"):
+        raise RestoreRefused(
+            f"something reads the stream {stream}: stop every node on it (one that was killed is forgotten after a "
+            "minute), and run this again"
+        )
+    check_settings(config)
+    await _update(connection, stream, config, {RESTORING: mark})
+    return 0
+
+
+def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
+    if RESTORING not in (info["config"].get("metadata") or {}):
+        raise RestoreRefused(f"the stream {stream} is not an unfinished restore: nothing is removed")
+
+
+async def _read_back(
+    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, tell: Callable[[int], None]
+) -> Chain:
+    """The chain of the stream as it is now, which is the backup's. Raises RestoreRefused, BackupDamaged."""
+    chain = Chain.empty()
+    backup = _one_by_one(read_backup(directory))
+    reading = read_stream(
+        connection, stream, 1, follow=False, batch=_READ_EVENTS, restored=lambda _config: manifest.position
+    )
+    async with contextlib.aclosing(reading) as batches:
+        async for events in batches:
+            leaves = leaf_hashes(events)
+            for event, leaf in zip(events, leaves, strict=True):
+                kept = next(backup, None)
+                if kept is None or kept.leaf != leaf:
+                    raise RestoreRefused(
+                        f"position {event.position} of the stream {stream} does not hold the backup's event: somebody "
+                        "else wrote there. Start over with --start-over, while nothing writes"
+                    )
+            chain = chain.extended(leaves)
+            tell(chain.position)
+    if chain != manifest.chain:
+        raise LogReplaced(
+            f"the stream {stream} ends at position {chain.position} with the chain {chain.head.hex()}, the backup at "
+            f"{manifest.position} with {manifest.chain.head.hex()}: run kledger restore again with --start-over"
+        )
+    return chain
+
+
+async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest) -> None:
+    info = await connection.api(f"STREAM.INFO.{stream}")
+    if error_code(info):
+        raise error_of(info, f"a look at the stream {stream}")
+    await _update(connection, stream, info["config"], {RESTORED_TO: str(manifest.position)})
+
+
+async def _update(connection: BrokerConnection, stream: str, config: JsonObject, metadata: dict[str, str]) -> None:
+    changed = _with_metadata(config, metadata)
+    await _told(connection, f"STREAM.UPDATE.{stream}", changed, f"to mark the stream {stream}")
+
+
+def _with_metadata(config: JsonObject, metadata: dict[str, str]) -> JsonObject:
+    """The settings with these marks in the place of ours."""
+    others = {name: value for name, value in (config.get("metadata") or {}).items() if not name.startswith("_nats.")}
+    others = {name: value for name, value in others.items() if name not in (RESTORING, RESTORED_TO)}
+    return {**config, "metadata": {**others, **metadata}}
+
+
+async def _told(connection: BrokerConnection, subject: str, document: JsonObject | None, what: str) -> None:
+    answer = await connection.api(subject, document, timeout=_CREATE_TIMEOUT)
+    if error_code(answer):
+        raise error_of(answer, what)
+
+
+def _one_by_one(lists: Iterator[list[Kept]]) -> Iterator[Kept]:
+    for kept in lists:
+        yield from kept

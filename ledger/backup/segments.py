@@ -1,0 +1,151 @@
+"""How do events stand in a file, so that DuckDB reads them and nothing of them is lost? One zstd Parquet file.
+
+Columns: `position`, `stored_ns` (nanoseconds since 1970, UTC), `subject`, `message_id`, `body`, and `leaf`, the
+event's hash in the chain. A body or message id that is not UTF-8 (a foreign client may send any bytes) stands in
+`body_bytes` or `message_id_bytes`, and its text column is NULL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ledger.chain import HASH_BYTES
+from ledger.event import StoredEvent
+
+SCHEMA = pa.schema(
+    [
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("stored_ns", pa.int64(), nullable=False),
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("message_id", pa.string()),
+        pa.field("body", pa.string()),
+        pa.field("message_id_bytes", pa.binary()),
+        pa.field("body_bytes", pa.binary()),
+        pa.field("leaf", pa.binary(HASH_BYTES), nullable=False),
+    ]
+)
+# What is held in memory before it is compressed and written; a reader holds one such group.
+GROUP_EVENTS = 20_000
+GROUP_BYTES = 16 * 1024 * 1024
+_READ_EVENTS = 2_000
+
+
+class Kept(NamedTuple):
+    """One event of a backup, and the leaf that stands beside it."""
+
+    event: StoredEvent
+    leaf: bytes
+
+
+class SegmentWriter:
+    """Writes events into one new file, readable by its owner alone; it is on disk when `close` returns."""
+
+    def __init__(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        self.path = path
+        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._writer = pq.ParquetWriter(
+            self._file,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=["subject"],
+            write_statistics=["position", "stored_ns"],
+        )
+        self._group: list[Kept] = []
+        self._group_bytes = 0
+        self.events = 0
+        self.size = 0
+        """Of the bodies, before compression."""
+
+    def add(self, event: StoredEvent, leaf: bytes) -> None:
+        """Take one event; positions come in their order."""
+        self._group.append(Kept(event, leaf))
+        self._group_bytes += len(event.body)
+        self.events += 1
+        self.size += len(event.body)
+        if len(self._group) >= GROUP_EVENTS or self._group_bytes >= GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Finish the file and tell the disk."""
+        self._flush()
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close and remove the file, whatever it holds."""
+        with contextlib.suppress(OSError):  # the disk may be full
+            self._writer.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if self._group:
+            self._writer.write_batch(_columns(self._group))
+            self._group, self._group_bytes = [], 0
+
+
+def _columns(group: Sequence[Kept]) -> pa.RecordBatch:
+    ids = [_text_or_bytes(kept.event.message_id.encode("utf-8", "surrogateescape")) for kept in group]
+    bodies = [_text_or_bytes(kept.event.body) for kept in group]
+    columns = [
+        [kept.event.position for kept in group],
+        [kept.event.stored_ns for kept in group],
+        [kept.event.subject for kept in group],
+        [text for text, _ in ids],
+        [text for text, _ in bodies],
+        [raw for _, raw in ids],
+        [raw for _, raw in bodies],
+        [kept.leaf for kept in group],
+    ]
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
+    try:
+        return value.decode(), None
+    except UnicodeDecodeError:
+        return None, value
+
+
+def read_segment(path: Path) -> Iterator[list[Kept]]:
+    """The events of one file, in lists. Raises OSError, pyarrow.ArrowException, ValueError when it is damaged."""
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        if not file.schema_arrow.equals(SCHEMA):
+            raise ValueError("it does not have the columns of a backup")
+        for batch in file.iter_batches(_READ_EVENTS, use_threads=False):
+            yield [_kept(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+def _kept(
+    position: int,
+    stored_ns: int,
+    subject: str,
+    message_id: str | None,
+    body: str | None,
+    message_id_bytes: bytes | None,
+    body_bytes: bytes | None,
+    leaf: bytes,
+) -> Kept:
+    if message_id is None:
+        message_id = (message_id_bytes or b"").decode("utf-8", "surrogateescape")
+    content = body.encode() if body is not None else body_bytes or b""
+    return Kept(StoredEvent(position, stored_ns, subject, content, message_id), leaf)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,165 @@
+"""How are events published again as they were kept, each at its old position?
+
+In atomic batches that name the position they follow, so that nobody else can write between them. The broker takes
+an id once within its window: an event whose id stands in the log a second time carries it in a header of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledger.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerUnavailable, PayloadTooLarge, RestoreRefused
+from ledger.event import JsonObject, StoredEvent
+from ledger.publication import (
+    DUPLICATE_IN_BATCH,
+    PASSING,
+    WRONG_LAST_SEQUENCE,
+    error_code,
+    error_of,
+    parse_answer,
+)
+from ledger.restored import headers_for
+
+EXPECTED_LAST = "Nats-Expected-Last-Sequence"
+TIMEOUT = 30.0
+_PAUSE = 0.1
+# The line that opens the headers and the empty one that ends them; the batch headers and the expected position.
+_HEADER_LINES = 12
+_BATCH_HEADERS = 160
+
+
+class Again(NamedTuple):
+    """One event as it is published again."""
+
+    event: StoredEvent
+    headers: dict[str, str]
+
+    @property
+    def subject(self) -> str:
+        return self.event.subject
+
+    @property
+    def body(self) -> bytes:
+        return self.event.body
+
+
+class Sender:
+    """Publishes events in order, after position `position` of a stream that nobody else writes to."""
+
+    def __init__(self, connection: BrokerConnection, stream: str, position: int) -> None:
+        self._connection, self._stream = connection, stream
+        self.position = position
+
+    async def send(self, events: Sequence[StoredEvent]) -> None:
+        """Publish events; those at or before `position` are there already.
+
+        Raises RestoreRefused (somebody else writes), PayloadTooLarge, BrokerUnavailable, BrokerMisconfigured.
+        """
+        batch: list[Again] = []
+        size = 0
+        for event in events:
+            one = Again(event, headers_for(event))
+            if not self._fits(one, _BATCH_HEADERS):
+                await self._send(batch)
+                await self._alone(one)
+                batch, size = [], 0
+                continue
+            if len(batch) == MAX_MESSAGES or (batch and size + len(event.body) > MAX_BYTES):
+                await self._send(batch)
+                batch, size = [], 0
+            batch.append(one)
+            size += len(event.body)
+        await self._send(batch)
+
+    def _fits(self, one: Again, beside: int) -> bool:
+        headers = sum(len(name) + len(value) + 4 for name, value in one.headers.items())
+        return len(one.body) + headers + _HEADER_LINES + beside <= self._connection.client.max_payload
+
+    async def _send(self, batch: list[Again]) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + TIMEOUT
+        batch = [one for one in batch if one.event.position > self.position]
+        while batch:
+            self._check_order(batch[0])
+            batch[0] = self._following(batch[0])
+            try:
+                answer = await send_batch(self._connection, batch, max(0.001, deadline - loop.time()))
+                code = error_code(answer)
+                if not code:
+                    self._took(batch[-1], answer)
+                    return
+                if code == DUPLICATE_IN_BATCH:
+                    for one in batch:
+                        await self._alone(one)
+                    return
+                if code not in PASSING | WRONG_LAST_SEQUENCE:
+                    raise error_of(answer, f"a batch of {len(batch)} events")
+                trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
+            except BrokerUnavailable as error:
+                trouble = error
+            await self._look(trouble, deadline)
+            batch = [one for one in batch if one.event.position > self.position]
+
+    async def _alone(self, one: Again) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + TIMEOUT
+        while one.event.position > self.position:
+            self._check_order(one)
+            one = self._following(one)
+            if not self._fits(one, 0):
+                raise PayloadTooLarge(
+                    f"the event at position {one.event.position} does not fit with the headers of a restore: raise "
+                    f"max_payload of the broker, which is {self._connection.client.max_payload:,}, by 1 KiB"
+                )
+            try:
+                left = max(0.001, deadline - loop.time())
+                reply = await self._connection.request(one.subject, one.body, one.headers, timeout=left)
+                answer = parse_answer(reply.data)
+                code = error_code(answer)
+                if not code and answer.get("duplicate"):
+                    one = Again(one.event, headers_for(one.event, plain_id=False))
+                    continue
+                if not code:
+                    self._took(one, answer)
+                    return
+                if code not in PASSING | WRONG_LAST_SEQUENCE:
+                    raise error_of(answer, f"the event at position {one.event.position}")
+                trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
+            except BrokerUnavailable as error:
+                trouble = error
+            await self._look(trouble, deadline)
+
+    def _following(self, one: Again) -> Again:
+        return Again(one.event, {**one.headers, EXPECTED_LAST: str(self.position)})
+
+    def _check_order(self, one: Again) -> None:
+        if one.event.position != self.position + 1:
+            raise RestoreRefused(
+                f"the stream {self._stream} ends at position {self.position}, the next event of the backup belongs to "
+                f"{one.event.position}: somebody else wrote there, or the broker lost what it had acknowledged. "
+                "Start over with --start-over, while nothing writes"
+            )
+
+    def _took(self, last: Again, answer: JsonObject) -> None:
+        if int(answer["seq"]) != last.event.position:
+            raise RestoreRefused(
+                f"the broker kept position {last.event.position} of the backup at {answer['seq']}: somebody else "
+                "writes to the stream. Start over with --start-over, while nothing writes"
+            )
+        self.position = last.event.position
+
+    async def _look(self, trouble: BrokerUnavailable, deadline: float) -> None:
+        """Where the stream ends after a try of which nobody knows what came of it."""
+        if asyncio.get_running_loop().time() + _PAUSE > deadline:
+            raise trouble
+        await asyncio.sleep(_PAUSE)
+        try:
+            info = await self._connection.api(f"STREAM.INFO.{self._stream}")
+        except BrokerUnavailable:
+            return
+        if not error_code(info):
+            self.position = int(info["state"]["last_seq"])

@@ -1,0 +1,86 @@
+"""What do signed checkpoints say of the events of a backup, and do these agree?
+
+The latest one is enough: its chain head and its root stand for every event before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ledger.chain import Chain
+from ledger.checkpoints import SignedCheckpoint, read_checkpoints
+from ledger.errors import BackupMismatch, InvalidPayload
+from ledger.event import JsonObject
+from ledger.notary_start import NotaryFiles
+from ledger.signing_keys import VerifyingKey, public_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A signed checkpoint and the key that signed it."""
+
+    checkpoint: SignedCheckpoint
+    key: VerifyingKey
+
+    @property
+    def position(self) -> int:
+        return self.checkpoint.position
+
+    def to_json(self) -> JsonObject:
+        """The checkpoint, with the public key in base64: enough to check it anywhere."""
+        return {**self.checkpoint.to_json(), "public_key": self.key.text()}
+
+    @classmethod
+    def from_json(cls, told: JsonObject) -> Witness:
+        """Read what `to_json` wrote. Raises ValueError when that is none, or its signature is not its key's."""
+        checkpoint = SignedCheckpoint.from_json(told)
+        try:
+            key = VerifyingKey.from_text(str(told.get("public_key")))
+        except InvalidPayload as error:
+            raise ValueError(error.message) from error
+        if not checkpoint.signed_by({key.id: key}):
+            raise ValueError(f"the signature at position {checkpoint.position} is not that of its key")
+        return cls(checkpoint, key)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedLog:
+    """What a node signed of its log, outside the broker."""
+
+    checkpoints: Sequence[SignedCheckpoint] = ()
+    keys: Mapping[str, VerifyingKey] = field(default_factory=dict)
+
+    @classmethod
+    def of_node(cls, data: Path) -> SignedLog:
+        """What the node in a data directory signed; nothing where it never did."""
+        files = NotaryFiles.of(data)
+        try:
+            found = read_checkpoints(files.checkpoints)
+        except OSError:
+            found = []
+        return cls(sorted(found, key=lambda one: one.position), public_keys(files.keys))
+
+    def latest(self, up_to: int | None = None) -> Witness | None:
+        """The last checkpoint at or before a position (None: of all) whose signature is right."""
+        for one in reversed(self.checkpoints):
+            if (up_to is None or one.position <= up_to) and one.signed_by(self.keys):
+                return Witness(one, self.keys[one.key_id])
+        return None
+
+
+def extend_past(chain: Chain, leaves: Sequence[bytes], witness: Witness | None) -> Chain:
+    """The chain after more leaves. Raises BackupMismatch where a witness on the way says otherwise."""
+    if witness is None or not chain.position < witness.position <= chain.position + len(leaves):
+        return chain.extended(leaves)
+    at = witness.position - chain.position
+    chain = chain.extended(leaves[:at])
+    if not witness.checkpoint.fits(chain):
+        raise BackupMismatch(
+            f"the events up to position {witness.position} are not those that were signed: their chain ends in "
+            f"{chain.head.hex()}, the signed checkpoint says {witness.checkpoint.head.hex()}. kledger audit names "
+            "what was changed",
+            position=witness.position,
+        )
+    return chain.extended(leaves[at:])

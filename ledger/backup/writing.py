@@ -1,0 +1,273 @@
+"""How does what is new in the log reach a backup? In files that are whole or not there, each named at its end.
+
+A file is written under another name, told to the disk and renamed; then the manifest names it. Whatever ends this
+early leaves the backup as it was, and the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.backup.manifest import (
+    EVENTS,
+    Manifest,
+    Segment,
+    save,
+    segment_path,
+    sync_directory,
+    writing_to,
+)
+from ledger.backup.segments import SegmentWriter, file_digest
+from ledger.backup.witnesses import SignedLog, Witness, extend_past
+from ledger.chain import leaf_hash, leaf_hashes
+from ledger.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
+from ledger.event import StoredEvent
+from ledger.stream import Ledger
+
+SEGMENT_EVENTS = 100_000
+SEGMENT_BYTES = 256 * 1024 * 1024
+_READ_EVENTS = 1_000
+
+Progress = Callable[[int, int, float], None]
+"""Gets the position, the last position and events a second."""
+
+
+def silent(_done: int, _total: int, _rate: float) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What one run came to: the backup's end, and how many events and files were added to it."""
+
+    directory: str
+    position: int
+    head: str
+    root: str
+    added: int
+    files: int
+    segments: int
+    signed: int
+    """The position of the signed checkpoint that it agrees with, 0 without one."""
+    seconds: float
+
+
+async def back_up(
+    ledger: Ledger,
+    directory: Path,
+    progress: Progress = silent,
+    *,
+    signed: SignedLog | None = None,
+    segment_events: int = SEGMENT_EVENTS,
+) -> BackedUp:
+    """Bring the backup in `directory` to the head of the log, as it is now.
+
+    The events have to agree with what was `signed`; the last such checkpoint is kept in the manifest. Raises
+    BackupMismatch (another stream's backup, or not one), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be
+    written: no space), LogGap, BrokerUnavailable.
+    """
+    started = time.monotonic()
+    with writing_to(directory) as manifest:
+        check_files_are_there(directory, manifest)
+        before = manifest
+        head = (await ledger.head()).position
+        witness = signed.latest(head) if signed else None
+        writer = BackupWriter(directory, manifest, witness, segment_events)
+        try:
+            try:
+                await _append(ledger, directory, before, writer, head, progress)
+            finally:
+                manifest = writer.close()
+            if witness is not None and _vouches(witness, before, manifest):
+                manifest = manifest.with_signed(witness)
+                save(directory, manifest)
+        except OSError as error:
+            writer.abandon()
+            raise ServiceFailed(
+                f"the backup in {directory} cannot be written on ({error.strerror or error}); what it had is whole. "
+                "Make room, and run it again"
+            ) from error
+    return BackedUp(
+        str(directory),
+        manifest.position,
+        manifest.chain.head.hex(),
+        manifest.chain.root().hex(),
+        manifest.position - before.position,
+        len(manifest.segments) - len(before.segments),
+        len(manifest.segments),
+        manifest.signed.position if manifest.signed else 0,
+        round(time.monotonic() - started, 3),
+    )
+
+
+async def _append(
+    ledger: Ledger, directory: Path, before: Manifest, writer: BackupWriter, head: int, progress: Progress
+) -> None:
+    started = time.monotonic()
+    try:
+        async with contextlib.aclosing(ledger.read(max(1, before.position), batch=_READ_EVENTS)) as batches:
+            async for events in batches:
+                if events[0].position == before.position:
+                    _check_same(directory, before, events[0])
+                    events = events[1:]
+                writer.add(events)
+                done = writer.position
+                seconds = max(time.monotonic() - started, 1e-9)
+                progress(done, max(head, done), (done - before.position) / seconds)
+                if done >= head:
+                    break
+    except LogGap as gap:
+        raise _gap_of(directory, before, gap) from gap
+    _check_reaches(directory, before, max(head, writer.position))
+
+
+def _vouches(witness: Witness, before: Manifest, now: Manifest) -> bool:
+    """Whether a signed checkpoint says more of the backup than the one it has; new events were compared with it."""
+    if witness.position == now.position:
+        return now.signed != witness and witness.checkpoint.fits(now.chain)
+    return before.position < witness.position < now.position
+
+
+class BackupWriter:
+    """Appends events to a backup; the caller holds its directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        manifest: Manifest,
+        witness: Witness | None = None,
+        segment_events: int = SEGMENT_EVENTS,
+    ) -> None:
+        self._directory, self._witness, self._most = directory, witness, segment_events
+        self._manifest = manifest
+        self._chain = manifest.chain
+        self._segment: SegmentWriter | None = None
+        self._last_leaf = b""
+
+    @property
+    def position(self) -> int:
+        """The last position that was taken; it may not be on disk yet."""
+        return self._chain.position
+
+    def add(self, events: Sequence[StoredEvent]) -> None:
+        """Take the next events. Raises BackupMismatch where a signed checkpoint says otherwise, LogGap."""
+        if not events:
+            return
+        if events[0].position != self.position + 1 or events[-1].position - events[0].position != len(events) - 1:
+            raise LogGap(
+                f"the backup is at position {self.position}, and was to go on with {events[0].position}",
+                first=self.position + 1,
+                last=events[0].position - 1,
+            )
+        leaves = leaf_hashes(events)
+        while events:
+            if self._segment is None:
+                self._segment = SegmentWriter(self._part)
+            room = self._most - self._segment.events
+            try:
+                self._chain = extend_past(self._chain, leaves[:room], self._witness)
+                for event, leaf in zip(events[:room], leaves[:room], strict=True):
+                    self._segment.add(event, leaf)
+            except (BackupMismatch, OSError):  # what is in the file under way is in doubt, or cannot be written
+                self.abandon()
+                raise
+            self._last_leaf = leaves[:room][-1]
+            events, leaves = events[room:], leaves[room:]
+            if self._segment.events >= self._most or self._segment.size >= SEGMENT_BYTES:
+                self._finish()
+
+    def close(self) -> Manifest:
+        """Finish the file under way; the manifest of all that is on disk now."""
+        if self._segment is not None:
+            self._finish()
+        return self._manifest
+
+    def abandon(self) -> None:
+        """Leave out the file under way."""
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            with contextlib.suppress(OSError):
+                segment.abandon()
+
+    @property
+    def _part(self) -> Path:
+        return self._directory / EVENTS / "next.part"
+
+    def _finish(self) -> None:
+        assert self._segment is not None  # called while one is under way
+        writer = self._segment
+        try:
+            writer.close()
+        except OSError:
+            self.abandon()
+            raise
+        self._segment = None
+        path = segment_path(self._directory, self._manifest.position + 1, self._chain.position)
+        digest, size = file_digest(writer.path), writer.path.stat().st_size
+        writer.path.replace(path)
+        sync_directory(path.parent)
+        name = path.relative_to(self._directory).as_posix()
+        segment = Segment(
+            name, self._manifest.position + 1, self._chain.position, size, digest, self._chain.head, self._last_leaf
+        )
+        self._manifest = self._manifest.with_segment(segment, self._chain)
+        save(self._directory, self._manifest)
+
+
+def check_files_are_there(directory: Path, manifest: Manifest) -> None:
+    """Raise BackupDamaged when a file is missing or has another size; what is in it is not looked at."""
+    problems = []
+    for segment in manifest.segments:
+        try:
+            size = (directory / segment.file).stat().st_size
+        except OSError as error:
+            problems.append(f"{segment.file} is missing ({error.strerror or error})")
+        else:
+            if size != segment.size:
+                problems.append(f"{segment.file} has {size:,} bytes and had {segment.size:,}")
+    if problems:
+        raise damaged(directory, problems)
+
+
+def damaged(directory: Path, problems: Sequence[str]) -> BackupDamaged:
+    """The error for a backup with problems, the first ones named."""
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return BackupDamaged(
+        f"the backup in {directory} is damaged: {'; '.join(problems[:3])}{more}. Take these files from another copy of "
+        "it, or back up into a new directory",
+        problems=list(problems),
+    )
+
+
+def _check_same(directory: Path, manifest: Manifest, event: StoredEvent) -> None:
+    if leaf_hash(event) != manifest.segments[-1].leaf:
+        raise BackupMismatch(
+            f"the backup in {directory} is not one of this stream: the event at position {event.position} is another "
+            "one there. Back up into a new directory; and where it should be this stream's, run kledger audit"
+        )
+
+
+def _check_reaches(directory: Path, manifest: Manifest, head: int) -> None:
+    if head < manifest.position:
+        raise BackupMismatch(
+            f"the backup in {directory} reaches position {manifest.position} and the stream ends at {head}: it was "
+            "cut, or is another one. Keep this backup: kledger repair or kledger restore bring the stream back from "
+            "it; back up another stream into a directory of its own"
+        )
+
+
+def _gap_of(directory: Path, manifest: Manifest, gap: LogGap) -> LedgerError:
+    """The error for a stream with a gap, said for whoever has a backup of what is missing."""
+    first = gap.details.get("first")
+    if isinstance(first, int) and first <= manifest.position:
+        return BackupMismatch(
+            f"the stream has lost events that the backup in {directory} has (from position {first} on), or is another "
+            "stream: keep this backup, bring the events back with kledger repair, or back up into a new directory",
+            first=first,
+            last=gap.details.get("last"),
+        )
+    return gap

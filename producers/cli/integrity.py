@@ -1,0 +1,255 @@
+"""`kledger audit`, `prove`, `check-proof`, `key`: is the log what was signed, and how is that shown to others?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Group, RenderableType
+
+from ledger.errors import InvalidPayload, LedgerError
+from producers.cli.progress import Bar, bar
+from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:
+    from producers.sdk.answers import Job
+
+CANNOT_RUN = 2
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="PUBKEY", help="The public key you trust: a PEM file.", show_default=False),
+]
+Data = Annotated[
+    Path,
+    typer.Option(envvar="KLEDGER_DATA", help="The node's data directory, whether it runs or not."),
+]
+
+
+def audit(
+    session: Session,
+    data: Annotated[
+        Path | None, typer.Option(help="Audit this data directory yourself instead of asking the node.")
+    ] = None,
+    nats: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --data: the broker, where the node does not run its own.")
+    ] = None,
+    checkpoints: Annotated[
+        list[Path] | None, typer.Option(help="With --data: checkpoints that were copied elsewhere. Repeatable.")
+    ] = None,
+    key: KeyFile = None,
+) -> Answer:
+    """Read the log from its start and say what was changed, is missing or was moved, and what cannot be seen.
+
+    Exits with 0 when it is intact, 1 when it is not, 2 when the audit cannot run.
+
+    Example: kledger audit --data ./.kledger --key node.pem --checkpoints /mnt/copy/checkpoints.jsonl
+    """
+    try:
+        if data is None and (nats or checkpoints or key):
+            raise InvalidPayload("--nats, --checkpoints and --key go with --data: a node audits by its own", errors=[])
+        told = _asked(session) if data is None else _by_oneself(data, nats, checkpoints or [], key)
+    except LedgerError as error:
+        _cannot(session, error)
+    verdict = words("intact", "green") if told["intact"] else words("NOT INTACT", "bold red")
+    shown: list[RenderableType] = [
+        facts(
+            ("log", verdict),
+            ("intact up to", f"position {told['intact_up_to']:,}"),
+            ("signed", f"up to position {told['certified']:,}"),
+            ("end", f"position {told['head']:,}"),
+        )
+    ]
+    if told["findings"]:
+        rows = table("what", "first", "last", "finding", right=("first", "last"))
+        for one in told["findings"]:
+            first, last = ("" if one[name] is None else f"{one[name]:,}" for name in ("first", "last"))
+            rows.add_row(plain(one["kind"]), first, last, plain(one["message"]))
+        shown.append(rows)
+    shown += ["not seen by this audit:", *(f"  - {plain(one)}" for one in told["unseen"])]
+    return Answer(told, Group(*shown), ok=bool(told["intact"]))
+
+
+def prove(
+    session: Session,
+    item: Annotated[str, typer.Argument(help="The item's id.", show_default=False)],
+    into: Annotated[Path | None, typer.Option(help="The file to write.  [proof-ITEM.json]", show_default=False)] = None,
+) -> Answer:
+    """Write a proof that the events behind an item stand in the log; check-proof needs no ledger to check it.
+
+    Example: kledger prove seed-tldr-rename --into proof.json
+    """
+    import orjson
+
+    from ledger.subjects import encode_token
+
+    proof = session.ledger.prove(item)
+    file = into or Path(f"proof-{encode_token(item)}.json")
+    try:
+        file.write_bytes(orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n")
+    except OSError as error:
+        raise InvalidPayload(f"{file} cannot be written: {error.strerror}", errors=[]) from error
+    told = {
+        "file": str(file),
+        "events": len(proof["events"]),
+        "position": proof["checkpoint"]["position"],
+        "key": proof["checkpoint"]["key"],
+    }
+    shown = facts(
+        ("file", told["file"]),
+        ("events", f"{told['events']:,}"),
+        ("signed", f"log of {told['position']:,} events at {short_time(proof['checkpoint']['time'])}"),
+        ("key", told["key"]),
+    )
+    return Answer(told, shown)
+
+
+def check_proof(
+    session: Session,
+    file: Annotated[Path, typer.Argument(help="A proof, as kledger prove writes it.", show_default=False)],
+    key: KeyFile = None,
+) -> Answer:
+    """Check a proof with a public key alone; no node and no log is needed.
+
+    Exits with 1 when it does not hold, 2 when the file is no proof.
+
+    Example: kledger check-proof proof.json --key node.pem
+    """
+    from ledger.proof import check_proof as check
+    from producers.operations.auditing import read_key
+
+    try:
+        found = check(_document(file), None if key is None else read_key(key))
+    except LedgerError as error:
+        _cannot(session, error)
+    told = found.to_json()
+    rows = table("position", "event", "by", "when", "", right=("position",))
+    for one in told["events"]:
+        said = [plain(one.get(name) or "?") for name in ("type", "actor")]
+        verdict = words("proved", "green") if one["fault"] is None else words(one["fault"], "bold red")
+        rows.add_row(f"{one['position']:,}", *said, short_time(one.get("time") or "?"), verdict)
+    known = "given" if found.trusted else "taken from the proof: compare it with the node's (kledger key show)"
+    shown = facts(
+        ("proof", words("holds", "green") if found.holds else words("DOES NOT HOLD", "bold red")),
+        *(("because", fault) for fault in found.faults),
+        ("about", " ".join(f"{name}={value}" for name, value in sorted(found.about.items()) if name != "positions")),
+        ("signed", f"log of {found.checkpoint.position:,} events at {short_time(told['checkpoint']['time'])}"),
+        ("key", f"{found.key.id}, {known}"),
+    )
+    return Answer(told, Group(shown, rows), ok=found.holds)
+
+
+def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+    """Print the public keys of a node: the one in use, and those that it used before.
+
+    Example: kledger key show
+    """
+    from ledger.signing_keys import SigningKeys, public_keys
+
+    current = SigningKeys(data / "keys").current()
+    keys = public_keys(data / "keys")
+    told = {"current": current.id, "keys": {name: key.pem() for name, key in keys.items()}}
+    earlier = [name for name in keys if name != current.id]
+    shown = facts(("in use", current.id), *(("earlier", name) for name in earlier))
+    return Answer(told, Group(shown, "", current.pem().rstrip()))
+
+
+def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+    """Sign with a new key from now on; what the old one signed stays valid. A running node notices by itself.
+
+    Example: kledger key rotate
+    """
+    from ledger.signing_keys import SigningKeys
+
+    before, after = SigningKeys(data / "keys").rotate()
+    told = {"old": before.id, "new": after.id, "key": after.pem()}
+    return Answer(told, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
+
+
+def compared_certificates(files: tuple[Path, Path]) -> Answer:
+    """What two certificates have in common, for `kledger verify --certificates A B`."""
+    from ledger.certificate import compare_certificates
+
+    told = compare_certificates(_document(files[0]), _document(files[1]))
+    positions = told["positions"]
+    log = "the same" if told["same_log"] else "DIFFERENT"
+    if not told["same_position"]:
+        log = (
+            f"at position {positions['a']:,} and at {positions['b']:,}: replay both --to the same one and compare those"
+        )
+    shown: list[RenderableType] = [
+        facts(
+            ("state", _equal(told["equal"]) if told["same_position"] else words("not comparable", "bold red")),
+            ("log", log),
+            ("position", f"{positions['a']:,}"),
+            *(("fault", fault) for fault in told["faults"]),
+            *(("program differs in", name) for name in told["program_differs"]),
+            ("signed by", f"{told['keys']['a']} and {told['keys']['b']}"),
+        )
+    ]
+    if told["views"]:
+        rows = table("view", "rows in A", "rows in B", "", right=("rows in A", "rows in B"))
+        for view in told["views"]:
+            counts = [f"{one['rows']:,}" if one else "none" for one in (view["a"], view["b"])]
+            rows.add_row(plain(view["view"]), *counts, _equal(view["equal"]))
+        shown.append(rows)
+    return Answer(told, Group(*shown), ok=bool(told["equal"]))
+
+
+def _equal(equal: bool) -> RenderableType:
+    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
+def _asked(session: Session) -> dict[str, Any]:
+    """The node's own audit."""
+    started = session.ledger.start_job("audit")
+    with bar("audit", None) as shown:
+
+        def seen(job: Job) -> None:
+            _move(shown, job["done"], job["total"], job["rate"])
+
+        done = session.ledger.wait_job(started["id"], seen)
+    return done["result"] or {}
+
+
+def _by_oneself(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
+    """An audit of files."""
+    from producers.operations.auditing import audit_directory, read_key
+
+    # The answer alone goes to standard output; what a broker that is started here logs does not.
+    with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
+        report = asyncio.run(
+            audit_directory(
+                data,
+                lambda done, total, rate: _move(shown, done, total, rate),
+                nats=nats,
+                outside=checkpoints,
+                key=None if key is None else read_key(key),
+            )
+        )
+    return report.to_json()
+
+
+def _move(shown: Bar, done: int, total: int, rate: float) -> None:
+    shown.span(total)
+    shown.read(done)
+    shown.at(done, total=total or None, rate=rate)
+
+
+def _document(file: Path) -> Any:
+    import orjson
+
+    try:
+        return orjson.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidPayload(f"{file} cannot be read as JSON: {error}", errors=[]) from error
+
+
+def _cannot(session: Session, error: LedgerError) -> NoReturn:
+    session.refuse(error)
+    raise typer.Exit(CANNOT_RUN) from error

@@ -1,0 +1,150 @@
+"""A view never goes on with another log than the one it was folded from, however many events that has."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger.backup.restoring import restore
+from ledger.backup.writing import back_up
+from ledger.errors import LedgerError, LogGap, LogReplaced
+from ledger.jetstream import JetStreamLedger
+from ledger.server import EmbeddedServer
+from ledger.stream_setup import ensure_stream
+from projections.duckdb import open_view
+from projections.live import LiveFiles
+from projections.runner import Projector
+from projections.same_log import check_same_log
+from projections.view import Instance, View
+from tests.conftest import saved
+from tests.journeys.running_node import running, until
+
+
+@asynccontextmanager
+async def broker(directory: Path) -> AsyncIterator[JetStreamLedger]:
+    server = EmbeddedServer(directory)
+    access = await server.start()
+    await ensure_stream(access)
+    ledger = await JetStreamLedger.connect(access)
+    try:
+        yield ledger
+    finally:
+        await ledger.close()
+        await server.stop()
+
+
+@pytest.fixture
+async def copies(tmp_path: Path) -> Path:
+    """A broker's directory as it was with 10 events (`older`), with 15 (`now`), and one that went another way."""
+    async with broker(tmp_path / "now") as ledger:
+        await ledger.append_many([saved(f"k{n}") for n in range(10)])
+    shutil.copytree(tmp_path / "now", tmp_path / "older")
+    shutil.copytree(tmp_path / "now", tmp_path / "other")
+    async with broker(tmp_path / "now") as ledger:
+        await ledger.append_many([saved(f"k{n}") for n in range(10, 15)])
+    async with broker(tmp_path / "other") as ledger:
+        await ledger.append_many([saved(f"other-{n}") for n in range(10)])
+    return tmp_path
+
+
+async def folded(ledger: JetStreamLedger, view: View, to: int) -> None:
+    projector = Projector(ledger, view)
+    task = asyncio.create_task(projector.run())
+    await view.wait_for(to)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    projector.close()
+
+
+async def trouble_of(ledger: JetStreamLedger, view: View) -> LedgerError:
+    """What a projector says that begins on this log, and stops."""
+    projector = Projector(ledger, view)
+    await asyncio.wait_for(projector.run(), 30)
+    projector.close()
+    assert projector.trouble is not None
+    return projector.trouble
+
+
+async def test_a_view_stops_at_an_older_log_and_at_one_that_went_another_way(copies: Path) -> None:
+    view = View(Instance(open_view(None)))
+    async with broker(copies / "now") as ledger:
+        await folded(ledger, view, 15)
+    async with broker(copies / "older") as ledger:
+        trouble = await trouble_of(ledger, view)
+        assert isinstance(trouble, LogGap)
+        assert "ends at position 10" in trouble.message
+        assert "kledger restore" in trouble.message
+    async with broker(copies / "other") as ledger:
+        trouble = await trouble_of(ledger, view)
+        assert isinstance(trouble, LogReplaced)
+        assert "position 15" in trouble.message
+        assert "views and vectors" in trouble.message
+    assert view.position == 15
+    async with broker(copies / "now") as ledger:
+        await check_same_log(ledger, view)
+        await ledger.append(saved("k15"))
+        await folded(ledger, view, 16)
+    view.close()
+
+
+async def test_a_view_goes_on_with_a_stream_that_was_restored(copies: Path) -> None:
+    view = View(Instance(open_view(None)))
+    async with broker(copies / "now") as ledger:
+        await folded(ledger, view, 15)
+        await back_up(ledger, copies / "b")
+    server = EmbeddedServer(copies / "new")
+    await restore(await server.start(), copies / "b")
+    await server.stop()
+    async with broker(copies / "new") as ledger:
+        await check_same_log(ledger, view)
+        await ledger.append(saved("goes on"))
+        await folded(ledger, view, 16)
+    view.close()
+
+
+@pytest.mark.parametrize(("comes_back", "error"), [("older", LogGap), ("other", LogReplaced)])
+async def test_a_reader_notices_that_its_broker_came_back_with_another_directory(
+    copies: Path, comes_back: str, error: type[LedgerError]
+) -> None:
+    server = EmbeddedServer(copies / "now")
+    ledger = await JetStreamLedger.connect(await server.start())
+    reading = ledger.read(follow=True)
+    seen = 0
+    while seen < 15:
+        seen = (await anext(reading))[-1].position
+    waiting = asyncio.create_task(anext(reading))
+    await server.stop()
+    shutil.copy(copies / "now" / "port", copies / comes_back / "port")
+    back = EmbeddedServer(copies / comes_back)
+    await back.start()
+    with pytest.raises(error):
+        await asyncio.wait_for(waiting, 40)
+    await ledger.close()
+    await back.stop()
+
+
+async def test_a_node_on_an_older_directory_that_grew_past_its_views_says_so_and_folds_nothing(copies: Path) -> None:
+    """The node folded 15 events; its broker has the first 10 of them and 10 others."""
+    data = copies / "data"
+    files = LiveFiles(data / "views", None)
+    view = View(files.open_live())
+    async with broker(copies / "now") as ledger:
+        await folded(ledger, view, 15)
+    view.close()
+    shutil.copytree(copies / "other", data / "broker")
+    with running(data) as node, node.client() as client:
+        until(lambda: not client.status()["healthy"], "the node is not healthy")
+        told = client.status()
+        reasons = " ".join(told["reasons"])
+        assert "position 15" in reasons
+        assert "kledger restore" in reasons
+        assert (told["stream"]["head"], told["views"][0]["position"]) == (20, 15)
+        assert client.sql("SELECT count(*) FROM events WHERE entity_id LIKE 'other-%'")["rows"] == [[0]]
+        assert client.health()["status"] == "unhealthy"

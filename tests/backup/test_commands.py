@@ -1,0 +1,130 @@
+"""`kledger backup`, `restore`, `repair`: what do they print, and when do they exit with 1?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ledger.errors import NotOwner
+from ledger.scopes import Caller
+from producers.cli.main import app
+from producers.operations import admin
+from tests.backup.kept import backed_up, history
+from tests.conftest import LoopThread
+from tests.doors.live_desk import live_desk
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.test_cli_operating import kledger, runs, said
+from tests.journeys.running_node import caught_up, items, result_of, running
+
+BACKED_UP: dict[str, Any] = {
+    "directory": "/backups/ledger",
+    "position": 1234,
+    "head": "ab" * 32,
+    "root": "cd" * 32,
+    "added": 34,
+    "files": 1,
+    "segments": 3,
+    "signed": 1230,
+    "seconds": 0.5,
+}
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    with scripted_node() as running:
+        monkeypatch.setenv("KLEDGER_URL", running.url)
+        yield running
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    loop = LoopThread()
+    loop.run(backed_up(history(25), tmp_path / "b"))
+    loop.close()
+    return tmp_path / "b"
+
+
+def test_backup_sends_an_absolute_directory_and_says_what_was_added(
+    node: ScriptedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs(node, "backup", BACKED_UP)
+    ran = kledger("backup", "kept")
+    assert (ran.exit_code, node.asked[0].body) == (0, {"into": str(tmp_path / "kept")})
+    for part in ("added 34 events in 1 files", "position 1,234 in 3 files", "signed up to position 1,230", "ab" * 32):
+        assert part in said(ran)
+    runs(node, "backup", BACKED_UP)
+    assert json.loads(kledger("backup", "kept", "--json").stdout) == BACKED_UP
+
+
+def test_a_check_exits_with_one_when_a_file_is_damaged_and_names_it(whole: Path) -> None:
+    ran = kledger("backup", "--check", str(whole))
+    assert (ran.exit_code, "backup whole" in said(ran)) == (0, True)
+    file = sorted((whole / "events").iterdir())[1]
+    file.write_bytes(file.read_bytes()[:-1])
+    ran = kledger("backup", "--check", str(whole))
+    assert (ran.exit_code, "backup damaged" in said(ran), file.name in said(ran)) == (1, True, True)
+    told = json.loads(kledger("backup", "--check", str(whole), "--json").stdout)
+    assert len(told["problems"]) == 1
+    (whole / "manifest.json").write_text("{}")
+    ran = kledger("backup", "--check", str(whole))
+    assert (ran.exit_code, "backup_damaged" in ran.stderr) == (1, True)
+
+
+def test_restore_without_a_place_is_about_an_item_and_a_backup_asks_for_its_place(
+    node: ScriptedNode, whole: Path
+) -> None:
+    saved = {"id": "k-1", "position": 7, "event_id": "e", "version": 1, "status": "active", "events": []}
+    node.says("POST /api/knowledge/k-1/restore", saved)
+    assert kledger("restore", "k-1").stdout.strip() == "restored k-1 at position 7"
+    for arguments in ([str(whole)], ["k-1", "--start-over"], [str(whole), "--data", "x", "--nats", "nats://x:1"]):
+        ran = kledger("restore", *arguments)
+        assert (ran.exit_code, ran.stdout) == (2, ""), arguments
+
+
+def test_a_backup_is_restored_into_a_new_directory_once_and_proved(whole: Path, tmp_path: Path) -> None:
+    ran = kledger("restore", str(whole), "--data", str(tmp_path / "data"), "--json")
+    assert ran.exit_code == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["position"], told["signed"]) == (25, None)
+    assert told["head"] == json.loads(kledger("backup", "--check", str(whole), "--json").stdout)["head"]
+    ran = kledger("restore", str(whole), "--data", str(tmp_path / "data"))
+    assert (ran.exit_code, "restore_refused" in ran.stderr) == (1, True)
+    ran = kledger("repair", "--from", str(whole), "--data", str(tmp_path / "data"))
+    assert (ran.exit_code, "nothing to mend" in said(ran)) == (0, True)
+    ran = kledger("repair", "--from", str(whole), "--data", str(tmp_path / "nowhere"))
+    assert ran.exit_code == 2
+
+
+async def test_only_the_operator_backs_a_node_up(tmp_path: Path) -> None:
+    async with live_desk() as desk:
+        with pytest.raises(NotOwner):
+            await admin.start(desk, Caller(user="eve"), "backup", into=str(tmp_path))
+
+
+def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as node, node.client() as ledger:
+        ledger.save_many(items(120))
+        scribe = ledger.acting_as(user="王芳")
+        scribe.save("备份", "每天晚上备份。", ["plan"], id="备份", scopes=["public"])
+        scribe.retire("备份")
+        caught_up(ledger)
+        backup = result_of(ledger, "backup", into=tmp_path / "b")
+        digest = result_of(ledger, "verify")["live"]["digest"]
+        assert (backup["position"], backup["signed"]) == (122, 122)
+    ran = CliRunner().invoke(app, ["restore", str(tmp_path / "b"), "--data", str(tmp_path / "new"), "--json"])
+    assert ran.exit_code == 0, ran.stderr
+    proof = json.loads(ran.stdout)
+    assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 122)
+    with running(tmp_path / "new") as node, node.client() as ledger:
+        caught_up(ledger)
+        verified = result_of(ledger, "verify")
+        assert (verified["equal"], verified["live"]["digest"]) == (True, digest)
+        ledger.save("Go on", "after the restore", ["tool"], scopes=["public"])
+        again = result_of(ledger, "backup", into=tmp_path / "b")
+        assert (again["added"], again["position"]) == (1, 123)

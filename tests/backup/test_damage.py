@@ -1,0 +1,116 @@
+"""Whatever happens to the files of a backup is found before anything is made from them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.backup.checking import check_backup, intact
+from ledger.errors import BackupDamaged
+from tests.backup.kept import backed_up, history, odd_events
+from tests.conftest import LoopThread
+
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole") / "b"
+    loop = LoopThread()
+    loop.run(backed_up([*history(28), *odd_events(29)], directory))
+    loop.close()
+    assert check_backup(directory).problems == []
+    return directory
+
+
+def files_of(directory: Path) -> list[Path]:
+    return [directory / "manifest.json", *sorted((directory / "events").iterdir())]
+
+
+def is_found(whole: Path, damage: Damage) -> bool:
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "b"
+        shutil.copytree(whole, directory)
+        damage(directory)
+        with pytest.raises(BackupDamaged):
+            intact(directory)
+        try:
+            return bool(check_backup(directory).problems)
+        except BackupDamaged:
+            return True
+
+
+@given(st.data())
+def test_any_changed_byte_is_found(whole: Path, data: st.DataObject) -> None:
+    which = data.draw(st.integers(0, len(files_of(whole)) - 1))
+    at = data.draw(st.integers(0, files_of(whole)[which].stat().st_size - 1))
+    by = data.draw(st.integers(1, 255))
+
+    def change(directory: Path) -> None:
+        file = files_of(directory)[which]
+        content = bytearray(file.read_bytes())
+        content[at] ^= by
+        file.write_bytes(content)
+
+    assert is_found(whole, change)
+
+
+@given(st.data())
+def test_any_file_cut_short_or_longer_is_found(whole: Path, data: st.DataObject) -> None:
+    which = data.draw(st.integers(0, len(files_of(whole)) - 1))
+    left = data.draw(st.integers(0, files_of(whole)[which].stat().st_size - 1))
+    more = data.draw(st.binary(max_size=3))
+
+    def cut(directory: Path) -> None:
+        file = files_of(directory)[which]
+        content = file.read_bytes()
+        file.write_bytes(content + more if more else content[:left])
+
+    assert is_found(whole, cut)
+
+
+@given(st.data())
+def test_any_removed_swapped_or_repeated_file_is_found(whole: Path, data: st.DataObject) -> None:
+    names = st.integers(0, len(files_of(whole)) - 1)
+    one, other = data.draw(st.lists(names, min_size=2, max_size=2, unique=True))
+    kind = data.draw(st.sampled_from(["remove", "swap", "repeat"]))
+
+    def shuffle(directory: Path) -> None:
+        first, second = files_of(directory)[one], files_of(directory)[other]
+        contents = first.read_bytes(), second.read_bytes()
+        if kind == "remove":
+            first.unlink()
+            return
+        second.write_bytes(contents[0])
+        if kind == "swap":
+            first.write_bytes(contents[1])
+
+    assert is_found(whole, shuffle)
+
+
+async def test_every_damaged_file_is_named_and_the_whole_ones_are_not(whole: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "b"
+    shutil.copytree(whole, directory)
+    _, first, second, third, _ = files_of(directory)
+    first.write_bytes(b"")
+    third.unlink()
+    problems = check_backup(directory).problems
+    assert [problem.split()[0].removeprefix("events/") for problem in problems] == [first.name, third.name]
+    assert second.name not in " ".join(problems)
+
+
+async def test_an_earlier_manifest_put_back_is_a_shorter_backup_and_says_so(tmp_path: Path) -> None:
+    directory = tmp_path / "b"
+    await backed_up(history(10), directory)
+    earlier = (directory / "manifest.json").read_bytes()
+    await backed_up(history(20), directory)
+    (directory / "manifest.json").write_bytes(earlier)
+    checked = check_backup(directory)
+    assert (checked.problems, checked.position) == ([], 10)
+    assert (await backed_up(history(20), directory)).added == 10

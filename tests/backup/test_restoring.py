@@ -1,0 +1,289 @@
+"""A restored stream is the stream that was backed up: the same events, the same chain, the same views."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from ledger.access import BrokerAccess
+from ledger.backup.checking import check_backup
+from ledger.backup.restoring import restore
+from ledger.backup.witnesses import SignedLog
+from ledger.backup.writing import back_up
+from ledger.connection import BrokerConnection
+from ledger.errors import (
+    BackupDamaged,
+    BackupMismatch,
+    BrokerMisconfigured,
+    PayloadTooLarge,
+    RestoreRefused,
+    RestoreUnfinished,
+)
+from ledger.event import StoredEvent
+from ledger.jetstream import JetStreamLedger
+from ledger.publication import error_code
+from ledger.restored import RESTORED_TO, RESTORING
+from ledger.server import EmbeddedServer
+from ledger.server_config import MAX_PAYLOAD_BYTES, RESTORE_PAYLOAD_BYTES
+from ledger.signing_keys import SigningKeys
+from ledger.stream_setup import ensure_stream, stream_config
+from tests.backup.kept import all_of, backed_up, history, kept_in, killed_after, odd_events
+from tests.conftest import LoopThread, remove_streams, saved
+from tests.integrity.logs import ListedLedger, signed_log
+from tests.projections.histories import histories, state, view_of
+
+SLOWLY = """
+import asyncio, json, sys
+from pathlib import Path
+from ledger.access import BrokerAccess
+from ledger.backup.restoring import restore
+
+given = json.loads(sys.stdin.readline())
+access = BrokerAccess(given["url"], {"admin": given["password"]})
+told = lambda *_: print("on", flush=True)
+asyncio.run(restore(access, Path(given["directory"]), told))
+"""
+
+
+@pytest.fixture
+async def target(embedded_server: EmbeddedServer) -> BrokerAccess:
+    """A broker without a stream."""
+    await remove_streams(embedded_server.access)
+    return embedded_server.access
+
+
+async def told_by(access: BrokerAccess) -> list[StoredEvent]:
+    ledger = await JetStreamLedger.connect(access)
+    events = await all_of(ledger)
+    await ledger.close()
+    return events
+
+
+@pytest.fixture
+async def admin_of(target: BrokerAccess) -> AsyncIterator[BrokerConnection]:
+    connection = await BrokerConnection.open(target, "admin", name="test")
+    yield connection
+    await connection.close()
+
+
+async def test_a_restored_stream_has_the_same_events_and_the_same_chain(target: BrokerAccess, tmp_path: Path) -> None:
+    log = [*history(2_100), *odd_events(2_101)]
+    backup = await backed_up(log, tmp_path / "b", segment_events=1_000)
+    seen: list[tuple[int, int]] = []
+    restored = await restore(target, tmp_path / "b", lambda done, total, _rate: seen.append((done, total)))
+    assert (restored.position, restored.head, restored.root) == (2_106, backup.head, backup.root)
+    assert seen[-1] == (2 * 2_106, 2 * 2_106)
+    assert seen == sorted(seen)
+    assert await told_by(target) == log
+    ledger = await JetStreamLedger.connect(target)
+    assert await ledger.head() == (2_106, log[-1].stored_ns)
+    again = await back_up(ledger, tmp_path / "b")
+    assert (again.added, again.head) == (0, backup.head)
+    await ledger.append(saved("new"))
+    assert (await back_up(ledger, tmp_path / "b")).added == 1
+    assert check_backup(tmp_path / "b").problems == []
+    await ledger.close()
+
+
+def test_the_views_of_a_restored_stream_are_those_of_the_original(
+    embedded_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    loop = LoopThread()
+
+    async def there_and_back(log: Sequence[StoredEvent]) -> list[StoredEvent]:
+        await remove_streams(embedded_server.access)
+        directory = tmp_path_factory.mktemp("law") / "b"
+        await backed_up(log, directory)
+        await restore(embedded_server.access, directory)
+        return await told_by(embedded_server.access)
+
+    @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+    @given(histories())
+    def law(log: list[StoredEvent]) -> None:
+        back = loop.run(there_and_back(log))
+        assert back == log
+        assert state(view_of(back)) == state(view_of(log))
+
+    law()
+    loop.close()
+
+
+async def test_a_stream_that_holds_anything_is_refused_and_left_alone(access: BrokerAccess, tmp_path: Path) -> None:
+    await backed_up(history(5), tmp_path / "b")
+    ledger = await JetStreamLedger.connect(access)
+    await ledger.append(saved("here first"))
+    with pytest.raises(RestoreRefused, match="not empty"):
+        await restore(access, tmp_path / "b")
+    with pytest.raises(RestoreRefused, match="nothing is removed"):
+        await restore(access, tmp_path / "b", start_over=True)
+    assert (await ledger.head()).position == 1
+    await ledger.close()
+
+
+async def test_an_empty_stream_that_somebody_reads_is_refused(access: BrokerAccess, tmp_path: Path) -> None:
+    await backed_up(history(5), tmp_path / "b")
+    connection = await BrokerConnection.open(access, "reader", name="follower")
+    config = {"name": "follower", "ack_policy": "none", "inactive_threshold": 60_000_000_000}
+    await connection.api("CONSUMER.CREATE.LEDGER.follower", {"stream_name": "LEDGER", "config": config})
+    with pytest.raises(RestoreRefused, match="something reads"):
+        await restore(access, tmp_path / "b")
+    await connection.api("CONSUMER.DELETE.LEDGER.follower")
+    await connection.close()
+    assert (await restore(access, tmp_path / "b")).position == 5
+
+
+async def test_a_damaged_backup_brings_nothing_back(
+    target: BrokerAccess, admin_of: BrokerConnection, tmp_path: Path
+) -> None:
+    await backed_up(history(25), tmp_path / "b")
+    last = sorted((tmp_path / "b" / "events").iterdir())[-1]
+    last.write_bytes(last.read_bytes()[:-9])
+    with pytest.raises(BackupDamaged, match=last.name):
+        await restore(target, tmp_path / "b")
+    assert not (await admin_of.api("STREAM.NAMES")).get("streams")
+
+
+async def test_a_restore_says_who_signed_and_may_insist_on_it(target: BrokerAccess, tmp_path: Path) -> None:
+    events, files = signed_log(tmp_path / "data", 12, 5)
+    await back_up(ListedLedger(events), tmp_path / "b", signed=SignedLog.of_node(tmp_path / "data"))
+    with pytest.raises(BackupMismatch, match="signed with the key"):
+        await restore(target, tmp_path / "b", key=SigningKeys.open(tmp_path / "other").current())
+    key = SigningKeys.open(files.keys).current()
+    signed = (await restore(target, tmp_path / "b", key=key)).signed
+    assert signed
+    assert (signed["position"], signed["key"]) == (12, key.id)
+
+
+async def test_a_killed_restore_is_used_by_nobody_and_goes_on_when_it_is_run_again(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    log = history(400)
+    await backed_up(log, tmp_path / "b", segment_events=20)
+    given = {"url": target.url, "password": target.passwords["admin"], "directory": str(tmp_path / "b")}
+    await killed_after(7, SLOWLY, given)
+    with pytest.raises(RestoreUnfinished, match="half restored"):
+        await JetStreamLedger.connect(target)
+    with pytest.raises(RestoreUnfinished):
+        await ensure_stream(target)
+    await backed_up(history(10), tmp_path / "other")
+    with pytest.raises(RestoreRefused, match="another backup"):
+        await restore(target, tmp_path / "other")
+    restored = await restore(target, tmp_path / "b")
+    assert 140 <= restored.continued_from < 400
+    assert await told_by(target) == log
+
+
+async def test_a_restore_killed_as_it_compares_is_compared_again(target: BrokerAccess, tmp_path: Path) -> None:
+    log = history(40)
+    await backed_up(log, tmp_path / "b", segment_events=20)
+    given = {"url": target.url, "password": target.passwords["admin"], "directory": str(tmp_path / "b")}
+    await killed_after(2, SLOWLY, given)
+    with pytest.raises(RestoreUnfinished):
+        await JetStreamLedger.connect(target)
+    assert (await restore(target, tmp_path / "b", start_over=True)).continued_from == 0
+    assert await told_by(target) == log
+
+
+async def test_who_writes_between_is_noticed(target: BrokerAccess, admin_of: BrokerConnection, tmp_path: Path) -> None:
+    await backed_up(history(30), tmp_path / "b", segment_events=10)
+    writer = await BrokerConnection.open(target, "writer", name="writer")
+
+    def write(done: int, _total: int, _rate: float) -> None:
+        if done == 10:
+            asked.append(loop.create_task(writer.request("ledger.default.knowledge.x.saved.user.eve", b"{}")))
+
+    loop = asyncio.get_running_loop()
+    asked: list[asyncio.Task[object]] = []
+    with pytest.raises(RestoreRefused, match="--start-over"):
+        await restore(target, tmp_path / "b", write)
+    await asyncio.gather(*asked)
+    await writer.close()
+    with pytest.raises(RestoreUnfinished):
+        await JetStreamLedger.connect(target)
+    assert (await restore(target, tmp_path / "b", start_over=True)).position == 30
+
+
+FORGED = {"Ledger-Stored-Ns": "5", "Ledger-Message-Id": "Zm9yZ2Vk", "Nats-Msg-Id": "mine"}
+
+
+async def test_a_writer_who_sends_the_headers_of_a_restore_changes_neither_time_nor_id(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    subject = "ledger.default.knowledge.x.saved.user.eve"
+    await ensure_stream(target)
+    writer = await BrokerConnection.open(target, "writer", name="eve")
+    assert not error_code(json.loads((await writer.request(subject, b"{}", FORGED)).data))
+    (fresh,) = await told_by(target)
+    assert fresh.stored_ns > 1_700_000_000_000_000_000
+    assert fresh.message_id == "mine"
+
+    await remove_streams(target)
+    await backed_up(history(3), tmp_path / "b")
+    await restore(target, tmp_path / "b")
+    await writer.request(subject, b"{}", FORGED)
+    *_, last = await told_by(target)
+    assert (last.position, last.message_id) == (4, "mine")
+    assert last.stored_ns > fresh.stored_ns
+    ledger = await JetStreamLedger.connect(target)
+    assert (await ledger.head()).stored_ns == last.stored_ns
+    await ledger.close()
+    await writer.close()
+
+
+@pytest.mark.parametrize("role", ["writer", "reader", "node"])
+async def test_no_daily_user_may_say_what_was_restored(target: BrokerAccess, role: str) -> None:
+    await ensure_stream(target)
+    connection = await BrokerConnection.open(target, role, name="eve")  # type: ignore[arg-type]  # each is a role
+    for mark in (RESTORED_TO, RESTORING):
+        with pytest.raises(BrokerMisconfigured, match="may not do this"):
+            await connection.api("STREAM.UPDATE.LEDGER", {**stream_config(), "metadata": {mark: "9"}}, timeout=2)
+    await connection.close()
+
+
+async def test_events_that_expected_a_position_are_restored_without_expecting_anything(
+    access: BrokerAccess, tmp_path: Path
+) -> None:
+    ledger = await JetStreamLedger.connect(access)
+    first = await ledger.append(saved("k", expects=0))
+    await ledger.append_many([saved("other"), saved("k", content="二", expects=first.position)])
+    log = await all_of(ledger)
+    await back_up(ledger, tmp_path / "b")
+    await ledger.close()
+    await remove_streams(access)
+    await restore(access, tmp_path / "b")
+    assert await told_by(access) == log
+    ledger = await JetStreamLedger.connect(access)
+    assert await ledger.last_position_of("default", "knowledge", "k") == 3
+    assert (await ledger.append(saved("k", content="三", expects=3))).position == 4
+    await ledger.close()
+
+
+async def test_an_event_that_fills_the_limit_needs_a_broker_that_takes_the_headers_too(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    full = history(3)
+    full[1] = full[1]._replace(body=b"x" * (MAX_PAYLOAD_BYTES - len("NATS/1.0\r\nNats-Msg-Id: id-1\r\n\r\n")))
+    await backed_up(full, tmp_path / "b")
+    with pytest.raises(PayloadTooLarge, match="max_payload"):
+        await restore(target, tmp_path / "b")
+    server = EmbeddedServer(tmp_path / "broker", max_payload=RESTORE_PAYLOAD_BYTES)
+    access = await server.start()
+    await restore(access, tmp_path / "b")
+    await server.stop()
+    server = EmbeddedServer(tmp_path / "broker")  # as a node starts it
+    assert await told_by(await server.start()) == full
+    await server.stop()
+
+
+async def test_settings_of_the_restored_stream_are_those_of_every_ledger(target: BrokerAccess, tmp_path: Path) -> None:
+    await backed_up(history(3), tmp_path / "b")
+    proof = await restore(target, tmp_path / "b")
+    assert json.dumps(asdict(proof))
+    await ensure_stream(target)
+    assert kept_in(tmp_path / "b") == await told_by(target)

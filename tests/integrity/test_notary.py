@@ -1,0 +1,263 @@
+"""A notary signs what the log has, takes up where it was, and never signs against itself."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from ledger.chain import Chain, leaf_hash
+from ledger.checkpoint_hook import CheckpointHook
+from ledger.checkpoints import last_checkpoint, read_checkpoints
+from ledger.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
+from ledger.jetstream import JetStreamLedger
+from ledger.memory_stream import MemoryLedger
+from ledger.notary import Notary
+from ledger.notary_start import NotaryFiles
+from ledger.signing_keys import SigningKeys, VerifyingKey, public_keys, trusted_with
+from tests.conftest import saved
+from tests.integrity.logs import ListedLedger, event, signed_log
+
+
+@asynccontextmanager
+async def at_work(notary: Notary) -> AsyncIterator[Notary]:
+    """A notary whose loop runs; it is closed in the end as a node does."""
+    task = asyncio.create_task(notary.run())
+    try:
+        yield notary
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await notary.close()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110  # what is waited for tells nobody
+            await asyncio.sleep(0.005)
+
+
+async def chain_of(ledger: JetStreamLedger | MemoryLedger) -> Chain:
+    return Chain.empty().extended([leaf_hash(one) async for part in ledger.read() for one in part])
+
+
+async def test_every_so_many_events_and_at_the_end_a_checkpoint_is_signed(
+    jetstream_ledger: JetStreamLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await jetstream_ledger.append_many([saved(f"item-{at}") for at in range(2_500)])
+    async with at_work(
+        Notary(jetstream_ledger, files, every_events=1_000, every_seconds=60, look_seconds=0.02)
+    ) as notary:
+        await until(lambda: notary.certified and notary.certified.position == 2_500)
+        await jetstream_ledger.append(saved("late"))
+        assert notary.status()["certified"]["position"] == 2_500
+    signed = read_checkpoints(files.checkpoints)
+    assert [one.position for one in signed] == [1_000, 2_000, 2_500, 2_501]  # the last at the stop
+    assert all(one.signed_by(public_keys(files.keys)) for one in signed)
+    assert signed[-1].fits(await chain_of(jetstream_ledger))
+    assert files.leaves.count == 2_501
+    assert files.leaves.path.stat().st_mode & 0o777 == files.checkpoints.stat().st_mode & 0o777
+
+
+async def test_what_is_new_is_signed_after_a_time_and_nothing_is_signed_twice(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await memory_ledger.append(saved("a"))
+    async with at_work(Notary(memory_ledger, files, every_seconds=0.05, look_seconds=0.01)) as notary:
+        await until(lambda: notary.certified)
+        await memory_ledger.append(saved("b"))
+        await until(lambda: notary.certified and notary.certified.position == 2)
+        await asyncio.sleep(0.15)
+    assert [one.position for one in read_checkpoints(files.checkpoints)] == [1, 2]
+
+
+async def test_whoever_asks_for_a_signature_does_not_wait_for_the_time(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    await memory_ledger.append(saved("a"))
+    async with at_work(
+        Notary(memory_ledger, NotaryFiles.of(tmp_path), every_seconds=3_600, look_seconds=3_600)
+    ) as notary:
+        await until(lambda: notary._chain is not None)
+        assert (await notary.certify(1, timeout=5)).position == 1
+        assert (await notary.chain_at(1)) == await chain_of(memory_ledger)
+        with pytest.raises(NotCertified, match="position 9"):
+            await notary.certify(9, timeout=0.05)
+
+
+@pytest.mark.parametrize("left", ["all", "no leaves", "half a leaf", "a wrong leaf", "unsigned leaves", "half a line"])
+async def test_after_a_kill_the_chain_goes_on_from_what_was_signed(
+    left: str, memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await memory_ledger.append_many([saved(f"i{at}") for at in range(40)])
+    async with at_work(Notary(memory_ledger, files, every_events=10, look_seconds=0.01)) as notary:
+        await until(lambda: notary.certified and notary.certified.position == 40)
+    content = files.leaves.path.read_bytes()
+    if left == "no leaves":
+        files.leaves.path.unlink()
+    elif left == "half a leaf":
+        files.leaves.path.write_bytes(content[: 17 * 32 + 5])
+    elif left == "a wrong leaf":
+        files.leaves.path.write_bytes(content[:320] + bytes(32) + content[352:])
+    elif left == "unsigned leaves":
+        files.leaves.path.write_bytes(content + bytes(77))
+    elif left == "half a line":
+        with files.checkpoints.open("ab") as file:
+            file.write(b'{"position": 41, "ro')
+    await memory_ledger.append_many([saved(f"j{at}") for at in range(5)])
+    async with at_work(Notary(memory_ledger, files, every_events=10, look_seconds=0.01)) as notary:
+        assert (await notary.certify(45)).fits(await chain_of(memory_ledger))
+        assert notary.trouble is None
+    assert files.leaves.count == 45
+    assert [one.position for one in read_checkpoints(files.checkpoints)][-2:] == [40, 45]
+
+
+@pytest.mark.parametrize("change", ["cut", "last", "early, leaves lost", "key lost", "line broken"])
+async def test_nothing_is_signed_against_an_earlier_checkpoint(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.notary_start.HEAD_COMES_BACK_WITHIN", 0.3)
+    events, files = signed_log(tmp_path, 30, 10)
+    before = files.checkpoints.read_bytes()
+    log = [*events, event(31)]
+    if change == "cut":
+        log = [*events[:20]]
+    elif change == "last":
+        log[29] = event(30, b"other")
+    elif change == "early, leaves lost":
+        log[3] = event(4, b"other")
+        files.leaves.path.unlink()
+    elif change == "key lost":
+        shutil.rmtree(files.keys)
+    else:
+        before += b"[]\n"
+        files.checkpoints.write_bytes(before)
+    notary = Notary(ListedLedger(log), files, look_seconds=0.01, every_seconds=0.01)
+    async with asyncio.timeout(15):
+        await notary.run()  # it ends by itself
+    assert isinstance(notary.trouble, ChainContradicted)
+    assert notary.status()["trouble"] == notary.trouble.message
+    with pytest.raises(NotCertified, match="31"):
+        await notary.certify(31, timeout=1)
+    await notary.close()
+    assert files.checkpoints.read_bytes() == before
+
+
+async def test_a_log_that_is_changed_while_the_notary_runs_is_not_signed_on(tmp_path: Path) -> None:
+    ledger = ListedLedger([event(at) for at in range(1, 6)])
+    files = NotaryFiles.of(tmp_path)
+    notary = Notary(ledger, files, look_seconds=0.01, every_seconds=0.01)
+    running = asyncio.create_task(notary.run())
+    await until(lambda: notary.certified and notary.certified.position == 5)
+    ledger.events = [event(100 + at) for at in range(8)]  # another log, which has grown further
+    async with asyncio.timeout(5):
+        await running
+    assert isinstance(notary.trouble, ChainContradicted)
+    assert "position 5" in notary.trouble.message
+    await notary.close()
+    assert [one.position for one in read_checkpoints(files.checkpoints)] == [5]
+
+
+async def test_a_hole_in_the_log_ends_the_signing_before_it(tmp_path: Path) -> None:
+    files = NotaryFiles.of(tmp_path)
+    notary = Notary(ListedLedger([event(1), event(2), None, event(4)]), files, look_seconds=0.01, every_events=1)
+    async with asyncio.timeout(5):
+        await notary.run()
+    assert isinstance(notary.trouble, LogGap)
+    await notary.close()
+    assert [one.position for one in read_checkpoints(files.checkpoints)] == [2]
+
+
+async def test_a_command_gets_every_checkpoint_and_one_that_fails_gets_them_later(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files, there, received = NotaryFiles.of(tmp_path / "data"), tmp_path / "there", tmp_path / "received"
+    script = tmp_path / "send it.py"
+    script.write_text(
+        "import os, sys\n"
+        f"os.path.exists({str(there)!r}) or sys.exit('nobody there')\n"
+        f"open({str(received)!r}, 'ab').write(sys.stdin.buffer.read())\n"
+    )
+    hook = CheckpointHook(f"{sys.executable} '{script}' ; rm -rf /nothing")
+    await memory_ledger.append(saved("a"))
+    async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
+        await until(lambda: hook.trouble)
+        assert "nobody there" in str(notary.status()["hook"])
+        there.touch()
+        await memory_ledger.append(saved("b"))
+        await until(lambda: notary.certified and notary.certified.position == 2)
+        await until(lambda: received.exists() and hook.trouble is None)
+    assert received.read_bytes() == files.checkpoints.read_bytes()
+
+
+async def test_a_hook_that_hangs_or_is_not_there_stops_nobody(memory_ledger: MemoryLedger, tmp_path: Path) -> None:
+    hanging = CheckpointHook("sleep 60", timeout=0.2)
+    absent = CheckpointHook("/no/such/program")
+    await memory_ledger.append(saved("a"))
+    for number, (hook, why) in enumerate([(hanging, "did not end"), (absent, "cannot be started")]):
+        files = NotaryFiles.of(tmp_path / str(number))
+        async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
+            await until(lambda hook=hook: hook.trouble)  # type: ignore[misc]
+            assert notary.trouble is None
+            assert why in str(hook.trouble)
+    for command in ("", "an 'open quote"):
+        with pytest.raises(InvalidPayload):
+            CheckpointHook(command)
+
+
+def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    keys = SigningKeys.open(tmp_path / "keys")
+    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "keys" / "signing.pem").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "keys" / "signing.pem").chmod(0o640)
+    with pytest.raises(UnsafeKeyFile, match="chmod 600"):
+        SigningKeys.open(tmp_path / "keys")
+    (tmp_path / "keys" / "signing.pem").chmod(0o600)
+    (tmp_path / "keys" / "signing.pem").write_text("not a key")
+    with pytest.raises(UnsafeKeyFile, match="not a private key"):
+        SigningKeys.open(tmp_path / "keys")
+    (tmp_path / "keys" / "signing.pem").unlink()
+    with pytest.raises(UnsafeKeyFile, match="cannot be read"):
+        keys.current()
+
+
+async def test_a_replaced_key_signs_from_then_on_and_the_old_one_still_verifies(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await memory_ledger.append(saved("a"))
+    async with at_work(Notary(memory_ledger, files, every_seconds=0.02, look_seconds=0.01)) as notary:
+        await notary.certify(1)
+        old, new = SigningKeys(files.keys).rotate()  # as another process does it
+        await memory_ledger.append(saved("b"))
+        await notary.certify(2)
+    assert [one.key_id for one in read_checkpoints(files.checkpoints)] == [old.id, new.id]
+    assert all(one.signed_by(public_keys(files.keys)) for one in read_checkpoints(files.checkpoints))
+    _, third = SigningKeys(files.keys).rotate()
+    assert set(trusted_with(old, files.keys)) == {old.id, new.id, third.id} == set(trusted_with(third, files.keys))
+    lines = (files.keys / "succession.jsonl").read_bytes().splitlines(keepends=True)
+    (files.keys / "succession.jsonl").write_bytes(lines[0].replace(b"A", b"B") + b"nonsense\n[]\n" + lines[1])
+    assert set(trusted_with(third, files.keys)) == {new.id, third.id}
+    for text in (old.text(), old.pem()):
+        assert VerifyingKey.from_text(text).id == old.id
+    for text in ("", "AAAA", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----"):
+        with pytest.raises(InvalidPayload, match="public key"):
+            VerifyingKey.from_text(text)
+
+
+def test_the_last_checkpoint_of_no_file_or_an_empty_one_is_none(tmp_path: Path) -> None:
+    assert last_checkpoint(tmp_path / "none") is None
+    (tmp_path / "empty").touch()
+    assert last_checkpoint(tmp_path / "empty") is None
+    (tmp_path / "torn").write_bytes(b'{"position"')
+    assert last_checkpoint(tmp_path / "torn") is None
+    assert (tmp_path / "torn").stat().st_size == 0
