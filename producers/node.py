@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import logging
 import os
 import signal
 import sys
@@ -29,8 +28,11 @@ from ledger.access import BrokerAccess
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.logs import log_to_stderr
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
+from producers.access.book import TokenBook
+from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.operations.desk import Desk
@@ -62,7 +64,7 @@ class NodeSettings:
 
 def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
-    _log_to_stderr()
+    log_to_stderr()
     # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
     sys.setswitchinterval(0.0005)
     try:
@@ -110,12 +112,13 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     host, port = _host_and_port(settings.http)
     async with AsyncExitStack() as stack:
         stack.enter_context(_only_node_on(settings.data))
+        tokens = tokens_for(settings.data, host)
         access = await _broker(settings, stack)
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         stack.push_async_callback(ledger.close)
 
-        files = LiveFiles(settings.data / "views", settings.quack)
+        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens))
         view = View(await asyncio.to_thread(files.open_live))
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
@@ -126,7 +129,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.push_async_callback(feed.close)
         files.serve(view.instance)
 
-        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set())
+        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set(), tokens)
         stack.push_async_callback(operator.close)
         desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
 
@@ -135,7 +138,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
 
         loops = {"projector": projector.run, "vectors": feed.run}
         await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
-        address = await stack.enter_async_context(_http(desk, host, port))
+        address = await stack.enter_async_context(_http(desk, host, port, tokens))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
 
 
@@ -167,10 +170,10 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 
 
 @asynccontextmanager
-async def _http(desk: Desk, host: str, port: int) -> AsyncIterator[str]:
+async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP door; a request under way is answered before this ends."""
     config = uvicorn.Config(
-        create_app(desk),
+        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens),
         host=host,
         port=port,
         log_config=None,
@@ -222,22 +225,4 @@ def _host_and_port(address: str) -> tuple[str, int]:
         host, port = None, None
     if host is None or port is None:
         raise BrokerMisconfigured(f"{address!r} is not HOST:PORT: write for example 127.0.0.1:8420")
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        raise BrokerMisconfigured(
-            f"a node without tokens serves loopback only, not {host}: put it behind a proxy that checks its callers"
-        )
     return host, port
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

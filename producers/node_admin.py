@@ -7,7 +7,7 @@ import platform
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from ledger.access import BrokerAccess
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.access.book import NO_TOKENS, TokenBook
 from producers.operations.admin import Health, Job, JobKind
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -35,6 +36,7 @@ log = structlog.get_logger(__name__)
 # Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
 LONGEST_LAG_SECONDS = 30.0
 _KEPT_JOBS = 100
+YOUR_TOKEN = "YOUR-TOKEN"
 
 Progress = Callable[[int, int, float], None]
 Work = Callable[[Progress], Awaitable[JsonObject]]
@@ -54,6 +56,7 @@ class Operator:
     started: float
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
+    tokens: TokenBook = NO_TOKENS
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
 
@@ -162,9 +165,11 @@ class Operator:
         """The statement that attaches the live view from any DuckDB. Raises ServiceFailed."""
         if self.files.address is None:
             raise ServiceFailed("this node does not serve Quack: start it with --quack PORT")
+        # With tokens each analyst attaches with their own, which is not told again here.
+        address = replace(self.files.address, token=YOUR_TOKEN) if self.tokens.required else self.files.address
         return {
             "prepare": "INSTALL quack; LOAD quack;",
-            "statement": self.files.address.attach_statement(),
+            "statement": address.attach_statement(),
             "uri": self.files.address.uri,
             "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$)",
         }

@@ -39,6 +39,15 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
+        self.turned_away = Counter(
+            "kledger_http_turned_away",
+            "Requests refused for their token, by code",
+            ["code"],
+            registry=self.registry,
+        )
+        self.rate_limited = Counter(
+            "kledger_http_rate_limited", "Requests refused because one principal made too many", registry=self.registry
+        )
         self.position = Gauge("kledger_view_position", "Log position the view has", registry=self.registry)
         self.head = Gauge("kledger_log_head", "Last position of the log", registry=self.registry)
         self.lag = Gauge("kledger_view_lag_events", "Events the view is behind", registry=self.registry)
