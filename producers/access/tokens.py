@@ -28,7 +28,6 @@ from producers.access.principal import Principal, Role, bindings
 PREFIX = "kledger_"
 TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
 FILE = "tokens.json"
-DEFAULT_DAYS = 90
 
 State = Literal["active", "expired", "revoked"]
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([hdw])")

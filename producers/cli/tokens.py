@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from producers.access.principal import Role
-from producers.access.tokens import (
-    DEFAULT_DAYS,
-    TokenRecord,
-    create_token,
-    expiry,
-    read_records,
-    revoke_token,
-    tokens_file,
-)
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
 from producers.cli.screen import facts, plain, table, words
 from producers.cli.session import Answer, AsJson
+
+if TYPE_CHECKING:
+    from producers.access.tokens import TokenRecord
+
+# The files are read by modules that take a while to load: not for --help.
+Role = Literal["agent", "analyst", "operator"]
 
 
 def _bound(kind: str) -> Any:
@@ -36,7 +31,7 @@ def create(
     role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
     expires: Annotated[
         str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")
-    ] = f"{DEFAULT_DAYS}d",
+    ] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
@@ -47,6 +42,8 @@ def create(
 
     Example: kledger token create --agent scribe --team platform --expires 30d
     """
+    from producers.access.tokens import create_token, expiry
+
     with answering(as_json) as session:
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         record, token = create_token(
@@ -68,6 +65,8 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
 
     Example: kledger token list
     """
+    from producers.access.tokens import read_records, tokens_file
+
     with answering(as_json) as session:
         records = read_records(tokens_file(data))
         rows = table("id", "role", "bound to", "state", "expires", "name")
@@ -82,7 +81,7 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
                 plain(told["expires"] or "never"),
                 plain(record.name),
             )
-        shown = rows if records else f"no tokens in {_shown(data)}: the node serves its own machine, and trusts it"
+        shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"
         session.tell(Answer({"tokens": [_told(record) for record in records]}, shown))
 
 
@@ -95,6 +94,8 @@ def revoke(
 
     Example: kledger token revoke t-5d1b2c3a4f
     """
+    from producers.access.tokens import revoke_token
+
     with answering(as_json) as session:
         record = revoke_token(data, token_id)
         session.tell(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
@@ -125,7 +126,3 @@ def _facts(record: TokenRecord) -> Any:
 
 def _entities(record: TokenRecord) -> str:
     return ", ".join(f"{kind}:{name}" for kind, names in record.bound.items() for name in names) or "nobody"
-
-
-def _shown(data: Path) -> str:
-    return plain(str(tokens_file(data)))
