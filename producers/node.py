@@ -29,6 +29,7 @@ from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.jetstream import JetStreamLedger
 from ledger.logs import log_to_stderr
+from ledger.publishers import access_with
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
 from producers.access.book import TokenBook
@@ -144,7 +145,8 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
 
 async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess:
     if settings.nats is not None:
-        return BrokerAccess.from_url(settings.nats)
+        credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
+        return access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
     server = EmbeddedServer(settings.data / "broker")
     access = await server.start()
     stack.push_async_callback(server.stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import finding, importing, operating, remembering, saying, tokens
+from producers.cli import finding, importing, operating, publishers, remembering, saying, tokens
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("status", rich_help_panel=NODE)(as_operator(operating.status))
 app.command("version", rich_help_panel=NODE)(as_operator(operating.show_version))
 
 app.add_typer(token, name="token", rich_help_panel=NODE)
+app.command("nats-config", rich_help_panel=NODE)(publishers.nats_config)
 token.command("create")(tokens.create)
 token.command("list")(tokens.list_tokens)
 token.command("revoke")(tokens.revoke)

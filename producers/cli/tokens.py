@@ -29,9 +29,7 @@ def create(
     team: Annotated[list[str] | None, _bound("team")] = None,
     org: Annotated[list[str] | None, _bound("org")] = None,
     role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
-    expires: Annotated[
-        str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")
-    ] = "90d",
+    expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,

@@ -41,9 +41,9 @@ class Guarded:
         with self.node.client(token=self.tokens["operator"]) as ledger:
             return int(ledger.status()["stream"]["head"])
 
-    def state(self) -> tuple[int, list[list[Any]]]:
-        """What no refused attack may change: the head of the stream, and every item and profile."""
-        return self.head(), self.sql(
+    def state(self) -> list[list[Any]]:
+        """What no refused attack may change: every item and profile."""
+        return self.sql(
             "SELECT id, version::VARCHAR, owner, content, scopes::VARCHAR FROM knowledge UNION ALL "
             "SELECT owner, version::VARCHAR, memory_type, content::VARCHAR, '' FROM profile_versions ORDER BY ALL"
         )

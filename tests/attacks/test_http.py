@@ -268,7 +268,6 @@ def raw(target: Guarded, request: bytes) -> list[int]:
     assert at.hostname is not None
     with socket.create_connection((at.hostname, at.port or 0), timeout=10) as connection:
         connection.sendall(request)
-        connection.shutdown(socket.SHUT_WR)
         answer = b""
         while part := connection.recv(65536):
             answer += part
@@ -278,7 +277,7 @@ def raw(target: Guarded, request: bytes) -> list[int]:
 def request(target: Guarded, *lines: str, first: str = "GET /api/knowledge HTTP/1.1") -> bytes:
     host = urlsplit(target.node.url).netloc
     bearer = f"Authorization: Bearer {target.tokens['bob']}"
-    return "\r\n".join([first, f"Host: {host}", bearer, *lines, "", ""]).encode("latin-1")
+    return "\r\n".join([first, f"Host: {host}", bearer, "Connection: close", *lines, "", ""]).encode("latin-1")
 
 
 SMUGGLED: dict[str, tuple[str, ...]] = {
@@ -293,6 +292,10 @@ SMUGGLED: dict[str, tuple[str, ...]] = {
     "a bare line feed before another identity": ("X-Ledger-Trace-Id: t\nX-Ledger-User: ada",),
     "a NUL in an identity": ("X-Ledger-User: bob\0ada",),
 }
+
+
+def test_a_plain_request_over_a_bare_socket_is_answered(unharmed: Guarded) -> None:
+    assert raw(unharmed, request(unharmed, "X-Ledger-User: bob")) == [200]
 
 
 @pytest.mark.parametrize("name", SMUGGLED)
