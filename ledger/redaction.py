@@ -24,7 +24,7 @@ _FORMS = (
     (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), MARK),
 )  # fmt: skip
 _SECRET_NAMES = re.compile(r"(?i)(password|passwd|secret|token|api[-_]?key|authorization|credential|cookie)")
-_OF_ENVIRONMENT = re.compile(r"(?i)(PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL)")
+_OF_ENVIRONMENT = re.compile(r"(?i)(PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL|OTLP_HEADERS)")
 _SHORTEST = 8
 """A shorter value may well be a word that means something else."""
 

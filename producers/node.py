@@ -37,6 +37,7 @@ from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.operations.desk import Desk
+from producers.telling import of_folding, traced
 from projections.live import LiveFiles
 from projections.runner import Projector
 from projections.search.ask import Searcher
@@ -114,6 +115,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     async with AsyncExitStack() as stack:
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
+        stack.enter_context(traced(version("knowledge-ledger")))
         access = await _broker(settings, stack)
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
@@ -133,6 +135,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set(), tokens)
         stack.push_async_callback(operator.close)
         desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+        projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
             return await operator.status()

@@ -20,6 +20,7 @@ from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.operations.admin import Health, Job, JobKind
+from producers.readiness import LONGEST_LAG_SECONDS, Readiness
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
 from projections.lineage.ask import refused_count
@@ -33,8 +34,6 @@ from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
 
-# Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
-LONGEST_LAG_SECONDS = 30.0
 _KEPT_JOBS = 100
 YOUR_TOKEN = "YOUR-TOKEN"
 
@@ -57,6 +56,7 @@ class Operator:
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
     tokens: TokenBook = NO_TOKENS
+    readiness: Readiness = field(default_factory=Readiness)
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
 
@@ -118,8 +118,7 @@ class Operator:
 
     async def health(self) -> Health:
         """Whether the node does its work now, and what keeps it from it."""
-        told = await self.status()
-        return Health(bool(told["healthy"]), list(told["reasons"]))
+        return self.readiness.of(await self.status())
 
     async def start_rebuild(self) -> Job:
         """Fold everything anew beside the live view, compare, and serve the new file."""

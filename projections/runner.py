@@ -46,6 +46,8 @@ class Projector:
         self._since_checkpoint = 0
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
+        self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
+        """Told of each batch once it can be read, and how many seconds that took."""
 
     async def run(self) -> None:
         """Fold until cancelled. A gap in the log ends the folding, not the node: reads go on."""
@@ -58,7 +60,9 @@ class Projector:
                         began = time.monotonic()
                         await self._fold(events)
                         self.trouble, pause = None, 0.05
-                        await self._rest(len(events), time.monotonic() - began)
+                        seconds = time.monotonic() - began
+                        self.folded(events, seconds)
+                        await self._rest(len(events), seconds)
             except LogGap as gap:
                 self.trouble = gap
                 log.error("folding stops: positions are missing", error=gap.message)

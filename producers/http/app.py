@@ -37,6 +37,8 @@ def create_app(
         redirect_slashes=False,
     )
     counted = metrics.Metrics(desk)
+    if desk is not None:  # None describes the app, and serves nothing
+        desk.tally.took = counted.took
     for router in (
         *knowledge.routes(desk),
         *profiles.routes(desk),

@@ -6,6 +6,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ledger import tracing
 from ledger.errors import LedgerError
 from producers.http import errors
 from producers.http.admission import Admission
@@ -37,17 +38,26 @@ class Guard:
                 status = message["status"]
             await send(message)
 
-        try:
-            self.admission.let_in(scope)
-            await self.app(scope, receive, answer)
-        except LedgerError as error:
-            await errors.answer(error)(scope, receive, answer)
-        except Exception as error:
-            if status:  # the answer is on its way: the connection is cut, and the server logs why
-                raise
-            await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
-        finally:
-            route = getattr(scope.get("route"), "path", _NO_ROUTE)
-            method = scope["method"] if route != _NO_ROUTE else ""
-            self.metrics.requests.labels(method, route, str(status)).inc()
-            self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
+        with tracing.door(scope["method"], _traceparent(scope)) as span:
+            try:
+                self.admission.let_in(scope)
+                await self.app(scope, receive, answer)
+            except LedgerError as error:
+                await errors.answer(error)(scope, receive, answer)
+            except Exception as error:
+                if status:  # the answer is on its way: the connection is cut, and the server logs why
+                    raise
+                await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
+            finally:
+                route = getattr(scope.get("route"), "path", _NO_ROUTE)
+                method = scope["method"] if route != _NO_ROUTE else ""
+                self.metrics.requests.labels(method, route, str(status)).inc()
+                self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
+                tracing.answered(span, f"{method} {route}", status)
+
+
+def _traceparent(scope: Scope) -> str | None:
+    """The caller's span, looked for only when spans are made."""
+    if not tracing.under_way():
+        return None
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), None)

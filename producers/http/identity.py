@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
+from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
 from ledger.event import NO_LINEAGE, Lineage
 from ledger.scopes import Caller
@@ -84,6 +85,8 @@ async def lineage_of(request: Request) -> Lineage:
                 named["traceparent"] = text
         elif raw.startswith(_OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
             named[name] = _reference(header, _decoded(header, value))
+    if (own := tracing.traceparent()) is not None:  # the door's span, in the trace that the caller named
+        named["traceparent"] = own
     return Lineage(**named) if named else NO_LINEAGE
 
 
