@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,12 +52,11 @@ class TokenBook:
         """How many tokens there are, good or not."""
         return len(self._records)
 
-    def principal_of(self, authorization: Iterable[bytes]) -> Principal | None:
+    def principal_of(self, values: Sequence[bytes]) -> Principal | None:
         """Whose the Authorization headers of a request are; None where no token is needed and none is sent.
 
         Raises Unauthenticated, TokenExpired, TokenRevoked.
         """
-        values = list(authorization)
         required = self.required
         if not values:
             if required:

@@ -7,7 +7,6 @@ page has one, and the node may stand behind a proxy with a name. Other sites' or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
@@ -40,12 +39,20 @@ class Admission:
         Raises NotOwner (name or origin), Unauthenticated, TokenExpired, TokenRevoked, Forbidden, RateLimited.
         """
         scope[LIMITS_KEY] = self._limits
-        self._check_address(scope)
+        hosts, origins, authorization = [], [], []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"authorization":
+                authorization.append(value)
+            elif name == b"origin":
+                origins.append(value)
+        self._check_address(hosts, origins)
         path = scope["path"]
         if path in OPEN:
             return
         try:
-            principal = self._tokens.principal_of(_values(scope, b"authorization"))
+            principal = self._tokens.principal_of(authorization)
             if principal is not None:
                 principal.require_path(path)
         except LedgerError as error:
@@ -58,8 +65,7 @@ class Admission:
             self._metrics.rate_limited.inc()
             raise
 
-    def _check_address(self, scope: Scope) -> None:
-        hosts, origins = list(_values(scope, b"host")), list(_values(scope, b"origin"))
+    def _check_address(self, hosts: list[bytes], origins: list[bytes]) -> None:
         if len(hosts) > 1 or len(origins) > 1:
             raise NotOwner("the request has several Host or Origin headers, and could mean another node: send one")
         at = hosts[0].decode("latin-1").lower() if hosts else ""
@@ -69,10 +75,6 @@ class Admission:
             )
         if origins and _netloc(origins[0].decode("latin-1").lower()) != at:
             raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
-
-
-def _values(scope: Scope, header: bytes) -> Iterator[bytes]:
-    return (value for name, value in scope["headers"] if name == header)
 
 
 def _netloc(origin: str) -> str | None:
