@@ -197,6 +197,36 @@ class NodeUnreachable(LedgerError):
     code = "node_unreachable"
 
 
+class Unauthenticated(LedgerError):
+    """The node has tokens, and the request brings none that it knows."""
+
+    code = "unauthenticated"
+
+
+class TokenExpired(LedgerError):
+    """The token was good until a moment that is past."""
+
+    code = "token_expired"
+
+
+class TokenRevoked(LedgerError):
+    """The token was taken back."""
+
+    code = "token_revoked"
+
+
+class Forbidden(LedgerError):
+    """The token does not allow this: another identity, a scope it is not bound to, or another role's work."""
+
+    code = "forbidden"
+
+
+class RateLimited(LedgerError):
+    """More requests a second than one principal may make; `details["retry_after"]` says how long to wait."""
+
+    code = "rate_limited"
+
+
 class ServiceFailed(LedgerError):
     """Something inside failed that the caller did not cause; the log of the node has the cause."""
 

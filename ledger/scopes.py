@@ -6,8 +6,8 @@ Mission S1-S3 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, StringConstraints
@@ -62,7 +62,8 @@ Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterVal
 class Caller:
     """Who asks: any of the five identities. With none of them it is the operator of the node.
 
-    The operator may write for any owner (an import does), and sees what is public.
+    The operator may write for any owner (an import does), and sees what is public. `addresses` are the scopes that
+    a caller with a token may write for; None where callers are trusted to say who they are.
     """
 
     user: str | None = None
@@ -70,10 +71,17 @@ class Caller:
     project: str | None = None
     team: str | None = None
     org: str | None = None
+    addresses: frozenset[str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for entity in self.entities():
             check_entity(entity)
+
+    @classmethod
+    def of(cls, named: Mapping[str, str], addresses: frozenset[str] | None = None) -> Caller:
+        """Who is named by kind: `{"user": "ada"}`. Raises IllegalScope."""
+        user, agent, project = named.get("user"), named.get("agent"), named.get("project")
+        return cls(user, agent, project, named.get("team"), named.get("org"), addresses)
 
     def entities(self) -> list[str]:
         """The caller as entities, most specific first: user, agent, project, team, org."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import logging
 import os
 import signal
 import sys
@@ -29,12 +28,17 @@ from ledger.access import BrokerAccess
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.logs import log_to_stderr
+from ledger.publishers import access_with
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
+from producers.access.book import TokenBook
+from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary
 from producers.operations.desk import Desk
+from producers.telling import of_folding, traced
 from projections.live import LiveFiles
 from projections.runner import Projector
 from projections.search.ask import Searcher
@@ -64,7 +68,7 @@ class NodeSettings:
 
 def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
-    _log_to_stderr()
+    log_to_stderr()
     # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
     sys.setswitchinterval(0.0005)
     try:
@@ -112,6 +116,8 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     host, port = _host_and_port(settings.http)
     async with AsyncExitStack() as stack:
         stack.enter_context(_only_node_on(settings.data))
+        tokens = tokens_for(settings.data, host)
+        stack.enter_context(traced(version("knowledge-ledger")))
         access = await _broker(settings, stack)
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
@@ -119,7 +125,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 
-        files = LiveFiles(settings.data / "views", settings.quack)
+        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens))
         view = View(await asyncio.to_thread(files.open_live))
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
@@ -131,22 +137,26 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         files.serve(view.instance)
 
         integrity = Integrity(ledger, view, notary, settings.org, settings.data)
-        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set())
+        operator = Operator(
+            access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set(), tokens
+        )
         stack.push_async_callback(operator.close)
         desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+        projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
             return await operator.status()
 
         loops = {"projector": projector.run, "vectors": feed.run, "notary": notary.run}
         await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
-        address = await stack.enter_async_context(_http(desk, host, port))
+        address = await stack.enter_async_context(_http(desk, host, port, tokens))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
 
 
 async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess:
     if settings.nats is not None:
-        return BrokerAccess.from_url(settings.nats)
+        credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
+        return access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
     server = EmbeddedServer(settings.data / "broker")
     access = await server.start()
     stack.push_async_callback(server.stop)
@@ -172,10 +182,10 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 
 
 @asynccontextmanager
-async def _http(desk: Desk, host: str, port: int) -> AsyncIterator[str]:
+async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP door; a request under way is answered before this ends."""
     config = uvicorn.Config(
-        create_app(desk),
+        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens),
         host=host,
         port=port,
         log_config=None,
@@ -227,22 +237,4 @@ def _host_and_port(address: str) -> tuple[str, int]:
         host, port = None, None
     if host is None or port is None:
         raise BrokerMisconfigured(f"{address!r} is not HOST:PORT: write for example 127.0.0.1:8420")
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        raise BrokerMisconfigured(
-            f"a node without tokens serves loopback only, not {host}: put it behind a proxy that checks its callers"
-        )
     return host, port
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

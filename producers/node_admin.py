@@ -8,7 +8,7 @@ import platform
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +20,10 @@ from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.access.book import NO_TOKENS, TokenBook
 from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
+from producers.readiness import LONGEST_LAG_SECONDS, Readiness
 from projections.catching_up import catch_up
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -36,10 +38,9 @@ from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
 
-# Behind for longer than this is not healthy; a view that catches up says so in its lag meanwhile.
-LONGEST_LAG_SECONDS = 30.0
 _KEPT_JOBS = 100
 _SIGNED_WITHIN_SECONDS = 10.0
+YOUR_TOKEN = "YOUR-TOKEN"
 
 Progress = Callable[[int, int, float], None]
 Work = Callable[[Progress], Awaitable[JsonObject]]
@@ -60,6 +61,8 @@ class Operator:
     integrity: Integrity
     jobs: dict[str, Job]
     tasks: set[asyncio.Task[None]]
+    tokens: TokenBook = NO_TOKENS
+    readiness: Readiness = field(default_factory=Readiness)
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
 
@@ -123,8 +126,7 @@ class Operator:
 
     async def health(self) -> Health:
         """Whether the node does its work now, and what keeps it from it."""
-        told = await self.status()
-        return Health(bool(told["healthy"]), list(told["reasons"]))
+        return self.readiness.of(await self.status())
 
     async def start_rebuild(self) -> Job:
         """Fold everything anew beside the live view, compare, and serve the new file."""
@@ -182,9 +184,11 @@ class Operator:
         """The statement that attaches the live view from any DuckDB. Raises ServiceFailed."""
         if self.files.address is None:
             raise ServiceFailed("this node does not serve Quack: start it with --quack PORT")
+        # With tokens each analyst attaches with their own, which is not told again here.
+        address = replace(self.files.address, token=YOUR_TOKEN) if self.tokens.required else self.files.address
         return {
             "prepare": "INSTALL quack; LOAD quack;",
-            "statement": self.files.address.attach_statement(),
+            "statement": address.attach_statement(),
             "uri": self.files.address.uri,
             "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$)",
         }

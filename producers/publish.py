@@ -5,11 +5,13 @@ Ids that a retry repeats, lineage lifted from what was sent, and the count of wh
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ledger import tracing
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import Case, Source
 from ledger.stream import Ledger
@@ -24,6 +26,10 @@ MAX_REFERENCE = 512
 """Characters that an envelope takes for each part of its lineage."""
 
 
+def _unheard(_what: str, _seconds: float) -> None:
+    """Nobody measures."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What the doors of one process did since it started; the metrics read it."""
@@ -31,6 +37,10 @@ class Tally:
     appended: Counter[str] = field(default_factory=Counter)
     """Events kept, by event name; retries that were kept before are not counted."""
     searches: int = 0
+    folded: int = 0
+    """Events that the live view took up."""
+    took: Callable[[str, float], None] = _unheard
+    """Told how long an `append`, a `search`, a `fold` took, in seconds."""
     recalls_lost: int = 0
     """Searches answered although their recall could not be recorded."""
 
@@ -46,7 +56,10 @@ async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> l
         part = events[start : start + SLICE]
         for event in part:
             refuse_unkeepable(event.fact)
-        done = [await ledger.append(part[0])] if len(part) == 1 else await ledger.append_many(part)
+        began = time.perf_counter()
+        with tracing.span("append", kledger__type=part[0].fact.name, kledger__events=len(part)):
+            done = [await ledger.append(part[0])] if len(part) == 1 else await ledger.append_many(part)
+        tally.took("append", time.perf_counter() - began)
         tally.appended.update(e.fact.name for e, k in zip(part, done, strict=True) if not k.duplicate)
         kept += done
     return kept

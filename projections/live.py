@@ -10,6 +10,7 @@ import structlog
 from projections import quack
 from projections.duckdb import SCHEMA_VERSION, open_view, schema_version_of
 from projections.files import discard, discard_others, live_file, next_file, point_to
+from projections.quack_sessions import Admits
 from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
@@ -18,10 +19,11 @@ log = structlog.get_logger(__name__)
 class LiveFiles:
     """The view files of one node, in `directory`, and the Quack server over the live one."""
 
-    def __init__(self, directory: Path, quack_port: int | None) -> None:
+    def __init__(self, directory: Path, quack_port: int | None, admits: Admits | None = None) -> None:
         self.directory = directory
         self.address: quack.QuackAddress | None = None
         self._quack_port = quack_port
+        self._admits = admits
 
     def open_live(self) -> Instance:
         """Open the live file, or a new one when there is none that this version can use.
@@ -51,7 +53,7 @@ class LiveFiles:
         if found != SCHEMA_VERSION:
             con.close()
             raise duckdb.InvalidInputException(f"its schema is version {found}, this program's is {SCHEMA_VERSION}")
-        quack.prepare(con)
+        quack.prepare(con, self._admits)
         return Instance(con, path)
 
     def serve(self, instance: Instance) -> None:

@@ -8,7 +8,9 @@ tables, spill and checkpoint; it can no longer SET anything, ATTACH, COPY, EXPOR
 variable in SQL without registering it, or ask `duckdb_extensions()` on that instance, and it cannot undo
 this. So: create the schema with its macros, apply every setting, `prepare`, then `serve`.
 
-A token is the whole view: an analyst sees every scope.
+Whoever attaches sees the whole view, every scope. With a token of the server's own, or, where `admits` is given,
+with whatever that says of a token: it is asked again at every statement, so that a token which is taken back ends
+the sessions that it opened.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling
-from duckdb.sqltypes import VARCHAR
+from duckdb.sqltypes import BOOLEAN, VARCHAR
 
 from ledger.errors import IllegalQuery, ServiceFailed
+from projections.quack_sessions import Admits, Sessions
 from projections.statement_guard import build_guard
 
+_KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
 _REFUSAL = "kledger_refusal"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -62,13 +66,16 @@ def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"LOAD {_literal(str(_extension_file(name)))}")
 
 
-def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None) -> None:
     """Close the instance of `connection` to everything but reading through the doors; once an instance.
+
+    `admits` is asked for each token, from a thread of the server; None leaves it at the server's own token.
 
     Needs the ledger's macros to exist already (later ones are refused to analysts) and every setting to be
     made: none can change afterwards.
     """
     guard = build_guard(connection)
+    sessions = Sessions(admits or _none_but_the_servers)
     load_extensions(connection)
     # httpfs copies AWS keys out of the node's environment into settings when it loads.
     for (name,) in connection.execute(
@@ -83,8 +90,10 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     def refusal(statement: str) -> str | None:
         return guard.refusal(statement)
 
-    def admit(_session: str, statement: str) -> str | None:
+    def admit(session: str, statement: str) -> str | None:
         """The SQL to run in place of `statement`; None refuses without a reason, an exception does too."""
+        if not sessions.may_go_on(session):
+            return None
         # Rows of a client's INSERT come as a message of their own and ask with a made-up INSERT. For them any
         # text means yes, so an INSERT gets the bare refusal: "Authorization failed".
         if statement.lstrip()[:6].upper() == "INSERT":
@@ -101,7 +110,16 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
             null_handling=FunctionNullHandling.SPECIAL,
             side_effects=True,
         )
+    connection.create_function(
+        _KNOWN,
+        sessions.open,
+        [VARCHAR] * 3,
+        BOOLEAN,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )
     for setting in (
+        f"quack_authentication_function = '{_KNOWN}'",
         f"quack_authorization_function = '{_ADMIT}'",
         "allow_persistent_secrets = false",
         "autoinstall_known_extensions = false",
@@ -243,6 +261,10 @@ def _free_port(host: str, wanted: int) -> int:
             ) from error
         port: int = probe.getsockname()[1]
         return port
+
+
+def _none_but_the_servers(_token: str, is_the_servers: bool) -> bool:
+    return is_the_servers
 
 
 def _literal(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -47,6 +47,8 @@ class Projector:
         self._since_checkpoint = 0
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
+        self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
+        """Told of each batch once it can be read, and how many seconds that took."""
 
     async def run(self) -> None:
         """Fold until cancelled. A gap in the log, or another log, ends the folding, not the node: reads go on."""
@@ -60,7 +62,9 @@ class Projector:
                         began = time.monotonic()
                         await self._fold(events)
                         self.trouble, pause = None, 0.05
-                        await self._rest(len(events), time.monotonic() - began)
+                        seconds = time.monotonic() - began
+                        self.folded(events, seconds)
+                        await self._rest(len(events), seconds)
             except (LogGap, LogReplaced) as gap:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)

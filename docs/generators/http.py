@@ -51,7 +51,9 @@ def http_page() -> str:
 
 
 def _headers() -> Iterator[tuple[str, str]]:
-    yield _listed(IDENTITIES), "Who asks, each a bare id; with none of them it is the operator of the node"
+    yield "`Authorization`", "`Bearer` and a token, where the node has tokens; without one it answers /health alone"
+    who = "Who asks, each a bare id; with none it is the operator of the node, or all that the token is bound to"
+    yield _listed(IDENTITIES), who
     yield _listed(LINEAGE), "Where a write comes from: kept with the event, found again by its lineage"
     yield "`traceparent`", "The W3C trace context, kept with the event"
     yield f"`{IDEMPOTENCY_KEY}`", "On a write: the same key from the same caller is kept once, so retry freely"

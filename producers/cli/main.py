@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import backing_up, finding, importing, integrity, operating, remembering, saying
+from producers.cli import backing_up, finding, importing, integrity, operating, publishers, remembering, saying, tokens
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -20,12 +20,19 @@ app = typer.Typer(
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
+token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
 
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
 app.command("up", rich_help_panel=NODE)(operating.up)
 app.command("status", rich_help_panel=NODE)(as_operator(operating.status))
 app.command("version", rich_help_panel=NODE)(as_operator(operating.show_version))
+
+app.add_typer(token, name="token", rich_help_panel=NODE)
+app.command("nats-config", rich_help_panel=NODE)(publishers.nats_config)
+token.command("create")(tokens.create)
+token.command("list")(tokens.list_tokens)
+token.command("revoke")(tokens.revoke)
 
 app.command("import", rich_help_panel=KNOWLEDGE)(as_caller(importing.import_file))
 app.command("search", rich_help_panel=KNOWLEDGE)(as_caller(finding.search))

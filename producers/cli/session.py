@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, Unauthenticated
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
@@ -38,6 +39,14 @@ AsJson = Annotated[
 ]
 Url = Annotated[str, typer.Option(envvar="KLEDGER_URL", help="The node to talk to.", rich_help_panel=SHARED_PANEL)]
 DEFAULT_URL = "http://127.0.0.1:8420"
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="KLEDGER_TOKEN_FILE",
+        help="A file with the token to send; else KLEDGER_TOKEN holds it.",
+        rich_help_panel=SHARED_PANEL,
+    ),
+]
 
 
 def _identity(kind: str) -> Any:
@@ -60,13 +69,15 @@ class Session:
     url: str
     as_json: bool
     caller: dict[str, str | None] = field(default_factory=dict)
+    token_file: Path | None = None
 
     @cached_property
     def ledger(self) -> LedgerClient:
         """The node, asked as the caller; closed when the command ends."""
         from producers.sdk import LedgerClient
 
-        return LedgerClient(self.url, retries=RETRIES).acting_as(**self.caller)
+        token = None if self.token_file is None else _token_in(self.token_file)
+        return LedgerClient(self.url, retries=RETRIES, token=token).acting_as(**self.caller)
 
     def settle(self) -> None:
         """Return when every view has what this command wrote, so that the next command sees it.
@@ -106,6 +117,15 @@ class Session:
         typer.echo(f"error: {error.message} ({error.code})", err=True)
 
 
+def _token_in(file: Path) -> str:
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unauthenticated(
+            f"the token file {file} cannot be read ({type(error).__name__}): check its name"
+        ) from error
+
+
 def _print_json(document: Any) -> None:
     import orjson
 
@@ -121,13 +141,14 @@ def _open_as_caller(
     project: Annotated[str | None, _identity("project")] = None,
     team: Annotated[str | None, _identity("team")] = None,
     org: Annotated[str | None, _identity("org")] = None,
+    token_file: TokenFile = None,
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
-    return Session(url, as_json, {kind: name or None for kind, name in named.items()})
+    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file)
 
 
-def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL) -> Session:
-    return Session(url, as_json)
+def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:
+    return Session(url, as_json, token_file=token_file)
 
 
 def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:

@@ -94,6 +94,14 @@ def _health(desk: Desk) -> APIRouter:
         status = "healthy" if found.healthy else "unhealthy"
         return Json({"status": status, "reasons": found.reasons}, 200 if found.healthy else 503)
 
+    @router.get("/health/ready", responses=told(JsonObject))
+    async def ready() -> Json:
+        """200 when the node may be asked: ready, or degraded with the reasons; else 503 with what it waits for."""
+        found = await desk.admin.health()
+        if found.waits_for:
+            return Json({"status": "not ready", "reasons": [*found.waits_for, *found.reasons]}, 503)
+        return Json({"status": "ready" if found.healthy else "degraded", "reasons": found.reasons})
+
     @router.get("/health/live", responses=told(JsonObject))
     async def live() -> Json:
         """200 as long as the process answers."""

@@ -6,7 +6,10 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from producers.access.book import NO_TOKENS, TokenBook
+from producers.access.limits import Limits, limits_from_environment
 from producers.http import admin, errors, knowledge, metrics, profiles
+from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
@@ -14,12 +17,16 @@ from producers.operations.desk import Desk
 DESCRIPTION = (
     "Every write is an immutable event and answers with its log position; a read with `min_position` sees it. "
     "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
+    "A node with tokens asks for `Authorization: Bearer` everywhere but at /health; the headers then choose among "
+    "what the token is bound to. "
     "Errors are `{error: {code, message, details}}` with stable codes."
 )
 
 
-def create_app(desk: Desk, *, on_loopback: bool = True) -> FastAPI:
-    """The app of one node. `on_loopback`: it is asked from its own machine alone, under a loopback name."""
+def create_app(
+    desk: Desk, *, on_loopback: bool = True, tokens: TokenBook = NO_TOKENS, limits: Limits | None = None
+) -> FastAPI:
+    """The app of one node. `on_loopback`: without tokens, it is asked under a name of its own machine alone."""
     app = FastAPI(
         title="Knowledge Ledger",
         version="0.1.0",
@@ -30,6 +37,8 @@ def create_app(desk: Desk, *, on_loopback: bool = True) -> FastAPI:
         redirect_slashes=False,
     )
     counted = metrics.Metrics(desk)
+    if desk is not None:  # None describes the app, and serves nothing
+        desk.tally.took = counted.took
     for router in (
         *knowledge.routes(desk),
         *profiles.routes(desk),
@@ -38,7 +47,8 @@ def create_app(desk: Desk, *, on_loopback: bool = True) -> FastAPI:
     ):
         app.include_router(router)
     errors.install(app)
-    app.add_middleware(Guard, metrics=counted, on_loopback=on_loopback)
+    admission = Admission(tokens, limits or limits_from_environment(), counted, on_loopback)
+    app.add_middleware(Guard, metrics=counted, admission=admission)
     _describe_headers(app)
     return app
 

@@ -10,17 +10,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ledger.errors import BadJson, PayloadTooLarge
+from producers.access.limits import Limits
 from producers.requests import read_json
 
-MAX_BODY = 2 * 1024 * 1024
-"""One event holds less than 1 MiB; escapes may double the text."""
-MAX_BATCH_BODY = 64 * 1024 * 1024
+LIMITS_KEY = "kledger.limits"
+"""Where the guard puts the limits of the node, in the ASGI scope of a request."""
 
 
 class JsonRequest(Request):
     """A request whose body is limited while it is read."""
 
-    max_body = MAX_BODY
+    @property
+    def limits(self) -> Limits:
+        """Those of the node."""
+        limits: Limits = self.scope[LIMITS_KEY]
+        return limits
+
+    @property
+    def max_body(self) -> int:
+        """Bytes."""
+        return self.limits.body
 
     async def body(self) -> bytes:
         """The whole body. Raises PayloadTooLarge before it is read to the end, BadJson for another type."""
@@ -51,7 +60,21 @@ class JsonRequest(Request):
 
 
 class _BatchRequest(JsonRequest):
-    max_body = MAX_BATCH_BODY
+    @property
+    def max_body(self) -> int:
+        return self.limits.batch_body
+
+    async def json(self) -> Any:
+        """As above; a batch of more payloads than the node takes is PayloadTooLarge."""
+        document = await super().json()
+        if isinstance(document, dict):
+            for name, part in document.items():
+                if isinstance(part, list) and len(part) > self.limits.batch:
+                    raise PayloadTooLarge(
+                        f"{name[:40]} has {len(part):,} payloads, {self.limits.batch:,} are the limit of this node: "
+                        "send them in several requests"
+                    )
+        return document
 
 
 class JsonRoute(APIRoute):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from typing import Any
 
@@ -21,7 +22,11 @@ from producers.requests import refusal
 STATUS: dict[str, int] = {
     "bad_json": 400,
     "illegal_query": 400,
+    "unauthenticated": 401,
+    "token_expired": 401,
+    "token_revoked": 401,
     "not_owner": 403,
+    "forbidden": 403,
     "unknown_knowledge": 404,
     "unknown_profile": 404,
     "unknown_reference": 404,
@@ -40,6 +45,7 @@ STATUS: dict[str, int] = {
     "invalid_payload": 422,
     "illegal_scope": 422,
     "illegal_subject": 422,
+    "rate_limited": 429,
     "not_available": 501,
     "view_behind": 503,
     "not_certified": 503,
@@ -64,9 +70,15 @@ class MethodNotAllowed(LedgerError):
 
 
 def answer(error: LedgerError) -> Json:
-    """An error as a response."""
-    headers = {"Retry-After": "1"} if STATUS.get(error.code) == 503 else None
-    return Json({"error": error_body(error)}, STATUS.get(error.code, 500), headers)
+    """An error as a response, with the header that its status asks for (RFC 9110, RFC 6585)."""
+    status = STATUS.get(error.code, 500)
+    headers = None
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer"}
+    elif status in (429, 503):
+        wait = error.details.get("retry_after", 1)
+        headers = {"Retry-After": str(max(1, math.ceil(wait)) if isinstance(wait, int | float) else 1)}
+    return Json({"error": error_body(error)}, status, headers)
 
 
 def failed(error: BaseException, request_line: str) -> Json:

@@ -1,31 +1,27 @@
-"""What happens to every request before and after its route? It is let in, measured, and never left unanswered.
-
-A node on loopback takes requests without tokens, so a web page must not reach it through the browser of
-whoever runs it: names that are not loopback's (DNS rebinding) and other sites' origins are refused.
-"""
+"""What happens to every request before and after its route? It is let in, measured, and never left unanswered."""
 
 from __future__ import annotations
 
 import time
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ledger.errors import LedgerError, NotOwner
+from ledger import tracing
+from ledger.errors import LedgerError
 from producers.http import errors
+from producers.http.admission import Admission
 from producers.http.metrics import Metrics
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO_ROUTE = "none"
 
 
 class Guard:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, on_loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, admission: Admission) -> None:
         self.app = app
         self.metrics = metrics
-        self.on_loopback = on_loopback
+        self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,39 +38,26 @@ class Guard:
                 status = message["status"]
             await send(message)
 
-        try:
-            self._let_in(scope)
-            await self.app(scope, receive, answer)
-        except LedgerError as error:
-            await errors.answer(error)(scope, receive, answer)
-        except Exception as error:
-            if status:  # the answer is on its way: the connection is cut, and the server logs why
-                raise
-            await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
-        finally:
-            route = getattr(scope.get("route"), "path", _NO_ROUTE)
-            method = scope["method"] if route != _NO_ROUTE else ""
-            self.metrics.requests.labels(method, route, str(status)).inc()
-            self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
-
-    def _let_in(self, scope: Scope) -> None:
-        host = origin = b""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-            elif name == b"origin":
-                origin = value
-        at = host.decode("latin-1").lower()
-        if self.on_loopback and _name(f"//{at}") not in LOOPBACK:
-            raise NotOwner(
-                f"this node serves its own machine alone, and was asked as {at!r}: use http://127.0.0.1 with its port"
-            )
-        if origin and urlsplit(origin.decode("latin-1").lower()).netloc != at:
-            raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
+        with tracing.door(scope["method"], _traceparent(scope)) as span:
+            try:
+                self.admission.let_in(scope)
+                await self.app(scope, receive, answer)
+            except LedgerError as error:
+                await errors.answer(error)(scope, receive, answer)
+            except Exception as error:
+                if status:  # the answer is on its way: the connection is cut, and the server logs why
+                    raise
+                await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
+            finally:
+                route = getattr(scope.get("route"), "path", _NO_ROUTE)
+                method = scope["method"] if route != _NO_ROUTE else ""
+                self.metrics.requests.labels(method, route, str(status)).inc()
+                self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
+                tracing.answered(span, f"{method} {route}", status)
 
 
-def _name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
+def _traceparent(scope: Scope) -> str | None:
+    """The caller's span, looked for only when spans are made."""
+    if not tracing.under_way():
         return None
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), None)

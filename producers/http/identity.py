@@ -12,9 +12,11 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
+from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
 from ledger.event import NO_LINEAGE, Lineage
 from ledger.scopes import Caller
+from producers.access.principal import SCOPE_KEY, Principal
 from producers.publish import MAX_REFERENCE, NAMESPACE
 
 IDENTITIES = {f"x-ledger-{kind}": kind for kind in ("user", "agent", "project", "team", "org")}
@@ -31,7 +33,10 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.
 
 
 async def caller_of(request: Request) -> Caller:
-    """The identities that the request names; none is the operator. Raises IllegalScope, InvalidPayload."""
+    """Who asks: what the request names, out of what its token is bound to; with neither it is the operator.
+
+    Raises IllegalScope, InvalidPayload, Forbidden.
+    """
     named: dict[str, str] = {}
     for raw, value in request.headers.raw:
         if not raw.startswith(_OURS):
@@ -45,7 +50,10 @@ async def caller_of(request: Request) -> Caller:
         elif header not in LINEAGE:
             known = ", ".join([*IDENTITIES, *LINEAGE])
             raise InvalidPayload(f"the header {header} is not known; known are {known}", errors=[])
-    return Caller(**named) if named else OPERATOR
+    principal: Principal | None = request.scope.get(SCOPE_KEY)
+    if principal is not None:
+        return principal.caller(named, request.scope["path"])
+    return Caller.of(named) if named else OPERATOR
 
 
 OPERATOR = Caller()
@@ -77,6 +85,8 @@ async def lineage_of(request: Request) -> Lineage:
                 named["traceparent"] = text
         elif raw.startswith(_OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
             named[name] = _reference(header, _decoded(header, value))
+    if (own := tracing.traceparent()) is not None:  # the door's span, in the trace that the caller named
+        named["traceparent"] = own
     return Lineage(**named) if named else NO_LINEAGE
 
 

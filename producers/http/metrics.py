@@ -1,6 +1,6 @@
 """What does the node count? Every metric of the HTTP door, declared here; /metrics tells them to Prometheus.
 
-Labels are route templates and event names, never ids.
+Labels are route templates, event names, views and codes, never ids or subjects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from ledger.errors import LedgerError
 from producers.operations.desk import Desk
-from projections.lineage.ask import refused_count
+from projections.refused.ask import refused_by_code
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -39,6 +39,29 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
+        self.turned_away = Counter(
+            "kledger_http_turned_away",
+            "Requests refused for their token, by code",
+            ["code"],
+            registry=self.registry,
+        )
+        self.rate_limited = Counter(
+            "kledger_http_rate_limited", "Requests refused because one principal made too many", registry=self.registry
+        )
+        self.append_seconds = self._histogram("kledger_append_seconds", "Time until the log has kept what is appended")
+        self.search_seconds = self._histogram("kledger_search_seconds", "Time of a search, without its record")
+        self.fold_batch_seconds = self._histogram("kledger_fold_batch_seconds", "Time to fold one batch of events")
+        self.refused_by = Gauge(
+            "kledger_refused_events_by_code", "Events that do not count, by code", ["code"], registry=self.registry
+        )
+        self.lag_seconds = Gauge(
+            "kledger_view_lag_seconds",
+            "At least how long an event has waited, by view",
+            ["view"],
+            registry=self.registry,
+        )
+        self.healthy = Gauge("kledger_healthy", "1 when nothing is wrong, as /health says", registry=self.registry)
+        self.ready = Gauge("kledger_ready", "1 when the node may be asked, as /health/ready", registry=self.registry)
         self.position = Gauge("kledger_view_position", "Log position the view has", registry=self.registry)
         self.head = Gauge("kledger_log_head", "Last position of the log", registry=self.registry)
         self.lag = Gauge("kledger_view_lag_events", "Events the view is behind", registry=self.registry)
@@ -46,11 +69,28 @@ class Metrics:
         self.broker_up = Gauge("kledger_broker_up", "1 when the log's broker answers", registry=self.registry)
         self.registry.register(_Tallied(desk))
 
+    def _histogram(self, name: str, meaning: str) -> Histogram:
+        return Histogram(name, meaning, buckets=BUCKETS, registry=self.registry)
+
+    def took(self, what: str, seconds: float) -> None:
+        """Note how long an append, a search or a fold took."""
+        measured = {"append": self.append_seconds, "search": self.search_seconds, "fold": self.fold_batch_seconds}
+        measured[what].observe(seconds)
+
     async def measured(self, desk: Desk) -> bytes:
         """Everything, as Prometheus reads it, with the gauges as they stand now."""
         position = desk.view.position
         self.position.set(position)
-        self.refused.set(await desk.view.ask(refused_count))
+        refused = await desk.view.ask(refused_by_code)
+        self.refused.set(sum(refused.values()))
+        self.refused_by.clear()
+        for code, count in refused.items():
+            self.refused_by.labels(code).set(count)
+        health = await desk.admin.health()
+        self.healthy.set(health.healthy)
+        self.ready.set(not health.waits_for)
+        for view, seconds in health.lag_seconds.items():
+            self.lag_seconds.labels(view).set(seconds)
         try:
             head = (await desk.ledger.head()).position
         except LedgerError:
@@ -74,6 +114,7 @@ class _Tallied(Collector):
         for name, count in sorted(tally.appended.items()):
             appended.add_metric([name], count)
         yield appended
+        yield CounterMetricFamily("kledger_events_folded", "Events that the view took up", value=tally.folded)
         yield CounterMetricFamily("kledger_searches", "Searches answered", value=tally.searches)
         yield CounterMetricFamily(
             "kledger_recalls_lost", "Searches whose recall was not recorded", value=tally.recalls_lost

@@ -5,7 +5,7 @@ Whoever names an identity is not the operator. The node itself does the work (No
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -36,10 +36,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the node does its work, and each reason when it does not."""
+    """Whether the node does its work, and each reason when it does not.
+
+    `waits_for` is why it should not be asked yet; `lag_seconds` by view.
+    """
 
     healthy: bool
     reasons: list[str]
+    waits_for: list[str] = field(default_factory=list)
+    lag_seconds: dict[str, float] = field(default_factory=dict)
 
 
 class NodeAdmin(Protocol):

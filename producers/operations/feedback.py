@@ -69,10 +69,10 @@ async def update(
 ) -> Updated:
     """Revise, score and rate one item, all of it or nothing.
 
-    Raises NotAvailable (evolve_feedback), InvalidPayload, UnknownKnowledge, NotOwner, VersionConflict with
+    Raises NotAvailable (evolve_feedback), InvalidPayload, UnknownKnowledge, NotOwner, Forbidden, VersionConflict with
     `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
-    facts = _facts(payload)
+    facts = _facts(payload, caller)
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
     by_owner = any(fact.name == "knowledge.revised" for fact in facts)
@@ -117,14 +117,14 @@ async def update(
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
-def _facts(payload: UpdateRequest) -> list[Fact]:
+def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
     """What a request says, in the order it is kept: revised, scored, helpful, harmful."""
     if payload.evolve_feedback is not None:
         raise NotAvailable(
             "evolve_feedback has a model rewrite the item, and this build has no model configured: leave it out "
             "and state the new content yourself"
         )
-    revision = revision_of(payload)
+    revision = revision_of(payload, caller)
     facts: list[Fact] = [] if revision is None else [revision]
     if payload.expected_version is not None and revision is None:
         raise InvalidPayload(

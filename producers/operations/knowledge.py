@@ -29,6 +29,7 @@ from ledger.events.knowledge import (
     Source,
 )
 from ledger.scopes import Caller, visibility_of
+from producers.access.principal import require_addressable
 from producers.operations.desk import Desk, reach_head
 from producers.publish import NAMESPACE, event_id, lifted, publish, refuse_unkeepable
 from producers.requests import EvalBody, SaveRequest, UpdateRequest
@@ -75,7 +76,7 @@ async def save(
 ) -> Saved:
     """Keep a new item. With an `id` of the caller's, saving the same again answers the first save.
 
-    Raises InvalidPayload, IllegalScope, NotOwner, KnowledgeExists, PayloadTooLarge, IllegalSubject,
+    Raises InvalidPayload, IllegalScope, NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject,
     BrokerUnavailable, ViewBehind.
     """
     fact = saved_fact(payload, caller)
@@ -147,11 +148,12 @@ def same(fact: KnowledgeSaved, taken: ask.SavedStatement) -> bool:
 
 
 def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
-    """What a payload says, with the defaults filled in. Raises NotOwner, InvalidPayload."""
+    """What a payload says, with the defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
     owner = payload.owner or default_owner(caller, payload.source)
     if not caller.may_act_for(owner):
         raise not_owner(f"save knowledge owned by {owner}", owner, caller)
     scopes = list(dict.fromkeys(payload.scopes or [owner]))
+    require_addressable(caller, scopes, "what you save")
     label = visibility_of(scopes, owner)
     if payload.visibility is not None and payload.visibility != label:
         raise InvalidPayload(
@@ -290,8 +292,9 @@ async def _turn(
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
-def revision_of(payload: UpdateRequest) -> KnowledgeRevised | None:
-    """What the owner states anew, None when the request states nothing of that kind."""
+def revision_of(payload: UpdateRequest, caller: Caller) -> KnowledgeRevised | None:
+    """What the owner states anew, None when the request states nothing of that kind. Raises Forbidden."""
+    require_addressable(caller, [*(payload.scopes or ()), *filter(None, [payload.owner])], "what you state anew")
     stated = {name: value for name in KnowledgeRevised.at_least_one if (value := getattr(payload, name)) is not None}
     if not stated:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Literal
 
 import structlog
 
+from ledger import tracing
 from ledger.errors import InvalidPayload, LedgerError
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
@@ -67,22 +69,25 @@ async def search(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     results: list[JsonObject] = []
+    began = time.perf_counter()
     if then != 0:
-        results = await desk.searcher.search(
-            org=desk.org,
-            query=query,
-            visible=caller.visible_scopes(),
-            top_k=top_k,
-            min_score=min_score,
-            types=types,
-            as_of=then,
-            paths=paths,
-        )
+        with tracing.span("search", kledger__paths=paths):
+            results = await desk.searcher.search(
+                org=desk.org,
+                query=query,
+                visible=caller.visible_scopes(),
+                top_k=top_k,
+                min_score=min_score,
+                types=types,
+                as_of=then,
+                paths=paths,
+            )
     if then is not None and results:  # what was closed since stays closed
         ids = [found["id"] for found in results]
         open_now = await desk.view.ask(ask.readable_ids, desk.org, caller, ids)
         results = [found for found in results if found["id"] in open_now]
     desk.tally.searches += 1
+    desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record:
         recall_id = await _record(desk, caller, lineage, query, kind, results, position)

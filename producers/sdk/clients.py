@@ -61,7 +61,8 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
     """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
 
     `timeout` is seconds for one attempt, `retries` how often what is safe to repeat is sent again. With
-    `read_your_writes` every read waits until the view has what this client wrote.
+    `read_your_writes` every read waits until the view has what this client wrote. `token` is needed where the node
+    has tokens; without one it is the environment's KLEDGER_TOKEN.
     """
 
     def __init__(
@@ -71,8 +72,9 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
         timeout: float = 30.0,
         retries: int = 3,
         read_your_writes: bool = True,
+        token: str | None = None,
     ) -> None:
-        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes)))
+        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token)))
 
     @property
     def memories(self) -> AsyncMemories:
@@ -105,8 +107,9 @@ class LedgerClient(SyncFace, LedgerEndpoints):
         timeout: float = 30.0,
         retries: int = 3,
         read_your_writes: bool = True,
+        token: str | None = None,
     ) -> None:
-        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes)), Portal())
+        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token)), Portal())
 
     @property
     def memories(self) -> SyncMemories:

@@ -8,6 +8,7 @@ position that it wrote, so that a read can wait for it.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,12 +18,21 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from ledger.errors import BrokerUnavailable, InvalidPayload, LedgerError, NodeUnreachable
+from ledger.errors import (
+    BrokerUnavailable,
+    InvalidPayload,
+    LedgerError,
+    NodeUnreachable,
+    RateLimited,
+    Unauthenticated,
+)
 from producers.sdk.refusals import error_of_body
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
+LONGEST_WAIT = 30.0  # what a node may ask for before the next try
+TOKEN_VARIABLE = "KLEDGER_TOKEN"
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # The request was surely not handled when no connection was made; with the others nobody knows.
@@ -38,6 +48,7 @@ class Connection:
     timeout: float = 30.0  # seconds, for one attempt
     retries: int = 3
     read_your_writes: bool = True
+    token: str | None = field(default=None, repr=False)  # None: the environment's KLEDGER_TOKEN, if it has one
     written: int = 0  # the highest position acknowledged through this connection, 0 before any
     _http: httpx.AsyncClient | None = field(default=None, repr=False)
 
@@ -47,12 +58,14 @@ class Connection:
                 f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
                 url=self.address,
             )
+        self.token = token_of(self.token)
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
             parts = urlsplit(self.address)
             self._http = httpx.AsyncClient(
                 base_url=self.address.rstrip("/"),
+                headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
                 timeout=self.timeout,
                 # A proxy cannot reach the caller's own loopback, whatever the environment says.
                 trust_env=parts.hostname not in _LOOPBACK,
@@ -101,10 +114,11 @@ class Connection:
                 if answer.status_code < 400 or answer.status_code == also:
                     return answer
                 failure = error_of_body(answer.status_code, answer.content, str(answer.url))
-                again = repeatable and isinstance(failure, BrokerUnavailable)
+                # What came too soon was not looked at: sending it later repeats nothing.
+                again = isinstance(failure, RateLimited) or (repeatable and isinstance(failure, BrokerUnavailable))
             if not again or attempt == self.retries:
                 raise failure
-            await asyncio.sleep(_pause(attempt))
+            await asyncio.sleep(max(_pause(attempt), _asked_to_wait(failure)))
         raise AssertionError("retries is not negative")  # the loop above returns or raises
 
     def _unreachable(self, reason: str, cause: Exception) -> LedgerError:
@@ -136,6 +150,20 @@ def _encode(body: object) -> bytes | None:
         return orjson.dumps(body)
     except (TypeError, ValueError) as error:
         raise InvalidPayload(f"this cannot be said in JSON: {error}") from error
+
+
+def token_of(stated: str | None) -> str | None:
+    """The token to send: the one stated, else KLEDGER_TOKEN's. Raises Unauthenticated for what can be none."""
+    token = (os.environ.get(TOKEN_VARIABLE, "") if stated is None else stated).strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise Unauthenticated("the token has characters that no token has: copy it whole, as it was printed")
+    return token or None
+
+
+def _asked_to_wait(failure: Exception) -> float:
+    """Seconds that the node asked for, where it did."""
+    stated = failure.details.get("retry_after") if isinstance(failure, RateLimited) else None
+    return min(float(stated), LONGEST_WAIT) if isinstance(stated, int | float) else 0.0
 
 
 def _pause(attempt: int) -> float:

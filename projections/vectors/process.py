@@ -22,6 +22,7 @@ from qdrant_client import QdrantClient
 from ledger.access import BrokerAccess, Role
 from ledger.connection import BrokerConnection
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.logs import log_to_stderr
 from projections.vectors.edge import EdgeStore
 from projections.vectors.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.engine import Engine
@@ -176,7 +177,7 @@ async def _main() -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    log_to_stderr()
     with contextlib.suppress(ImportError):  # there is none for Windows
         import uvloop
 

@@ -71,7 +71,8 @@ def test_nothing_of_one_machine_of_a_registry_or_left_open_is_in_the_project(pat
 
 def test_every_imported_package_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {canonical(re.split(r"[\[=<>~ ;]", one, maxsplit=1)[0]) for one in project["dependencies"]}
+    stated = [*project["dependencies"], *project["optional-dependencies"]["otel"]]
+    declared = {canonical(re.split(r"[\[=<>~ ;]", one, maxsplit=1)[0]) for one in stated}
     distributions = packages_distributions()
     undeclared = set()
     for path in modules(PACKAGES):

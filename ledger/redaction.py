@@ -1,0 +1,74 @@
+"""What must no log line and no error show? Tokens, passwords and keys: each is replaced by a mark.
+
+By form (our tokens, Bearer values, passwords in URLs, attach statements, keys as OpenAI writes them), by the name
+of the field, and by value: the secrets that the node's own environment holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MARK = "[secret]"
+
+# What comes before a secret stays, so that a reader sees what stood there.
+_FORMS = (
+    (re.compile(r"kledger_[A-Za-z0-9_-]{43}"), MARK),
+    (re.compile(r"(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}"), rf"\1{MARK}"),
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(@)"), rf"\1{MARK}\2"),
+    (re.compile(r"(?i)(\btoken\s*(?::=|=|\s)\s*)'(?:[^']|'')*'"), rf"\1'{MARK}'"),
+    (re.compile(r"(?i)([\"']?\b(?:password|passwd|secret|api[-_]?key|authorization)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;}]+"),
+     rf"\1{MARK}"),
+    (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), MARK),
+)  # fmt: skip
+_SECRET_NAMES = re.compile(r"(?i)(password|passwd|secret|token|api[-_]?key|authorization|credential|cookie)")
+_OF_ENVIRONMENT = re.compile(r"(?i)(PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL|OTLP_HEADERS)")
+_SHORTEST = 8
+"""A shorter value may well be a word that means something else."""
+
+
+def secrets_of_environment(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Values of the variables whose names say that they are secret, longest first."""
+    values = {
+        value
+        for name, value in environment.items()
+        if _OF_ENVIRONMENT.search(name) and len(value) >= _SHORTEST and not name.endswith(("_FILE", "_PATH"))
+    }
+    return tuple(sorted(values, key=len, reverse=True))
+
+
+class Redactor:
+    """Takes the secrets out of what is about to be written."""
+
+    def __init__(self, secrets: tuple[str, ...] | None = None) -> None:
+        self._secrets = secrets_of_environment() if secrets is None else secrets
+
+    def text(self, value: str) -> str:
+        """`value` without secrets."""
+        for secret in self._secrets:
+            value = value.replace(secret, MARK)
+        for form, mark in _FORMS:
+            value = form.sub(mark, value)
+        return value
+
+    def value(self, value: Any) -> Any:
+        """The same for whatever a log line may hold; what is no plain value is written as text."""
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {self.text(str(name)): self.field(str(name), part) for name, part in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self.value(part) for part in value]
+        return self.text(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
+
+    def field(self, name: str, value: Any) -> Any:
+        """A value under its name: what is called a secret is one."""
+        return MARK if isinstance(value, str | bytes) and _SECRET_NAMES.search(name) else self.value(value)
+
+    def __call__(self, _logger: Any, _method: str, line: Any) -> Any:
+        """As a processor of structlog: after the one that writes exceptions out, before the renderer."""
+        return {name: self.field(name, value) for name, value in line.items()}

@@ -1,0 +1,120 @@
+"""Is this token good now? What a running node asks, of a file that may change under it.
+
+The file is looked at before every answer (one stat), so that a token counts, and no longer counts, at once. Where
+tokens were asked for once, they are asked for until the node stops: a file that is lost or damaged opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from ledger.errors import LedgerError, TokenExpired, TokenRevoked, Unauthenticated
+from producers.access.principal import Principal
+from producers.access.tokens import TokenRecord, hash_of, read_records
+
+log = structlog.get_logger(__name__)
+
+_ABSENT = (0, 0, 0)
+_HOW = "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)"
+
+
+class TokenBook:
+    """The tokens of one node; safe to ask from any thread.
+
+    `always` asks for a token even where the file names none: for a node that others than its own machine reach.
+    Raises BrokerMisconfigured when the file cannot be read at the start.
+    """
+
+    def __init__(self, path: Path | None, *, always: bool = False) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen = _ABSENT
+        self._records: dict[str, TokenRecord] = {}
+        self._required = always
+        if path is not None:
+            self._seen = self._look()
+            self._take(read_records(path))
+
+    @property
+    def required(self) -> bool:
+        """Whether a request needs a token now."""
+        self._renew()
+        return self._required
+
+    @property
+    def known(self) -> int:
+        """How many tokens there are, good or not."""
+        return len(self._records)
+
+    def principal_of(self, values: Sequence[bytes]) -> Principal | None:
+        """Whose the Authorization headers of a request are; None where no token is needed and none is sent.
+
+        Raises Unauthenticated, TokenExpired, TokenRevoked.
+        """
+        required = self.required
+        if not values:
+            if required:
+                raise Unauthenticated(f"this node asks for a token: {_HOW}")
+            return None
+        if len(values) > 1:
+            raise Unauthenticated("there are several Authorization headers: send one")
+        scheme, _, token = values[0].decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer":
+            raise Unauthenticated(f"the Authorization header is not of the form Bearer TOKEN: {_HOW}")
+        if not required:
+            raise Unauthenticated("this node has no tokens, and yours is not known here: leave it out (KLEDGER_TOKEN)")
+        return self.holder(token.strip()).principal
+
+    def holder(self, token: str) -> TokenRecord:
+        """The record of a token that is good now. Raises Unauthenticated, TokenExpired, TokenRevoked."""
+        return self.still(hash_of(token))
+
+    def still(self, digest: str) -> TokenRecord:
+        """The record of the token with this hash, if it is good now. Raises as `holder` does."""
+        self._renew()
+        record = self._records.get(digest)
+        if record is None:
+            raise Unauthenticated(f"the token is none of this node: {_HOW}")
+        state = record.state(datetime.now(UTC))
+        if state == "revoked":
+            raise TokenRevoked(f"token {record.id} was revoked: ask whoever runs the node for another one")
+        if state == "expired":
+            raise TokenExpired(f"token {record.id} was good until {record.expires}: ask for another one")
+        return record
+
+    def _look(self) -> tuple[int, int, int]:
+        assert self._path is not None  # asked only where there is a file to look at
+        try:
+            found = os.stat(self._path)  # noqa: PTH116  # Path.stat takes twice as long, on every request
+        except OSError:
+            return _ABSENT
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+    def _renew(self) -> None:
+        if self._path is None or self._look() == self._seen:
+            return
+        with self._lock:
+            now = self._look()
+            if now == self._seen:
+                return
+            self._seen = now
+            try:
+                self._take(read_records(self._path))
+            except LedgerError as error:  # what was known stays known
+                log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
+
+    def _take(self, records: list[TokenRecord]) -> None:
+        if not records and self._required:
+            log.error("there are no tokens any more; requests still need one", file=str(self._path))
+        self._records = {record.sha256: record for record in records}
+        self._required = self._required or bool(records)
+
+
+NO_TOKENS = TokenBook(None)
+"""Of a door that asks for none."""

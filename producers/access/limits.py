@@ -1,0 +1,84 @@
+"""How much may one principal ask for? Sizes and rates, each a setting of the node.
+
+KLEDGER_LIMIT_BODY and KLEDGER_LIMIT_BATCH_BODY (bytes), KLEDGER_LIMIT_BATCH (payloads in one request),
+KLEDGER_LIMIT_RATE (requests a second) and KLEDGER_LIMIT_BURST. A rate of 0 is none. Without a stated rate there is
+one for each token and none for a node on loopback that has no tokens.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledger.envelope import invalid_payload
+from ledger.errors import RateLimited
+
+RATE_OF_A_TOKEN = 300.0
+_REMEMBERED = 10_000  # principals whose buckets are kept; a full bucket need not be remembered
+
+
+class Limits(BaseSettings):
+    """What one request and one principal may have."""
+
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_", frozen=True)
+
+    body: int = Field(default=2 * 1024 * 1024, ge=1024)
+    """Bytes of a body; one event holds less than 1 MiB, and escapes may double the text."""
+    batch_body: int = Field(default=64 * 1024 * 1024, ge=1024)
+    """Bytes of a body with many payloads."""
+    batch: int = Field(default=5_000, ge=1)
+    """Payloads in one request. The endpoints have limits of their own: 1,000 items, 5,000 verdicts."""
+    rate: float | None = Field(default=None, ge=0)
+    """Requests a second of one principal; 0 for any number."""
+    burst: float | None = Field(default=None, ge=1)
+    """Requests that may come at once after a rest; by default those of two seconds."""
+
+    def rate_for(self, with_token: bool) -> float:
+        """Requests a second; 0 for any number."""
+        if self.rate is not None:
+            return self.rate
+        return RATE_OF_A_TOKEN if with_token else 0.0
+
+
+def limits_from_environment() -> Limits:
+    """The limits of this node. Raises InvalidPayload for a setting that makes no sense."""
+    try:
+        return Limits()
+    except ValidationError as error:
+        raise invalid_payload("the KLEDGER_LIMIT settings", error) from error
+
+
+class Buckets:
+    """One token bucket a principal: it fills at `rate` a second up to the burst, and each request takes one."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def take(self, principal: str | None) -> None:
+        """Count one request of a token's id, or of everybody without one. Raises RateLimited."""
+        rate = self._limits.rate_for(principal is not None)
+        if not rate:
+            return
+        burst = self._limits.burst or max(2 * rate, 1.0)
+        now, key = self._clock(), principal or ""
+        with self._lock:
+            level, then = self._levels.get(key, (burst, now))
+            level = min(burst, level + (now - then) * rate)
+            if level < 1:
+                self._levels[key] = (level, now)
+                wait = (1 - level) / rate
+                raise RateLimited(
+                    f"more than {rate:g} requests a second ({burst:g} at once) came from "
+                    f"{f'token {principal}' if principal else 'this machine'}: try again in {wait:.2f} s",
+                    retry_after=round(wait, 3),
+                )
+            if key not in self._levels and len(self._levels) >= _REMEMBERED:
+                self._levels.clear()  # rather a second burst for some than memory without end
+            self._levels[key] = (level - 1, now)

@@ -1,0 +1,39 @@
+"""Whom does a node let in at all, by where it listens and which tokens it has?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ledger.errors import BrokerMisconfigured, LedgerError
+from producers.access.book import TokenBook
+from producers.access.tokens import tokens_file
+from projections.quack_sessions import Admits
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def tokens_for(data: Path, host: str) -> TokenBook:
+    """The tokens of the node on `data`. Raises BrokerMisconfigured for another address than loopback without any."""
+    outside = host not in LOOPBACK
+    path = tokens_file(data)
+    book = TokenBook(path, always=outside)
+    if outside and not book.known:
+        raise BrokerMisconfigured(
+            f"a node without tokens serves loopback only, not {host}: make one first, with "
+            f"kledger token create --data {data} --role operator, and put a proxy with TLS in front"
+        )
+    return book
+
+
+def analysts_of(book: TokenBook) -> Admits:
+    """Who may attach over Quack: holders of a token for it, or, where there are no tokens, of the server's own."""
+
+    def admits(token: str, is_the_servers: bool) -> bool:
+        if not book.required:
+            return is_the_servers
+        try:
+            return book.holder(token).role in ("analyst", "operator")
+        except LedgerError:
+            return False
+
+    return admits

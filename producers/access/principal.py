@@ -1,0 +1,99 @@
+"""For whom does a token speak? For what it is bound to, and for nobody else.
+
+The X-Ledger headers choose among the identities of a token. They never add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ledger.errors import Forbidden
+from ledger.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity
+
+Role = Literal["agent", "analyst", "operator"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+ADMIN = "/api/admin"
+# What an analyst may ask of the node beside SQL: how to attach, and how far the view is.
+ANALYSTS_PATHS = frozenset({f"{ADMIN}/sql", f"{ADMIN}/attach", f"{ADMIN}/status"})
+
+SCOPE_KEY = "kledger.principal"
+"""Where the HTTP door keeps the principal of a request, in its ASGI scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """One token's holder. `id` is the token's id, which is no secret; `bound` are ids by kind of entity."""
+
+    id: str
+    role: Role
+    bound: Mapping[str, tuple[str, ...]]
+
+    def entities(self) -> frozenset[str]:
+        """All that the token is bound to, as `kind:id`."""
+        return frozenset(f"{kind}:{name}" for kind, names in self.bound.items() for name in names)
+
+    def require_path(self, path: str) -> None:
+        """Raise Forbidden when the path is another role's."""
+        if not path.startswith(ADMIN) or self.role == "operator":
+            return
+        if self.role != "analyst" or path not in ANALYSTS_PATHS:
+            raise Forbidden(
+                f"{path} is not for the role {self.role} of token {self.id}: use a token of the role operator",
+                role=self.role,
+            )
+
+    def caller(self, named: Mapping[str, str], path: str) -> Caller:
+        """Who asks, when a request names `named` (kind to id) in its headers.
+
+        Named identities have to be the token's own, and are then all that the caller is; with none named it is
+        each kind that the token is bound to once. The operator alone may be nobody in particular, and one that is
+        bound to nothing may name anybody. Raises Forbidden, IllegalScope.
+        """
+        operator = self.role == "operator"
+        for kind, name in named.items():
+            if name not in self.bound.get(kind, ()) and not (operator and not self.bound):
+                raise Forbidden(
+                    f"token {self.id} is not bound to {kind}:{name}: leave the header out, or use a token of "
+                    f"{kind}:{name}",
+                    entity=f"{kind}:{name}",
+                )
+        if operator:
+            return Caller.of(named)
+        addresses = self.entities() | {PUBLIC}
+        if named:
+            return Caller.of(named, addresses)
+        if self.role == "analyst" and path in ANALYSTS_PATHS:
+            return Caller()
+        alone = {kind: names[0] for kind, names in self.bound.items() if len(names) == 1}
+        if not alone:
+            known = ", ".join(sorted(self.entities())) or "nobody: it is for SQL alone"
+            raise Forbidden(f"the request does not say who asks; token {self.id} is bound to {known}")
+        return Caller.of(alone, addresses)
+
+
+def require_addressable(caller: Caller, scopes: Iterable[str], what: str) -> None:
+    """Raise Forbidden when a caller with a token names a scope or owner that its token is not bound to."""
+    if caller.addresses is None:
+        return
+    for scope in scopes:
+        if scope not in caller.addresses:
+            raise Forbidden(
+                f"your token is not bound to {scope}, so {what} may not name it: use one of "
+                f"{', '.join(sorted(caller.addresses))}",
+                scope=scope,
+            )
+
+
+def bindings(named: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Ids by kind, each once, kinds without any left out. Raises IllegalScope for an id that no entity can have."""
+    bound: dict[str, tuple[str, ...]] = {}
+    for kind in ENTITY_TYPES:
+        names = tuple(dict.fromkeys(named.get(kind, ())))
+        for name in names:
+            check_entity(f"{kind}:{name}")
+        if names:
+            bound[kind] = names
+    return bound

@@ -1,0 +1,161 @@
+"""Which tokens does a node know? DATA/tokens.json: their hashes, what each is bound to, until when it is good.
+
+A token is `kledger_` and 256 random bits. It is shown once; the file keeps its SHA-256 alone, which is enough for a
+secret that cannot be guessed. The file is written whole (0600), under a lock, so that a running node and several
+commands may share it. A revoked token stays in it, so that its holder is told why it no longer works.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from ledger.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
+from ledger.server_config import write_private
+from producers.access.principal import Principal, Role, bindings
+
+PREFIX = "kledger_"
+TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
+FILE = "tokens.json"
+
+State = Literal["active", "expired", "revoked"]
+_SPAN = re.compile(r"([1-9][0-9]{0,4})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """What is known of one token: everything but the token. Moments are RFC 3339 in UTC."""
+
+    id: str
+    sha256: str
+    role: Role
+    bound: dict[str, tuple[str, ...]]
+    name: str
+    created: datetime
+    expires: datetime | None
+    revoked: datetime | None = None
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(self.id, self.role, self.bound)
+
+    def state(self, now: datetime) -> State:
+        """Revoked wins over expired: it was somebody's decision."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= now else "active"
+
+
+_RECORDS: TypeAdapter[list[TokenRecord]] = TypeAdapter(list[TokenRecord])
+
+
+def hash_of(token: str) -> str:
+    """The SHA-256 of a token, in hexadecimal."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def tokens_file(data: Path) -> Path:
+    """Where the node on `data` keeps them."""
+    return data / FILE
+
+
+def read_records(path: Path) -> list[TokenRecord]:
+    """The records of a file; none when there is no file. Raises BrokerMisconfigured when it cannot be read."""
+    try:
+        document = orjson.loads(path.read_bytes())
+        return _RECORDS.validate_python(document["tokens"], strict=False)
+    except FileNotFoundError:
+        return []
+    except (OSError, orjson.JSONDecodeError, ValidationError, KeyError, TypeError) as error:
+        raise BrokerMisconfigured(
+            f"the tokens in {path} cannot be read ({type(error).__name__}): restore the file, or remove it and "
+            "create the tokens anew"
+        ) from error
+
+
+def create_token(
+    data: Path,
+    named: Mapping[str, Iterable[str]],
+    role: Role = "agent",
+    expires: datetime | None = None,
+    name: str = "",
+) -> tuple[TokenRecord, str]:
+    """Make a token; its record, and the token itself, which is kept nowhere.
+
+    Raises InvalidPayload for an agent that is bound to nobody (it would be the operator), IllegalScope.
+    """
+    bound = bindings(named)
+    if role == "agent" and not bound:
+        raise InvalidPayload(
+            "a token of the role agent is somebody's: name at least one of --user, --agent, --project, --team, --org",
+            errors=[{"field": "bound", "reason": "names nobody"}],
+        )
+    token = PREFIX + secrets.token_urlsafe(32)
+    record = TokenRecord(
+        id=f"t-{secrets.token_hex(5)}",
+        sha256=hash_of(token),
+        role=role,
+        bound=bound,
+        name=name,
+        created=datetime.now(UTC).replace(microsecond=0),
+        expires=expires,
+    )
+    with _changing(data) as records:
+        records.append(record)
+    return record, token
+
+
+def revoke_token(data: Path, token_id: str) -> TokenRecord:
+    """Take a token back, at once and for good. Raises UnknownReference, IllegalState (revoked already)."""
+    with _changing(data) as records:
+        for place, record in enumerate(records):
+            if record.id == token_id:
+                if record.revoked is not None:
+                    raise IllegalState(f"token {token_id} was revoked already, at {record.revoked.isoformat()}")
+                records[place] = replace(record, revoked=datetime.now(UTC).replace(microsecond=0))
+                return records[place]
+    raise UnknownReference(f"there is no token {token_id[:100]!r} in {tokens_file(data)}: kledger token list tells ids")
+
+
+def expiry(stated: str, now: datetime) -> datetime | None:
+    """`30d`, `12h`, `8w`, `never`, or a moment to come in RFC 3339. Raises InvalidPayload."""
+    if stated == "never":
+        return None
+    span = _SPAN.fullmatch(stated)
+    if span is not None:
+        return (now + timedelta(hours=int(span[1]) * _HOURS[span[2]])).replace(microsecond=0)
+    try:
+        moment = datetime.fromisoformat(stated)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or moment <= now:
+        raise InvalidPayload(
+            f"{stated[:60]!r} is no time for a token to end: write 30d, 12h, 8w, never, or a moment to come as "
+            "2027-03-05T12:00:00Z",
+            errors=[{"field": "expires", "reason": "is not a time to come"}],
+        )
+    return moment.astimezone(UTC)
+
+
+@contextmanager
+def _changing(data: Path) -> Iterator[list[TokenRecord]]:
+    """The records, written back when the block ends well; one writer at a time."""
+    data.mkdir(parents=True, exist_ok=True)
+    with (data / f"{FILE}.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        records = read_records(tokens_file(data))
+        yield records
+        document = {"version": 1, "tokens": [asdict(record) for record in records]}
+        write_private(tokens_file(data), orjson.dumps(document, option=orjson.OPT_INDENT_2))

@@ -1,0 +1,91 @@
+"""Is a request let in? By the name it was sent to, the page it comes from, its token, and how many came before it.
+
+A node on loopback without tokens takes everybody on its machine, so a web page must not reach it through the
+browser of whoever runs it: names that are not loopback's (DNS rebinding) are refused. Where a token is needed no
+page has one, and the node may stand behind a proxy with a name. Other sites' origins are refused in any case.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.types import Scope
+
+from ledger.errors import LedgerError, NotOwner, RateLimited
+from producers.access.book import TokenBook
+from producers.access.limits import Buckets, Limits
+from producers.access.principal import SCOPE_KEY
+from producers.http.bodies import LIMITS_KEY
+from producers.http.metrics import Metrics
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# What a supervisor and a load balancer ask, who have no token. Nothing of what the ledger knows is in the answers.
+OPEN = frozenset({"/health", "/health/live", "/health/ready"})
+
+
+class Admission:
+    """What every request of one node has to pass."""
+
+    def __init__(self, tokens: TokenBook, limits: Limits, metrics: Metrics, on_loopback: bool) -> None:
+        self._tokens = tokens
+        self._limits = limits
+        self._buckets = Buckets(limits)
+        self._metrics = metrics
+        self._on_loopback = on_loopback
+
+    def let_in(self, scope: Scope) -> None:
+        """Note in the scope who asks and what the limits are.
+
+        Raises NotOwner (name or origin), Unauthenticated, TokenExpired, TokenRevoked, Forbidden, RateLimited.
+        """
+        scope[LIMITS_KEY] = self._limits
+        hosts, origins, authorization = [], [], []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"authorization":
+                authorization.append(value)
+            elif name == b"origin":
+                origins.append(value)
+        self._check_address(hosts, origins)
+        path = scope["path"]
+        if path in OPEN:
+            return
+        try:
+            principal = self._tokens.principal_of(authorization)
+            if principal is not None:
+                principal.require_path(path)
+        except LedgerError as error:
+            self._metrics.turned_away.labels(error.code).inc()
+            raise
+        scope[SCOPE_KEY] = principal
+        try:
+            self._buckets.take(None if principal is None else principal.id)
+        except RateLimited:
+            self._metrics.rate_limited.inc()
+            raise
+
+    def _check_address(self, hosts: list[bytes], origins: list[bytes]) -> None:
+        if len(hosts) > 1 or len(origins) > 1:
+            raise NotOwner("the request has several Host or Origin headers, and could mean another node: send one")
+        at = hosts[0].decode("latin-1").lower() if hosts else ""
+        if self._on_loopback and _name(f"//{at}") not in LOOPBACK and not self._tokens.required:
+            raise NotOwner(
+                f"this node serves its own machine alone, and was asked as {at!r}: use http://127.0.0.1 with its port"
+            )
+        if origins and _netloc(origins[0].decode("latin-1").lower()) != at:
+            raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,26 @@
+"""One guarded node for all attacks: none of them may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.attacks.guarded_node import Guarded, guarded
+
+
+@pytest.fixture(scope="session")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A node with tokens, attacked by every test of this folder."""
+    with guarded(tmp_path_factory.mktemp("attacked") / "data") as node:
+        before = node.state()
+        yield node
+        assert node.state() == before, "an attack changed an item or a profile"
+
+
+@pytest.fixture
+def unharmed(target: Guarded) -> Iterator[Guarded]:
+    """The same, which afterwards has to have the stream that it had: nothing follows from what is not in it."""
+    before = target.head()
+    yield target
+    assert target.head() == before
