@@ -57,14 +57,14 @@ def kledger(*arguments: str, stdin: str | None = None) -> Result:
 
 def commands() -> list[str]:
     helped = kledger("--help").stdout
-    found = re.findall(r"^│ ([a-z]+) {2,}", helped, re.MULTILINE)
-    return [name for name in found if name != "profile"] + [
-        f"profile {name}" for name in ("show", "set", "patch", "register", "disable")
-    ]
+    found = re.findall(r"^│ ([a-z-]+) {2,}", helped, re.MULTILINE)
+    groups = {"profile": ("show", "set", "patch", "register", "disable"), "key": ("show", "rotate")}
+    below = [f"{group} {name}" for group, names in groups.items() for name in names]
+    return [name for name in found if name not in groups] + below
 
 
 def test_every_command_has_help_with_an_example_that_starts_like_it() -> None:
-    assert len(commands()) == 24
+    assert len(commands()) == 29
     for command in commands():
         helped = kledger(*command.split(), "--help")
         assert helped.exit_code == 0
