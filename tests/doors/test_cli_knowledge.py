@@ -57,7 +57,7 @@ def kledger(*arguments: str, stdin: str | None = None) -> Result:
 
 def commands() -> list[str]:
     helped = kledger("--help").stdout
-    found = re.findall(r"^│ ([a-z-]+) {2,}", helped, re.MULTILINE)
+    found = re.findall(r"^│ ([a-z][a-z-]*) {2,}", helped, re.MULTILINE)
     groups = {"profile": ("show", "set", "patch", "register", "disable"), "key": ("show", "rotate")}
     below = [f"{group} {name}" for group, names in groups.items() for name in names]
     return [name for name in found if name not in groups] + below
