@@ -50,6 +50,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
     ("GET /api/admin/attach", lambda c: c.attach(), {"statement": "ATTACH"}),
     ("POST /api/admin/replay", lambda c: c.start_job("replay", to=4, into=Path("/tmp/a.duckdb")), JOB),
+    ("POST /api/admin/prove", lambda c: c.prove("k/1"), {"kind": "kledger proof"}),
     ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
     ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
 ]
