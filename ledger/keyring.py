@@ -43,6 +43,12 @@ class Keyring:
         """What is known without asking."""
         return self._held.get(name)
 
+    def look(self, name: str) -> Held | None:
+        """What is known of a name, asked of the vault when it has to be. Raises what the vault raises."""
+        if name not in self._held:
+            self.learn([name])
+        return self._held.get(name)
+
     def learn(self, names: Iterable[str]) -> None:
         """Ask for those that are not known yet. Raises what the vault raises."""
         missing = [name for name in dict.fromkeys(names) if name not in self._held]

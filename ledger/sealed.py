@@ -9,7 +9,6 @@ belongs to several subjects is sealed for one after the other, and is gone as so
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +26,9 @@ OBJECT = "$sealed"
 ERASED = "[erased]"
 """What is read in the place of a text whose key is destroyed; in the place of an object: `{}`."""
 
+USER, RESOURCE = "user:", "resource:"
+"""How the names of keys begin: a person's own text, the secure body of a resource."""
+
 Lookup = Callable[[str], Held | None]
 
 
@@ -43,7 +45,7 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str) -> Any:
     return text if isinstance(value, str) else {OBJECT: text}
 
 
-def names_in(sealed: str) -> str:
+def name_in(sealed: str) -> str:
     """The name of the (outermost) key. Raises SealBroken when this is not a sealed string."""
     name, _, told = sealed.removeprefix(MARK).rpartition(":")
     if not sealed.startswith(MARK) or not name or not told:
@@ -54,12 +56,15 @@ def names_in(sealed: str) -> str:
 def opened(sealed: str, look: Lookup, event_id: str, place: str) -> bytes | None:
     """The JSON of a sealed value; None when a key that it needs is destroyed.
 
+    What is sealed for a resource stays so: only a reader who may have it opens that (ledger/secure_body.py).
     Raises KeyMissing (the vault knows no such key), SealBroken (it does not verify: changed, or moved).
     """
     about = f"{event_id}\n{place}".encode()
     text = sealed
     while True:
-        name = names_in(text)
+        name = name_in(text)
+        if name.startswith(RESOURCE):
+            return orjson.dumps(text)
         key = look(name)
         if isinstance(key, Tombstone):
             return None
@@ -67,35 +72,42 @@ def opened(sealed: str, look: Lookup, event_id: str, place: str) -> bytes | None
             raise KeyMissing(f"the vault has no key {name!r}: is it the vault of this ledger?", key=name)
         try:
             inner = key.decrypt(base64.b64decode(text[len(MARK) + len(name) + 1 :], validate=True), about)
-        except (InvalidTag, ValueError, binascii.Error) as error:
+        except (InvalidTag, ValueError) as error:
             raise SealBroken(f"what is sealed at {place} does not verify: it was changed, or moved") from error
         if not inner.startswith(MARK.encode()):
             return inner
         text = inner.decode()
 
 
-def is_sealed_object(value: Any) -> bool:
-    """Whether an object stands for a sealed one."""
-    return (
-        isinstance(value, dict)
-        and len(value) == 1
-        and isinstance(value.get(OBJECT), str)
-        and value[OBJECT].startswith(MARK)
-    )
+def open_document(data: Any, look: Lookup, event_id: str, place: str = "/data") -> Any:
+    """A copy of a document with every sealed value in it opened, or its fallback; for orjson to write.
 
-
-def open_all(data: Any, place: str, open_one: Callable[[str, str], orjson.Fragment | None]) -> Any:
-    """A copy of a document with every sealed value in it replaced; `open_one(sealed, place)` gives None to keep it."""
+    Raises KeyMissing, SealBroken.
+    """
     if isinstance(data, str):
-        if data.startswith(MARK):
-            found = open_one(data, place)
-            return data if found is None else found
-        return data
+        if not data.startswith(MARK):
+            return data
+        found = opened(data, look, event_id, place)
+        return ERASED if found is None else orjson.Fragment(found)
     if isinstance(data, dict):
-        if is_sealed_object(data):
-            found = open_one(data[OBJECT], place)
-            return data if found is None else found
-        return {name: open_all(value, f"{place}/{name}", open_one) for name, value in data.items()}
+        if _is_sealed(data):
+            found = opened(data[OBJECT], look, event_id, place)
+            return {} if found is None else orjson.Fragment(found)
+        return {name: open_document(value, look, event_id, f"{place}/{name}") for name, value in data.items()}
     if isinstance(data, list):
-        return [open_all(value, f"{place}/{number}", open_one) for number, value in enumerate(data)]
+        return [open_document(value, look, event_id, f"{place}/{number}") for number, value in enumerate(data)]
     return data
+
+
+def says_mark(data: Any) -> bool:
+    """Whether a text in this document begins as only a sealed one may."""
+    if isinstance(data, str):
+        return data.startswith(MARK)
+    if isinstance(data, dict):
+        return any(says_mark(value) for value in data.values())
+    return isinstance(data, list) and any(says_mark(value) for value in data)
+
+
+def _is_sealed(value: dict[str, Any]) -> bool:
+    stated = value.get(OBJECT) if len(value) == 1 else None
+    return isinstance(stated, str) and stated.startswith(MARK)

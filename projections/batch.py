@@ -11,6 +11,7 @@ from projections.duckdb import transaction
 from projections.few import fold_few
 from projections.gate import gate
 from projections.refused import fold as refused_fold
+from projections.sealed import open_events
 from projections.views import VIEWS
 from projections.workbench import Workbench
 
@@ -43,8 +44,11 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
             f"the view is at position {position}, the log goes on with {events[0].position} to "
             f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
         )
+    opened = open_events(bench.keyring, events)
     with transaction(bench.con):
-        refusals = fold_few(bench.con, events) if len(events) <= SMALL else _fold_many(bench, events)
+        readable = opened.events
+        refusals = fold_few(bench.con, readable) if len(events) <= SMALL else _fold_many(bench, readable)
+        refusals = opened.told(refusals)
         refused_fold.fold(bench.con, refusals)
         last = events[-1]
         bench.con.execute(

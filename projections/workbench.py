@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.events import FACTS
+from ledger.keyring import Keyring
 from projections.schema_sql import json_structure
 
 _FIXED_TABLES = """
@@ -39,10 +40,14 @@ def table_of(fact: type[Fact]) -> str:
 
 
 class Workbench:
-    """A connection to a view, with the scratch tables of the folds. Used by one thread at a time."""
+    """A connection to a view, with the scratch tables of the folds. Used by one thread at a time.
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    `keyring` opens what is sealed; one that knows no key leaves every sealed event refused.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
         self.con = con
+        self.keyring = keyring or Keyring()
         self._filled: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
         con.execute(_FIXED_TABLES)
