@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,15 +30,24 @@ from ledger.access import BrokerAccess
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.keyring import Keyring
+from ledger.master_key import master_key
+from ledger.secrets_in_logs import hide_secrets
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
+from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.operations.desk import Desk
+from producers.receipts import Receipts
+from producers.sealing import SealingLedger
 from projections.live import LiveFiles
+from projections.persons import persons_of
 from projections.runner import Projector
 from projections.search.ask import Searcher
 from projections.vectors.feed import VectorFeed
+from projections.vectors.generations import directory_in_use
 from projections.vectors.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.settings import embedding_from_environment
 from projections.vectors.wire import KeptAt, Settings
@@ -112,10 +122,13 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.enter_context(_only_node_on(settings.data))
         access = await _broker(settings, stack)
         await ensure_stream(access)
+        master = master_key(settings.data)
+        vault = await _open_vault(access, master, stack)
+        keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         stack.push_async_callback(ledger.close)
 
-        files = LiveFiles(settings.data / "views", settings.quack)
+        files = LiveFiles(settings.data / "views", settings.quack, keyring)
         view = View(await asyncio.to_thread(files.open_live))
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
@@ -128,12 +141,17 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
 
         operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set())
         stack.push_async_callback(operator.close)
-        desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+        searcher = Searcher(view, feed)
+        sealing = SealingLedger(ledger, vault, partial(view.ask, persons_of))
+        receipts = Receipts(settings.data / "receipts")
+        operator.master = master
+        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
+        desk = Desk(sealing, view, searcher, operator, settings.org)
 
         async def health() -> JsonObject:
             return await operator.status()
 
-        loops = {"projector": projector.run, "vectors": feed.run}
+        loops = {"projector": projector.run, "vectors": feed.run, "forgetting": eraser.run}
         await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
         address = await stack.enter_async_context(_http(desk, host, port))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
@@ -148,6 +166,13 @@ async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess
     return access
 
 
+async def _open_vault(access: BrokerAccess, master: bytes, stack: AsyncExitStack) -> JetStreamVault:
+    await ensure_keys_bucket(access)
+    vault = await JetStreamVault.open(access, master)
+    stack.push_async_callback(vault.close)
+    return vault
+
+
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
     embedding = embedding_from_environment()
     kept_at = None
@@ -158,7 +183,7 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
         else:
             kept_at = KeptAt(access.url_for("node"), "node")
     return Settings(
-        directory=str(settings.data / "vectors"),
+        directory=str(directory_in_use(settings.data / "vectors")),
         qdrant_url=settings.qdrant,
         qdrant_api_key=os.environ.get("QDRANT_API_KEY"),
         embedding=embedding,
@@ -237,6 +262,7 @@ def _log_to_stderr() -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            hide_secrets,
             structlog.processors.JSONRenderer(),
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

@@ -18,6 +18,7 @@ from ledger.access import BrokerAccess
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from producers.forgetting import Eraser
 from producers.operations.admin import Health, Job, JobKind
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -56,6 +57,9 @@ class Operator:
     tasks: set[asyncio.Task[None]]
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
+    master: bytes = field(default=b"", repr=False)
+    """The master key of the vault, for rebuilds; empty on a node without one."""
+    eraser: Eraser | None = None
 
     async def status(self) -> JsonObject:
         """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
@@ -134,6 +138,12 @@ class Operator:
         """Publish a frozen copy of the live view."""
         return self._start("snapshot", self._snapshot)
 
+    async def start_forget(self, subject: str, by: str) -> Job:
+        """Forget a person. Raises ServiceFailed on a node without a vault."""
+        if (eraser := self.eraser) is None:
+            raise ServiceFailed("this node has no vault: nothing can be forgotten here")
+        return self._start("forget", lambda progress: eraser.forget(subject, by, progress))
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         try:
@@ -189,7 +199,7 @@ class Operator:
     async def _rebuild(self, progress: Progress) -> JsonObject:
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress)
+            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
@@ -206,7 +216,7 @@ class Operator:
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress)
+            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
@@ -247,7 +257,7 @@ class Operator:
 
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
-        rebuilt = await in_own_process(self.access, into, position, progress)
+        rebuilt = await in_own_process(self.access, into, position, progress, master=self.master)
         return {
             "into": str(into),
             "position": rebuilt.position,

@@ -215,6 +215,12 @@ class ReplayRequest(Asked):
     into: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
+class ForgetRequest(Asked):
+    """Forget a person, for good: `user:ID`."""
+
+    subject: Entity
+
+
 class SqlRequest(Asked):
     """One SELECT over the live view."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import finding, importing, operating, remembering, saying
+from producers.cli import finding, forgetting, importing, operating, remembering, saying
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.command("rebuild", rich_help_panel=AUDIT)(as_operator(operating.rebuild))
 app.command("verify", rich_help_panel=AUDIT)(as_operator(operating.verify))
 app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
 app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
+app.command("forget", rich_help_panel=AUDIT)(as_operator(forgetting.forget))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
 
 

@@ -59,7 +59,7 @@ def rebuild(session: Session) -> Answer:
 
     Example: kledger rebuild
     """
-    told = _run(session, "rebuild")
+    told = run_job(session, "rebuild")
     shown: list[RenderableType] = [
         facts(
             ("events", f"{told['events']:,} in {told['seconds']:.2f} s ({told['rate']:,.0f} a second)"),
@@ -80,7 +80,7 @@ def verify(session: Session) -> Answer:
 
     Example: kledger verify
     """
-    told = _run(session, "verify")
+    told = run_job(session, "verify")
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
     for view in told["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
@@ -98,7 +98,7 @@ def replay(
 
     Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
     """
-    told = _run(session, "replay", to=reading.moment(to), into=into.absolute())
+    told = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
     shown = facts(("file", told["into"]), ("position", f"{told['position']:,}"), ("digest", _digest(told["digest"])))
     return Answer(told, shown)
 
@@ -108,7 +108,7 @@ def snapshot(session: Session) -> Answer:
 
     Example: kledger snapshot
     """
-    told = _run(session, "snapshot")
+    told = run_job(session, "snapshot")
     shown = facts(("file", told["file"]), ("position", f"{told['position']:,}"), ("bytes", f"{told['bytes']:,}"))
     return Answer(told, shown)
 
@@ -191,7 +191,7 @@ def _quack(stated: str) -> int | None:
     raise typer.BadParameter(f"{stated!r} is neither a port nor off", param_hint="--quack")
 
 
-def _run(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
+def run_job(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
     started = session.ledger.start_job(kind, **given)
     with bar(kind, None) as shown:

@@ -30,6 +30,8 @@ STATUS: dict[str, int] = {
     "knowledge_exists": 409,
     "version_conflict": 409,
     "illegal_state": 409,
+    "erased": 410,
+    "subject_forgotten": 410,
     "payload_too_large": 413,
     "invalid_payload": 422,
     "illegal_scope": 422,

@@ -33,7 +33,6 @@ from producers.publish import SLICE, publish, refuse_unkeepable
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
-
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
 """Errors that concern one item of a batch; the others are kept."""
 

@@ -180,7 +180,8 @@ def standing_then(
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
     asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
-    where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)} AND list_has_any(scopes, asked.visible)
+    where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
+        AND list_has_any(scopes, asked.visible)
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:
