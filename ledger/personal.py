@@ -29,10 +29,10 @@ from ledger.vault import DataKey
 
 NOBODY = "user:local"
 
-_ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by", "reason")
+_ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
 TEXTS: dict[type[Fact], tuple[str, ...]] = {
     KnowledgeSaved: _ITEM,
-    KnowledgeRevised: _ITEM,
+    KnowledgeRevised: (*_ITEM, "reason"),
     KnowledgeRated: ("case.task", "case.query", "case.outcome", "case.reason"),
     KnowledgeScored: ("reason",),
     KnowledgeRetired: ("reason",),

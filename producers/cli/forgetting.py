@@ -38,10 +38,6 @@ def forget(
         ("embeddings removed", f"{receipt['embeddings_removed']:,}"),
         ("snapshots removed", f"{len(receipt['snapshots_removed']):,}"),
         ("signed", "yes" if told["signature"] else "no"),
-        *(
-            (("never sealed", f"{len(left):,} events stay readable, the first at position {left[0]:,}"),)
-            if left
-            else ()
-        ),
+        *([("never sealed", never)] if never else []),
     )
     return Answer(told, shown)
