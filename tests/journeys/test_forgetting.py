@@ -96,55 +96,100 @@ def assert_forgotten(op: LedgerClient, data: Path, item: str) -> None:
     assert told["equal"], told["differences"]
 
 
-def test_after_forget_no_word_of_the_person_is_in_any_file(data: Path, tmp_path: Path) -> None:
-    with running(data) as node, node.client() as op:
-        item = tell_everything(op)
-        result_of(op, "snapshot")
-        in_clear = {name.partition("/")[0] for name in files_with(data, MARKERS)}
-        assert in_clear == {"views", "snapshots"}, "the log itself holds no word in clear even before"
-        told = result_of(op, "forget", subject="user:alice")
-        assert told["receipt"]["left_in_clear"] == []
-        assert told["receipt"]["snapshots_removed"] != []
-        assert_forgotten(op, data, item)
-        result_of(op, "replay", into=tmp_path / "after.duckdb")
-        assert rows_with(tmp_path / "after.duckdb", MARKERS) == {}
-        rebuilt = result_of(op, "rebuild")
-        assert rebuilt["equal"]
-        assert_forgotten(op, data, item)
-        again = result_of(op, "forget", subject="user:alice")
-        assert again == told
-        with pytest.raises(SubjectForgotten):
-            op.acting_as(user="alice").save("t", MARKERS[0], ["tool"])
-        with pytest.raises(UnknownReference):
-            result_of(op, "forget", subject="user:nobody-of-this-name")
-        assert op.sql("SELECT entity_id, actor FROM events WHERE type = 'subject.forgotten'")["rows"] == [
-            ["user:alice", "user:local"]
-        ]
+def test_after_forget_no_word_of_the_person_is_in_any_file(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with embedding_endpoint() as paid:
+        for name, value in (("URL", paid.url), ("MODEL", "m"), ("DIMENSIONS", "64"), ("KEY", "k")):
+            monkeypatch.setitem(ENVIRONMENT, f"KLEDGER_EMBEDDING_{name}", value)
+        with running(data) as node, node.client() as op:
+            item = tell_everything(op)
+            result_of(op, "snapshot")
+            in_clear = {name.partition("/")[0] for name in files_with(data, MARKERS)}
+            assert in_clear == {"views", "snapshots"}, "the log itself holds no word in clear even before"
+            hers = {text for text in paid.texts if any(marker in text for marker in MARKERS)}
+            calls = len(paid.texts)
+            told = forget_by_command(node)
+            assert told["receipt"]["left_in_clear"] == []
+            assert told["receipt"]["snapshots_removed"] != []
+            assert told["receipt"]["embeddings_removed"] == len(hers) > 4
+            assert len(paid.texts) == calls, "what others said was not paid for again"
+            assert_forgotten(op, data, item)
+            assert_no_embedding_of(hers, data)
+            result_of(op, "replay", into=tmp_path / "after.duckdb")
+            assert rows_with(tmp_path / "after.duckdb", MARKERS) == {}
+            assert result_of(op, "rebuild")["equal"]
+            assert result_of(op, "forget", subject="user:alice") == told
+            with pytest.raises(SubjectForgotten):
+                op.acting_as(user="alice").save("t", MARKERS[0], ["tool"])
+            with pytest.raises(UnknownReference):
+                result_of(op, "forget", subject="user:nobody-of-this-name")
+            told_by_log = op.sql("SELECT entity_id, actor FROM events WHERE type = 'subject.forgotten'")["rows"]
+            assert told_by_log == [["user:alice", "user:local"]]
+            position = published_by_hand(node, "user:carol", "in-clear-by-hand")
+            caught_up(op)
+            clear = result_of(op, "forget", subject="user:carol")
+            assert clear["receipt"]["left_in_clear"] == [position], "what was never sealed is named"
     assert files_with(data, MARKERS) == {}
     for file in data.rglob("*.duckdb"):
         assert rows_with(file, MARKERS) == {}, file
-    with running(data) as node, node.client() as op:
-        assert_forgotten(op, data, item)
     assert not any(marker in node.log.read_text("utf-8") for marker in MARKERS)
 
 
-@pytest.mark.parametrize("moment", ["begun", "destroyed", "renewing"])
-def test_a_forgetting_that_kill_9_interrupts_is_completed_at_the_next_start(data: Path, moment: str) -> None:
+def forget_by_command(node: RunningNode) -> dict[str, Any]:
+    """The receipt that `kledger forget` gives once it is told that this is meant."""
+
+    def kledger(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
+        return subprocess.run(
+            [*KLEDGER, *words], input=said, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+        )
+
+    refused = kledger("forget", "user:alice", said="n\n")
+    assert refused.returncode == 1
+    assert "Forget user:alice?" in refused.stderr
+    assert kledger("forget", "user:alice", "--json").returncode == 2
+    assert kledger("forget", "team:x", "--yes").returncode == 1
+    shown = kledger("forget", "user:alice", said="y\n")
+    assert shown.returncode == 0, shown.stderr
+    again = kledger("forget", "user:alice", "--yes", "--json")
+    told: dict[str, Any] = orjson.loads(again.stdout)
+    assert told["receipt"]["id"] in shown.stdout
+    return told
+
+
+def assert_no_embedding_of(texts: set[str], data: Path) -> None:
+    """The broker's files hold none of their vectors."""
+    left = b"".join(path.read_bytes() for path in (data / "broker" / "jetstream").rglob("*") if path.is_file())
+    for text in texts:
+        assert hashed_vectors([text], 64)[0].astype("<f4").tobytes() not in left
+
+
+def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_start(data: Path) -> None:
     with running(data) as node:
         with node.client() as op:
             item = tell_everything(op)
             result_of(op, "snapshot")
             op.start_job("forget", subject="user:alice")
-            wait_for_moment(node, data, moment)
+            until(lambda: node.children("projections.rebuild"), "the view is folded anew")
             kill_all(node)
-        assert list((data / "receipts").glob("*.pending.json")), "it was done before the kill"
+        assert begun(data)
+        assert files_with(data, MARKERS), "there was something left to do"
+    with running(data) as node:
+        until(lambda: list((data / "vectors").glob("generation-*")), "the vectors are made anew")
+        kill_all(node)
+        assert begun(data)
     with running(data) as node, node.client() as op:
-        until(lambda: receipts(data), "the receipt is there")
-        assert not list((data / "receipts").glob("*.pending.json"))
+        until(lambda: not begun(data), "the order is carried out")
+        (receipt,) = [orjson.loads(path.read_bytes()) for path in (data / "receipts").iterdir()]
         assert_forgotten(op, data, item)
-        (receipt,) = receipts(data)
         assert result_of(op, "forget", subject="user:alice") == receipt
         assert len(op.sql("SELECT 1 FROM events WHERE type = 'subject.forgotten'")["rows"]) == 1
+
+
+def begun(data: Path) -> list[Path]:
+    """The orders that are not carried out yet."""
+    return list((data / "receipts").glob("*.pending.json"))
 
 
 def kill_all(node: RunningNode) -> None:
@@ -153,54 +198,6 @@ def kill_all(node: RunningNode) -> None:
     for pid in (node.process.pid, node.broker, *(pid for module in beside for pid in node.children(module))):
         os.kill(pid, signal.SIGKILL)
     node.process.wait()
-
-
-def wait_for_moment(node: RunningNode, data: Path, moment: str) -> None:
-    """Return in the midst of a forgetting."""
-    match moment:
-        case "begun":
-            until(lambda: list((data / "receipts").glob("*.pending.json")), "the order is kept")
-        case "destroyed":
-            until(lambda: node.children("projections.rebuild"), "the view is folded anew")
-        case _:
-            until(lambda: list((data / "vectors").glob("generation-*")), "the vectors are made anew")
-
-
-def receipts(data: Path) -> list[dict[str, Any]]:
-    found = (data / "receipts").glob("*.json")
-    return [orjson.loads(path.read_bytes()) for path in found if not path.name.endswith(".pending.json")]
-
-
-def test_paid_embeddings_of_the_persons_texts_are_removed_and_those_of_others_stay(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with embedding_endpoint() as endpoint:
-        for name, value in (("URL", endpoint.url), ("MODEL", "m"), ("DIMENSIONS", "64"), ("KEY", "k")):
-            monkeypatch.setitem(ENVIRONMENT, f"KLEDGER_EMBEDDING_{name}", value)
-        with running(data) as node, node.client() as op:
-            tell_everything(op)
-            hers = [text for text in endpoint.texts if any(marker in text for marker in MARKERS)]
-            others = [text for text in endpoint.texts if text not in hers]
-            paid = len(endpoint.texts)
-            told = result_of(op, "forget", subject="user:alice")
-            assert told["receipt"]["embeddings_removed"] == len(set(hers)) > 4
-            caught_up(op)
-            assert len(endpoint.texts) == paid, "what others said was not paid for again"
-            assert others
-            broker = data / "broker" / "jetstream"
-            left = b"".join(path.read_bytes() for path in broker.rglob("*") if path.is_file())
-            for text in set(hers):
-                assert hashed_vectors([text], 64)[0].astype("<f4").tobytes() not in left
-
-
-def test_what_was_in_the_log_in_clear_is_named_by_the_receipt(data: Path) -> None:
-    with running(data) as node, node.client() as op:
-        tell_everything(op)
-        position = published_by_hand(node, "user:alice", "in-clear-by-hand")
-        caught_up(op)
-        told = result_of(op, "forget", subject="user:alice")
-        assert told["receipt"]["left_in_clear"] == [position]
-        assert files_with(data, MARKERS) == {}
 
 
 def published_by_hand(node: RunningNode, owner: str, content: str) -> int:
@@ -215,29 +212,3 @@ def published_by_hand(node: RunningNode, owner: str, content: str) -> int:
             await ledger.close()
 
     return asyncio.run(append())
-
-
-def test_the_command_asks_first_and_shows_the_receipt(data: Path) -> None:
-    with running(data) as node:
-        with node.client() as op:
-            item = tell_everything(op)
-
-        def kledger(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-            environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
-            return subprocess.run(
-                [*KLEDGER, *words], input=said, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-            )
-
-        refused = kledger("forget", "user:alice", said="n\n")
-        assert refused.returncode == 1
-        assert "Forget user:alice?" in refused.stderr
-        assert kledger("forget", "user:alice", "--json").returncode == 2
-        assert kledger("forget", "team:x", "--yes").returncode == 1
-        done = kledger("forget", "user:alice", "--yes", "--json")
-        assert done.returncode == 0, done.stderr
-        assert orjson.loads(done.stdout)["receipt"]["subject"] == "user:alice"
-        shown = kledger("forget", "user:alice", said="y\n")
-        assert shown.returncode == 0, shown.stderr
-        assert orjson.loads(done.stdout)["receipt"]["id"] in shown.stdout
-        with node.client() as op:
-            assert_forgotten(op, data, item)
