@@ -6,6 +6,8 @@ Folding happens in threads, the vault lives on the event loop: `Keyring.over` br
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 
@@ -13,6 +15,7 @@ from ledger.errors import BrokerUnavailable
 from ledger.vault import Held, Tombstone, Vault
 
 ANSWER_SECONDS = 30.0
+_LOOK_UP_SECONDS = 0.2
 Fetch = Callable[[list[str]], Mapping[str, Held]]
 
 
@@ -23,6 +26,7 @@ class Keyring:
         self._fetch = fetch
         self._held: dict[str, Held] = {}
         self._lock = Lock()
+        self._closed = False
         self._told: list[Callable[[], None]] = []
 
     @classmethod
@@ -31,13 +35,21 @@ class Keyring:
 
         def fetch(names: list[str]) -> Mapping[str, Held]:
             asked = asyncio.run_coroutine_threadsafe(vault.look(names), loop)
-            try:
-                return asked.result(ANSWER_SECONDS)
-            except TimeoutError:
-                asked.cancel()
-                raise BrokerUnavailable(f"the vault did not answer within {ANSWER_SECONDS:g} s: retry") from None
+            until = time.monotonic() + ANSWER_SECONDS
+            while not keyring._closed:
+                with contextlib.suppress(TimeoutError):
+                    return asked.result(_LOOK_UP_SECONDS)
+                if time.monotonic() > until:
+                    break
+            asked.cancel()
+            raise BrokerUnavailable(f"the vault did not answer within {ANSWER_SECONDS:g} s: retry")
 
-        return cls(fetch)
+        keyring = cls(fetch)
+        return keyring
+
+    def close(self) -> None:
+        """Keep nobody waiting for the vault any more: the loop that it lives on is about to wait for us."""
+        self._closed = True
 
     def known(self, name: str) -> Held | None:
         """What is known without asking."""

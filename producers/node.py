@@ -134,6 +134,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.callback(lambda: files.stop_serving(view.instance))
         projector = Projector(ledger, view)
         stack.callback(projector.close)
+        stack.callback(keyring.close)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
         await feed.start()
         stack.push_async_callback(feed.close)
