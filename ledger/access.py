@@ -23,6 +23,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 LEDGER_STREAM = "LEDGER"
 EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
 EMBEDDING_SUBJECTS = "embedding.>"
+KEYS_STREAM = "KV_KLEDGER_KEYS"
+KEY_SUBJECTS = "$KV.KLEDGER_KEYS.>"
 REQUEST_SUBJECTS = "kledger.>"
 # A plain client in any language keeps its default inbox; readers get private ones, since whoever may
 # subscribe to an inbox sees every event that is delivered there.
@@ -121,6 +123,14 @@ _READ = [
     *_consume(EMBEDDINGS_STREAM),
     EMBEDDING_SUBJECTS,
 ]
+# What forgetting somebody needs: the keys, and secure deletion of keys and of kept embeddings; of events never.
+_ERASE = [
+    KEY_SUBJECTS,
+    f"$JS.API.STREAM.INFO.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.GET.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.DELETE.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}",
+]
 
 
 def _permissions(role: Role, publish: list[str], subscribe: list[str]) -> JsonObject:
@@ -134,7 +144,7 @@ _PERMISSIONS: dict[Role, JsonObject] = {
     "writer": _permissions("writer", _WRITE, []),
     "reader": _permissions("reader", _READ, []),
     "node": {
-        **_permissions("node", [*_WRITE, *_READ, REQUEST_SUBJECTS], [REQUEST_SUBJECTS]),
+        **_permissions("node", [*_WRITE, *_READ, *_ERASE, REQUEST_SUBJECTS], [REQUEST_SUBJECTS]),
         "allow_responses": True,
     },
 }

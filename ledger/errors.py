@@ -227,6 +227,42 @@ class RateLimited(LedgerError):
     code = "rate_limited"
 
 
+class SubjectForgotten(LedgerError):
+    """The person (or resource) was forgotten: nothing more is kept under this name."""
+
+    code = "subject_forgotten"
+
+
+class Erased(LedgerError):
+    """What was asked for was erased with the person whom it belonged to."""
+
+    code = "erased"
+
+
+class KeyMissing(LedgerError):
+    """A value is sealed with a key that the vault does not have, not even as a tombstone."""
+
+    code = "key_missing"
+
+
+class SealBroken(LedgerError):
+    """A sealed value does not verify: it was changed, moved from its place, or never sealed."""
+
+    code = "seal_broken"
+
+
+class WrongMasterKey(LedgerError):
+    """The master key is missing, malformed, or not the one that this ledger's keys are wrapped by."""
+
+    code = "wrong_master_key"
+
+
+class VaultDamaged(LedgerError):
+    """A record of the vault cannot be read."""
+
+    code = "vault_damaged"
+
+
 class ServiceFailed(LedgerError):
     """Something inside failed that the caller did not cause; the log of the node has the cause."""
 

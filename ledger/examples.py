@@ -21,6 +21,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.subject import SubjectForgotten
 
 ITEM = "knowledge-20260305-a1b2"
 AUTHOR = "agent:research_agent"
@@ -66,6 +67,7 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         "recall-20260305-c3d4",
         USER,
     ),
+    (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

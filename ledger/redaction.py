@@ -23,7 +23,10 @@ _FORMS = (
      rf"\1{MARK}"),
     (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), MARK),
 )  # fmt: skip
-_SECRET_NAMES = re.compile(r"(?i)(password|passwd|secret|token|api[-_]?key|authorization|credential|cookie)")
+_SECRET_NAMES = re.compile(
+    r"(?i)(password|passwd|secret|secure[-_]body|token|(api|private|master)[-_]?key|^master$|authorization|credential"
+    r"|cookie)"
+)
 _OF_ENVIRONMENT = re.compile(r"(?i)(PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL|OTLP_HEADERS)")
 _SHORTEST = 8
 """A shorter value may well be a word that means something else."""
@@ -66,8 +69,9 @@ class Redactor:
         return self.text(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
     def field(self, name: str, value: Any) -> Any:
-        """A value under its name: what is called a secret is one."""
-        return MARK if isinstance(value, str | bytes) and _SECRET_NAMES.search(name) else self.value(value)
+        """A value under its name: what is called a secret is one; a number or a flag (`tokens_used`) is none."""
+        plain = value is None or isinstance(value, bool | int | float)
+        return MARK if not plain and _SECRET_NAMES.search(name) else self.value(value)
 
     def __call__(self, _logger: Any, _method: str, line: Any) -> Any:
         """As a processor of structlog: after the one that writes exceptions out, before the renderer."""

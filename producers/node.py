@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,21 +29,29 @@ from ledger.access import BrokerAccess
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.keyring import Keyring
 from ledger.logs import log_to_stderr
+from ledger.master_key import master_key
 from ledger.publishers import access_with
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
+from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from producers.access.book import TokenBook
 from producers.access.opening import LOOPBACK, analysts_of, tokens_for
+from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary
 from producers.operations.desk import Desk
+from producers.receipts import Receipts
+from producers.sealing import SealingLedger
 from producers.telling import of_folding, traced
 from projections.live import LiveFiles
+from projections.persons import persons_of
 from projections.runner import Projector
 from projections.search.ask import Searcher
 from projections.vectors.feed import VectorFeed
+from projections.vectors.generations import directory_in_use
 from projections.vectors.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.settings import embedding_from_environment
 from projections.vectors.wire import KeptAt, Settings
@@ -120,17 +129,21 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.enter_context(traced(version("knowledge-ledger")))
         access = await _broker(settings, stack)
         await ensure_stream(access)
+        master = master_key(settings.data)
+        vault = await _open_vault(access, master, stack)
+        keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         stack.push_async_callback(ledger.close)
         notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 
-        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens))
+        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
         view = View(await asyncio.to_thread(files.open_live))
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
         projector = Projector(ledger, view)
         stack.callback(projector.close)
+        stack.callback(keyring.close)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
         await feed.start()
         stack.push_async_callback(feed.close)
@@ -141,13 +154,23 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
             access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set(), tokens
         )
         stack.push_async_callback(operator.close)
-        desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+        searcher = Searcher(view, feed)
+        sealing = SealingLedger(ledger, vault, partial(view.ask, persons_of))
+        receipts = Receipts(settings.data / "receipts")
+        operator.master = master
+        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
+        desk = Desk(sealing, view, searcher, operator, settings.org)
         projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
             return await operator.status()
 
-        loops = {"projector": projector.run, "vectors": feed.run, "notary": notary.run}
+        loops = {
+            "projector": projector.run,
+            "vectors": feed.run,
+            "notary": notary.run,
+            "forgetting": eraser.run,
+        }
         await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
         address = await stack.enter_async_context(_http(desk, host, port, tokens))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
@@ -163,6 +186,13 @@ async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess
     return access
 
 
+async def _open_vault(access: BrokerAccess, master: bytes, stack: AsyncExitStack) -> JetStreamVault:
+    await ensure_keys_bucket(access)
+    vault = await JetStreamVault.open(access, master)
+    stack.push_async_callback(vault.close)
+    return vault
+
+
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
     embedding = embedding_from_environment()
     kept_at = None
@@ -173,7 +203,7 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
         else:
             kept_at = KeptAt(access.url_for("node"), "node")
     return Settings(
-        directory=str(settings.data / "vectors"),
+        directory=str(directory_in_use(settings.data / "vectors")),
         qdrant_url=settings.qdrant,
         qdrant_api_key=os.environ.get("QDRANT_API_KEY"),
         embedding=embedding,

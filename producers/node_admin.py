@@ -21,6 +21,7 @@ from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
 from producers.access.book import NO_TOKENS, TokenBook
+from producers.forgetting import Eraser
 from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
 from producers.readiness import LONGEST_LAG_SECONDS, Readiness
@@ -65,6 +66,9 @@ class Operator:
     readiness: Readiness = field(default_factory=Readiness)
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
+    master: bytes = field(default=b"", repr=False)
+    """The master key of the vault, for rebuilds; empty on a node without one."""
+    eraser: Eraser | None = None
 
     async def status(self) -> JsonObject:
         """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
@@ -156,6 +160,12 @@ class Operator:
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
         return await self.integrity.prove(item_id)
 
+    async def start_forget(self, subject: str, by: str) -> Job:
+        """Forget a person. Raises ServiceFailed on a node without a vault."""
+        if (eraser := self.eraser) is None:
+            raise ServiceFailed("this node has no vault: nothing can be forgotten here")
+        return self._start("forget", lambda progress: eraser.forget(subject, by, progress))
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         try:
@@ -213,7 +223,7 @@ class Operator:
     async def _rebuild(self, progress: Progress) -> JsonObject:
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress)
+            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
@@ -231,7 +241,7 @@ class Operator:
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress)
+            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
@@ -272,7 +282,7 @@ class Operator:
 
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
-        rebuilt = await in_own_process(self.access, into, position, progress)
+        rebuilt = await in_own_process(self.access, into, position, progress, master=self.master)
         told = {
             "into": str(into),
             "position": rebuilt.position,

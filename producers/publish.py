@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ledger import tracing
+from ledger.errors import InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import Case, Source
+from ledger.sealed import HINT, MARK, says_mark
 from ledger.stream import Ledger
 from producers.requests import refuse_nul
 
@@ -66,10 +68,16 @@ async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> l
 
 
 def refuse_unkeepable(fact: Fact) -> bytes:
-    """The fact as JSON bytes. Raises InvalidPayload when it holds a NUL character."""
+    """The fact as JSON bytes. Raises InvalidPayload for a NUL character, or a text that passes for a sealed one."""
     body = fact.__pydantic_serializer__.to_json(fact)
     if b"\\u0000" in body:  # a hint only: the text `\u0000` looks the same here
         refuse_nul(fact.model_dump(), f"the data of {fact.name}")
+    if HINT in body and says_mark(fact.model_dump()):
+        raise InvalidPayload(
+            f"a text in the data of {fact.name} begins with {MARK}, as only what the ledger has sealed may: put "
+            "something before it",
+            errors=[],
+        )
     return body
 
 

@@ -227,6 +227,12 @@ class ProveRequest(Asked):
     id: Id
 
 
+class ForgetRequest(Asked):
+    """Forget a person, for good: `user:ID`."""
+
+    subject: Entity
+
+
 class SqlRequest(Asked):
     """One SELECT over the live view."""
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
-from projections.decode import Decoded, Refusal, decode
+from projections.decode import Decoded, decode
 from projections.duckdb import transaction
 from projections.few import fold_few
 from projections.gate import gate
 from projections.refused import fold as refused_fold
+from projections.ruling import Refusal
+from projections.sealed import Opened, open_events
 from projections.views import VIEWS
 from projections.workbench import Workbench
 
@@ -42,15 +44,16 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
         return Folded(position, 0, 0)
     _check_order(position, events)
     if len(events) <= SMALL:
-        with _fold(bench, events) as refusals:
-            refusals += fold_few(bench.con, events)
-        return _folded(events, refusals)
-    return _fold_many(bench, decode(bench.parser, events))
+        opened = open_events(bench.keyring, events)
+        with _fold(bench, opened) as refusals:
+            refusals += fold_few(bench.con, opened.events)
+        return _folded(opened, refusals)
+    return _fold_many(bench, decode(bench.parser, bench.keyring, events))
 
 
 def fold_decoded(bench: Workbench, decoded: Decoded) -> Folded:
     """Fold a batch that was decoded ahead, as fold_batch would."""
-    events, position = decoded.events, bench.position()
+    events, position = decoded.opened.stored, bench.position()
     if events[0].position <= position:
         return fold_batch(bench, events)
     _check_order(position, events)
@@ -67,9 +70,9 @@ def _check_order(position: int, events: list[StoredEvent]) -> None:
 
 def _fold_many(bench: Workbench, decoded: Decoded) -> Folded:
     """Fold set by set."""
-    events = decoded.events
+    events = decoded.opened.events
     first, facts = events[0].position, tuple(decoded.parsed)
-    with _fold(bench, events) as refusals:
+    with _fold(bench, decoded.opened) as refusals:
         refusals += decoded.refused
         judged = gate(bench, decoded)
         refusals += [Refusal(events[at - first], code, reason) for at, code, reason in judged]
@@ -78,22 +81,23 @@ def _fold_many(bench: Workbench, decoded: Decoded) -> Folded:
                 if view.fold is not None:
                     view.fold(bench, facts)
         bench.clear()
-    return _folded(events, refusals)
+    return _folded(decoded.opened, refusals)
 
 
 @contextmanager
-def _fold(bench: Workbench, events: list[StoredEvent]) -> Iterator[list[Refusal]]:
+def _fold(bench: Workbench, opened: Opened) -> Iterator[list[Refusal]]:
     """One transaction: what the body folds, what it refuses, and the checkpoint."""
     refusals: list[Refusal] = []
     with transaction(bench.con):
         yield refusals
-        refused_fold.fold(bench.con, refusals)
-        last = events[-1]
+        refused_fold.fold(bench.con, opened.told(refusals))
+        last = opened.stored[-1]
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"
         )
 
 
-def _folded(events: list[StoredEvent], refusals: list[Refusal]) -> Folded:
+def _folded(opened: Opened, refusals: list[Refusal]) -> Folded:
+    events = opened.stored
     return Folded(events[-1].position, len(events) - len(refusals), len(refusals))

@@ -50,7 +50,7 @@ async def catch_up(
 
         async def decode_next() -> Decoded | None:
             events = await _gathered(lists, to)
-            return await loop.run_in_executor(decoder, decode, parser, events) if events else None
+            return await loop.run_in_executor(decoder, decode, parser, bench.keyring, events) if events else None
 
         reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
         decoding = asyncio.create_task(decode_next())

@@ -22,26 +22,19 @@ import pyarrow.compute as pc
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
+from ledger.keyring import Keyring
 from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
 from projections.judging import judged, rewritten
 from projections.lineage.links import links
 from projections.parser import Parser
-from projections.ruling import Candidate
+from projections.ruling import Candidate, Refusal
 from projections.schema_sql import json_structure
+from projections.sealed import Opened, open_events
 from projections.sql_text import text
 from projections.vouching import vouched
 from projections.workbench import Facts, table_of
 
 _RAW = ("position", "stored_us", "subject", "name", "body")
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An event that is not folded, and why; the raw bytes stay readable in `refused_events`."""
-
-    event: StoredEvent
-    code: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,7 @@ class Decoded:
     three are empty where no event fits.
     """
 
-    events: list[StoredEvent]
+    opened: Opened
     parsed: dict[type[Fact], pa.Table]
     refused: list[Refusal]
     envelopes: pa.Table | None = None
@@ -62,8 +55,10 @@ class Decoded:
     lineage: pa.Table | None = None
 
 
-def decode(parser: Parser, events: list[StoredEvent]) -> Decoded:
-    """Parse a batch. Never raises for what the events say."""
+def decode(parser: Parser, keyring: Keyring, stored: list[StoredEvent]) -> Decoded:
+    """Open and parse a batch. Never raises for what the events say; raises what the vault raises."""
+    opened = open_events(keyring, stored)
+    events = opened.events
     names = [_name_in(event.subject) for event in events]
     parsed, doubtful = _parse(parser, events, names)
     refused: list[Refusal] = []
@@ -79,13 +74,13 @@ def decode(parser: Parser, events: list[StoredEvent]) -> Decoded:
             judged_too = parser.select(_select(fact, "true"), raw=raw).drop_columns("doubted")
             parsed[fact] = pa.concat_tables([parsed[fact], judged_too]) if fact in parsed else judged_too
     if not parsed:
-        return Decoded(events, {}, refused)
+        return Decoded(opened, {}, refused)
     parsed = {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}
     envelopes = narrow(parsed.values())
     candidates = parser.rows(_CANDIDATES, envelopes=envelopes)
     relations = {table_of(fact): rows for fact, rows in parsed.items()}
     lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
-    return Decoded(events, parsed, refused, envelopes, list(map(Candidate._make, candidates)), lineage)
+    return Decoded(opened, parsed, refused, envelopes, list(map(Candidate._make, candidates)), lineage)
 
 
 def _occurring(names: list[str]) -> Facts:

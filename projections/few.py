@@ -13,11 +13,10 @@ from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.subjects import parse_subject
-from projections.decode import Refusal
 from projections.events.fold import key_of
 from projections.gate import RULES, judge, seen_before
 from projections.judging import judged
-from projections.ruling import Candidate, Counted
+from projections.ruling import Candidate, Counted, Refusal
 from projections.sql_text import among
 from projections.views import VIEWS
 

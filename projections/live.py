@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import structlog
 
+from ledger.keyring import Keyring
 from projections import quack
 from projections.duckdb import SCHEMA_VERSION, open_view, schema_version_of
 from projections.files import discard, discard_others, live_file, next_file, point_to
@@ -19,8 +20,15 @@ log = structlog.get_logger(__name__)
 class LiveFiles:
     """The view files of one node, in `directory`, and the Quack server over the live one."""
 
-    def __init__(self, directory: Path, quack_port: int | None, admits: Admits | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        quack_port: int | None,
+        admits: Admits | None = None,
+        keyring: Keyring | None = None,
+    ) -> None:
         self.directory = directory
+        self._keyring = keyring
         self.address: quack.QuackAddress | None = None
         self._quack_port = quack_port
         self._admits = admits
@@ -54,7 +62,7 @@ class LiveFiles:
             con.close()
             raise duckdb.InvalidInputException(f"its schema is version {found}, this program's is {SCHEMA_VERSION}")
         quack.prepare(con, self._admits)
-        return Instance(con, path)
+        return Instance(con, path, self._keyring)
 
     def serve(self, instance: Instance) -> None:
         """Serve a view to analysts, at the same address and token as before."""

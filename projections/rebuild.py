@@ -20,11 +20,13 @@ from pathlib import Path
 import duckdb
 import orjson
 
-from ledger.access import BrokerAccess
+from ledger.access import BrokerAccess, Role
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.keyring import Keyring
 from ledger.stream import Ledger
+from ledger.vault_jetstream import JetStreamVault
 from projections.catching_up import catch_up
 from projections.digest import digests, state_digest
 from projections.duckdb import open_new_view
@@ -53,6 +55,8 @@ async def rebuild_into(
     path: Path,
     to: int | None = None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    *,
+    keyring: Keyring | None = None,
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
 
@@ -64,7 +68,7 @@ async def rebuild_into(
     if last > head:
         raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
     started = time.monotonic()
-    view = View(Instance(_new_view(path), path))
+    view = View(Instance(_new_view(path), path, keyring))
     try:
         refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate))
         view.instance.con.execute("CHECKPOINT")
@@ -103,8 +107,13 @@ async def in_own_process(
     path: Path,
     to: int | None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    *,
+    master: bytes = b"",
 ) -> Rebuilt:
-    """rebuild_into, in a process of its own. Raises what it raises; cancelling ends the process."""
+    """rebuild_into, in a process of its own. Raises what it raises; cancelling ends the process.
+
+    With the `master` key it asks the vault for the keys that it needs.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -115,7 +124,7 @@ async def in_own_process(
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None
     order: JsonObject = {"url": access.url, "user": access.credentials("reader"), "own": access.own_user is not None}
-    order |= {"path": str(path), "to": to}
+    order |= {"path": str(path), "to": to, "master": master.hex(), "node": access.credentials("node")}
     try:
         process.stdin.write(orjson.dumps(order) + b"\n")
         process.stdin.close()
@@ -142,7 +151,10 @@ def _access(order: JsonObject) -> BrokerAccess:
     user = order["user"]
     if user is None or order["own"]:
         return BrokerAccess(order["url"], own_user=tuple(user) if user else None)
-    return BrokerAccess(order["url"], {"reader": user[1]})
+    passwords: dict[Role, str] = {"reader": user[1]}
+    if order["master"]:
+        passwords["node"] = order["node"][1]
+    return BrokerAccess(order["url"], passwords)
 
 
 async def _main() -> None:
@@ -155,15 +167,23 @@ async def _main() -> None:
         sys.stdout.flush()
 
     try:
-        ledger = await JetStreamLedger.connect(_access(order), role="reader", name="kledger-rebuild")
+        access, keyring = _access(order), None
+        ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-rebuild")
+        vault = None
         try:
+            if order["master"]:
+                vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
+                keyring = Keyring.over(vault, asyncio.get_running_loop())
             rebuilt = await rebuild_into(
                 ledger,
                 Path(order["path"]),
                 order["to"],
                 lambda done, total, rate: tell({"done": done, "total": total, "rate": rate}),
+                keyring=keyring,
             )
         finally:
+            if vault is not None:
+                await vault.close()
             await ledger.close()
     except LedgerError as error:
         tell({"error": {"code": error.code, "message": error.message}})

@@ -77,3 +77,12 @@ class Counted:
             if said is not None and getattr(said, field):
                 return str(getattr(said, field))
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An event that is not folded, and why; the raw bytes stay readable in `refused_events`."""
+
+    event: StoredEvent
+    code: str
+    reason: str

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from ledger.errors import ViewBehind
+from ledger.keyring import Keyring
 from projections.duckdb import checkpoint_of
 from projections.workbench import Workbench
 
@@ -27,10 +28,12 @@ READERS = 4
 class Instance:
     """One open view file. Folding happens on `bench`, in one thread; questions have cursors of their own."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, path: Path | None = None) -> None:
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, path: Path | None = None, keyring: Keyring | None = None
+    ) -> None:
         self.con = con
         self.path = path
-        self.bench = Workbench(con)
+        self.bench = Workbench(con, keyring)
         self.position, self.stored_us = checkpoint_of(con)
         self._users = 0
         self._leaving: Callable[[], None] | None = None

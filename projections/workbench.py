@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from ledger.event import Fact
+from ledger.keyring import Keyring
 from projections.parser import Parser
 
 Facts = tuple[type[Fact], ...]
@@ -25,10 +26,14 @@ def table_of(fact: type[Fact]) -> str:
 
 
 class Workbench:
-    """A connection to a view, with the relations of one batch. Used by one thread at a time."""
+    """A connection to a view, with the relations of one batch. Used by one thread at a time.
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    `keyring` opens what is sealed; one that knows no key leaves every sealed event refused.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
         self.con = con
+        self.keyring = keyring or Keyring()
         self._loaded: dict[str, None] = {}
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ledger.event import Fact
-from ledger.events import knowledge, profile, recall
+from ledger.events import knowledge, profile, recall, subject
 
-FACTS: dict[str, type[Fact]] = {fact.name: fact for family in (knowledge, profile, recall) for fact in family.FACTS}
+FAMILIES = (knowledge, profile, recall, subject)
+FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

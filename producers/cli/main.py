@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import backing_up, finding, importing, integrity, operating, publishers, remembering, saying, tokens
+from producers.cli import (
+    backing_up,
+    finding,
+    forgetting,
+    importing,
+    integrity,
+    operating,
+    publishers,
+    remembering,
+    saying,
+    tokens,
+)
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -59,6 +70,7 @@ app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
 app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
 app.command("backup", rich_help_panel=AUDIT)(as_operator(backing_up.backup))
 app.command("repair", rich_help_panel=AUDIT)(as_operator(backing_up.repair))
+app.command("forget", rich_help_panel=AUDIT)(as_operator(forgetting.forget))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
 app.command("audit", rich_help_panel=AUDIT)(as_operator(integrity.audit))
 app.command("prove", rich_help_panel=AUDIT)(as_operator(integrity.prove))

@@ -13,7 +13,7 @@ from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations import admin
 from producers.operations.desk import Desk
-from producers.requests import BackupRequest, ProveRequest, ReplayRequest, SqlRequest
+from producers.requests import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -65,6 +65,11 @@ def _admin(desk: Desk) -> APIRouter:
     async def prove(caller: Who, body: ProveRequest, fresh: Fresh) -> Json:
         """A proof for every event behind an item, to be checked without the log."""
         return Json(await admin.prove(desk, caller, body.id, fresh))
+
+    @router.post("/forget", status_code=202, responses=told(answers.JobAnswer, 400, 403, 422, status=202))
+    async def forget(caller: Who, body: ForgetRequest) -> Json:
+        """Forget a person for good: destroy their key, and make anew what was made of their words."""
+        return Json(await admin.start(desk, caller, "forget", subject=body.subject), 202)
 
     @router.get("/jobs/{job_id}", responses=told(answers.JobAnswer, 403, 404))
     async def job(caller: Who, job_id: str) -> Json:

@@ -187,7 +187,7 @@ class DisabledAnswer(BaseModel):
 
 class JobAnswer(BaseModel):
     id: str
-    kind: Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup"]
+    kind: Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
     state: Literal["running", "done", "failed"]
     done: int
     total: int

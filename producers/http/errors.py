@@ -41,6 +41,8 @@ STATUS: dict[str, int] = {
     "log_replaced": 503,
     "restore_unfinished": 503,
     "chain_contradicted": 409,
+    "erased": 410,
+    "subject_forgotten": 410,
     "payload_too_large": 413,
     "invalid_payload": 422,
     "illegal_scope": 422,

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ledger.errors import InvalidPayload, NotOwner
 from ledger.event import JsonObject
+from ledger.personal import NOBODY, is_person
 from ledger.scopes import Caller
 
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 
 
 @dataclass(slots=True)
@@ -82,6 +83,10 @@ class NodeAdmin(Protocol):
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
         ...
 
+    async def start_forget(self, subject: str, by: str) -> Job:
+        """Forget a person: destroy their key, and make anew what was made of their words."""
+        ...
+
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
         ...
@@ -113,7 +118,9 @@ async def status(desk: Desk, caller: Caller) -> JsonObject:
     return await desk.admin.status()
 
 
-async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "") -> Job:
+async def start(
+    desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "", subject: str = ""
+) -> Job:
     """Start a job; ask `job` how far it is. Raises NotOwner, InvalidPayload."""
     require_operator(caller)
     match kind:
@@ -121,6 +128,13 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
             return await desk.admin.start_rebuild()
         case "verify":
             return await desk.admin.start_verify()
+        case "forget":
+            if not is_person(subject):
+                raise InvalidPayload(
+                    f"{subject!r} is not a person: write user:ID of somebody whom the ledger knows",
+                    errors=[{"field": "subject", "reason": "is not a person"}],
+                )
+            return await desk.admin.start_forget(subject, NOBODY)
         case "snapshot":
             return await desk.admin.start_snapshot()
         case "audit":

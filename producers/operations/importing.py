@@ -33,6 +33,9 @@ from producers.publish import SLICE, publish, refuse_unkeepable
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
+OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
+"""Errors that concern one item of a batch; the others are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -93,7 +96,7 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
                 break
             continue
         except LedgerError as error:
-            if error.code not in ("payload_too_large", "illegal_subject"):
+            if error.code not in OF_ONE_ITEM:
                 raise
             await _one_by_one(desk, batch)
             break
@@ -195,7 +198,7 @@ async def _one_by_one(desk: Desk, batch: _Batch) -> None:
                     batch.refuse(index, event.entity_id, error)
                 expects = await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
             except LedgerError as error:
-                if error.code not in ("payload_too_large", "illegal_subject"):
+                if error.code not in OF_ONE_ITEM:
                     raise
                 batch.refuse(index, event.entity_id, error)
                 break

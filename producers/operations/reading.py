@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.errors import UnknownReference
+from ledger.errors import Erased, UnknownReference
 from ledger.event import JsonObject
 from ledger.scopes import Caller
+from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge import unknown
 from projections.feedback import ask as feedback
@@ -62,6 +63,11 @@ async def get(
     found = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
     if found is None:
         raise unknown(item_id)
+    if found["content"] == ERASED:
+        raise Erased(
+            f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
+            id=item_id,
+        )
     return found
 
 

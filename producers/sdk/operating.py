@@ -16,7 +16,7 @@ ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at a job; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 
 
 async def status(wire: Wire) -> dict[str, Any]:
@@ -43,16 +43,26 @@ async def attach(wire: Wire) -> dict[str, Any]:
     return told
 
 
-async def start_job(wire: Wire, kind: JobKind, *, to: Moment | None = None, into: str | Path | None = None) -> Job:
+async def start_job(
+    wire: Wire,
+    kind: JobKind,
+    *,
+    to: Moment | None = None,
+    into: str | Path | None = None,
+    subject: str | None = None,
+) -> Job:
     """Start a job and return it at once.
 
-    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to backup.
+    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to
+    backup, `subject` (`user:ID`) to forget.
     """
     body: dict[str, Any] = {}
     if kind == "replay":
         body = {"to": moment(to), "into": None if into is None else str(into)}
     elif kind == "backup":
         body = {"into": None if into is None else str(into)}
+    elif kind == "forget":
+        body = {"subject": subject}
     started: Job = await wire.order(f"{ADMIN}/{kind}", body)
     return started
 

@@ -6,7 +6,7 @@ import duckdb
 import orjson
 
 from ledger.event import StoredEvent
-from projections.decode import Refusal
+from projections.ruling import Refusal
 
 TABLES = """
 CREATE TABLE refused_events (

@@ -11,8 +11,10 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
 from projections.search.ranking import Candidate, Standing, freshness, rank
+from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found
 from projections.view import View
@@ -87,6 +89,10 @@ class Searcher:
             {**by_id[each.item_id][0], "quality_score": each.quality, "relevance": round(each.relevance, 6)}
             for each in ranked
         ]
+
+    def forget_versions(self) -> None:
+        """Remember nothing of what versions said: some of it was erased."""
+        self._versions = KnownVersions()
 
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once a search finds what `position` said. Raises ViewBehind."""
@@ -175,7 +181,8 @@ def standing_then(
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
     asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
-    where = """org = asked.tenant AND status = 'active' AND list_has_any(scopes, asked.visible)
+    where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
+        AND list_has_any(scopes, asked.visible)
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:

@@ -125,6 +125,10 @@ class VectorClient:
         position: int = await self._ask("index", changes=frames, after=after, checkpoint=checkpoint)
         return position
 
+    async def erase(self, item_ids: Sequence[str]) -> None:
+        """Remove every version of these items."""
+        await self._ask("erase", item_ids=list(item_ids))
+
     async def status(self) -> dict[str, Any]:
         """`checkpoint` (durable), `applied`, `count`, `pending` changes, `model`, `dimensions`, `paid_calls`."""
         status: dict[str, Any] = await self._ask("status")

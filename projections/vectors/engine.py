@@ -101,6 +101,10 @@ class Engine:
             self._pending -= len(changes)
             embedded.cancel()
 
+    async def erase(self, item_ids: Sequence[str]) -> None:
+        """Remove every version of these items at once, whatever position is applied."""
+        await self._queued(lambda: self._call(self._store.erase, item_ids))
+
     async def flush(self) -> int:
         """Make everything applied so far durable; returns that position."""
         return await self._queued(self._flush)

@@ -15,6 +15,7 @@ import duckdb
 import structlog
 
 from ledger.errors import LedgerError, ViewBehind
+from ledger.sealed import ERASED
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.port import Found
@@ -32,10 +33,11 @@ _RESTART_PATIENCE = 10.0
 
 _CHANGED = """
 WITH changed AS (
-    SELECT valid_from AS moved_at, valid_from FROM knowledge_versions WHERE org = $org AND valid_from > $after
+    SELECT valid_from AS moved_at, valid_from FROM knowledge_versions
+    WHERE org = $org AND valid_from > $after AND content <> $erased
     UNION ALL
     SELECT valid_to, valid_from FROM knowledge_versions
-    WHERE org = $org AND valid_to > $after AND valid_from <= $after
+    WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content, v.scopes, v.types,
     v.owner, v.status = 'retired'
@@ -46,11 +48,14 @@ ORDER BY c.moved_at, c.moved_at = v.valid_from
 
 
 def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int) -> tuple[list[Change], int]:
-    """What changed after position `after`, about `most` changes, and the position up to which that is all."""
+    """What changed after position `after`, about `most` changes, and the position up to which that is all.
+
+    What was erased with its person is not searchable and is left out.
+    """
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     if not _anything_after(cursor, after):
         return [], folded
-    rows = cursor.execute(_CHANGED, {"org": org, "after": after, "most": most}).fetchall()
+    rows = cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "erased": ERASED}).fetchall()
     changes: list[Change] = [_change(row) for row in rows]
     return changes, rows[-1][0] if len(rows) >= most else folded
 
@@ -75,15 +80,27 @@ class VectorFeed:
     def __init__(self, view: View, settings: Settings, org: str) -> None:
         self._view = view
         self._settings = settings
-        self._org = org
+        self.org = org
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
         self._awaited = 0
         self._hurry = asyncio.Event()
+        self.turn = asyncio.Lock()
+        """Held while changes are on their way; whoever holds it may replace the process."""
         self.applied = 0
         self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
+
+    @property
+    def settings(self) -> Settings:
+        """What the process was started with."""
+        return self._settings
+
+    @property
+    def client(self) -> VectorClient:
+        """The running process. Raises VectorProcessGone."""
+        return self._running()
 
     @property
     def vector_weight(self) -> float:
@@ -128,11 +145,30 @@ class VectorFeed:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_GATHER_SECONDS):
                     await self._hurry.wait()
-        changes, upto = await self._view.ask(changes_after, self._org, self.applied, CHANGES)
-        with _saying_when_gone():
-            self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
+        async with self.turn:
+            if client is not self._client:
+                return
+            changes, upto = await self._view.ask(changes_after, self.org, self.applied, CHANGES)
+            with _saying_when_gone():
+                self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
         self._answered_from = max(self._answered_from, self.applied)
         await self._view.moved()
+
+    async def replace(self, client: VectorClient, settings: Settings, applied: int) -> None:
+        """Answer from another process from now on, which is at position `applied`; end the one before.
+
+        The caller holds `turn`.
+        """
+        old, self._settings = self._client, settings
+        self._client, self.applied = client, applied
+        self._answered_from = min(self._answered_from, applied)
+        if self._watching is not None:
+            self._watching.cancel()
+        self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
+        await self._view.moved()
+        if old is not None:
+            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+                await old.close()
 
     async def _restart(self) -> None:
         if self._client is not None:

@@ -95,5 +95,9 @@ class KeptEmbedder:
         return given
 
     def _key(self, text: str) -> EmbeddingKey:
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return EmbeddingKey(self.model, self.dimensions, digest)
+        return EmbeddingKey(self.model, self.dimensions, hash_of(text))
+
+
+def hash_of(text: str) -> str:
+    """The part of an embedding's key that the text decides."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -102,6 +102,8 @@ async def _do(engine: Engine, frame: Frame) -> Any:
         case "index":
             changes = [read_change(change) for change in given["changes"]]
             return await engine.index(changes, after=given["after"], checkpoint=given["checkpoint"])
+        case "erase":
+            return await engine.erase(given["item_ids"])
         case "status":
             return await engine.status()
         case "flush" | "close":

@@ -26,6 +26,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.subject import SubjectForgotten
 from ledger.upcasts import known_versions
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -110,6 +111,7 @@ MEANING: dict[str, Fact] = {
         ],
         view_position=7,
     ),
+    "subject.forgotten.1": SubjectForgotten(subject="user:li.wei@example.com", receipt="forget-20260305-0f3a9c21d7e4"),
 }
 
 

@@ -1,0 +1,120 @@
+"""Whose is what an event says, and which parts of it are a person's own words?
+
+The free text of a fact is sealed with the keys of the persons it belongs to; ids, types, owner, scopes, versions,
+verdicts and lineage stay readable, so that gates and foreign readers work as before. A person is a `user:`;
+`user:local` is nobody: it is what an operator who names no identity is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from ledger.event import Fact, NewEvent
+from ledger.events.knowledge import (
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+)
+from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
+from ledger.events.recall import RecallServed
+from ledger.sealed import USER, seal
+from ledger.vault import DataKey
+
+NOBODY = "user:local"
+
+_ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
+TEXTS: dict[type[Fact], tuple[str, ...]] = {
+    KnowledgeSaved: _ITEM,
+    KnowledgeRevised: (*_ITEM, "reason"),
+    KnowledgeRated: ("case.task", "case.query", "case.outcome", "case.reason"),
+    KnowledgeScored: ("reason",),
+    KnowledgeRetired: ("reason",),
+    KnowledgeRestored: ("reason",),
+    ProfileCreated: ("content",),
+    ProfileReplaced: ("content",),
+    ProfilePatched: ("patch",),
+    ProfileDisabled: ("reason",),
+    RecallServed: ("query",),
+}
+"""The parts of each fact that are somebody's words."""
+
+
+def is_person(entity: str) -> bool:
+    """Whether this names a person who can be forgotten."""
+    return entity.startswith(USER) and entity != NOBODY
+
+
+def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
+    """The persons an item belongs to: its owner; when that is no person, everybody it is scoped to."""
+    if owner is not None and is_person(owner):
+        return [owner]
+    return sorted(scope for scope in set(scopes) if is_person(scope))
+
+
+def stated_persons(event: NewEvent) -> list[str]:
+    """The persons that an event itself says it belongs to: who states it, whose it is."""
+    fact = event.fact
+    found = [event.actor] if is_person(event.actor) else []
+    if isinstance(fact, ProfileFact) and is_person(fact.owner):
+        found.append(fact.owner)
+    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised)):
+        found += persons(fact.owner, fact.scopes or ())
+    return sorted(set(found))
+
+
+def about_item(event: NewEvent) -> str | None:
+    """The item whose persons an event's words belong to as well, when the event does not say who they are."""
+    if event.fact.entity() != "knowledge" or isinstance(event.fact, KnowledgeSaved) or not has_text(event.fact):
+        return None
+    return event.entity_id
+
+
+def has_text(fact: Fact) -> bool:
+    """Whether the fact holds words of somebody."""
+    return any(_at(fact, path) for path in TEXTS.get(type(fact), ()))
+
+
+def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
+    """The event with its words sealed for every one of these keys; itself when there are none."""
+    if not keys:
+        return event
+
+    def sealing(value: Any, place: str) -> Any:
+        return seal(value, keys, event.id, place)
+
+    return replace(event, fact=_changed(event.fact, TEXTS.get(type(event.fact), ()), sealing))
+
+
+def _at(fact: BaseModel, path: str) -> Any:
+    found: Any = fact
+    for name in path.split("."):
+        found = None if found is None else getattr(found, name)
+    return found
+
+
+def _changed(fact: Fact, paths: Iterable[str], change: Callable[[Any, str], Any]) -> Fact:
+    """The fact with `change(value, place)` in the place of each value that says something."""
+    updates: dict[str, Any] = {}
+    for path in paths:
+        value = _at(fact, path)
+        if not value:
+            continue
+        place = f"/data/{path.replace('.', '/')}"
+        if isinstance(value, list):
+            new: Any = [change(each, f"{place}/{number}") for number, each in enumerate(value)]
+        else:
+            new = change(value, place)
+        head, _, rest = path.partition(".")
+        if not rest:
+            updates[head] = new
+        else:
+            part: BaseModel = updates.get(head) or getattr(fact, head)
+            updates[head] = part.model_copy(update={rest: new})
+    return fact.model_copy(update=updates) if updates else fact

@@ -1,0 +1,113 @@
+"""What does a sealed value look like in an event, and what is it when its key is destroyed?
+
+A sealed string is `sealed:v1:<key name>:<base64 of nonce, ciphertext and tag>`; an object is sealed as
+`{"$sealed": "sealed:v1:…"}`, so that schemas stay as they are. The cipher is AES-256-GCM, bound to the event's id
+and the value's place in it: no value can be moved elsewhere. What is sealed is the value's JSON; a value that
+belongs to several subjects is sealed for one after the other, and is gone as soon as one of them is.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from pydantic_core import to_json
+
+from ledger.errors import KeyMissing, SealBroken
+from ledger.vault import DataKey, Held, Tombstone
+
+MARK = "sealed:v1:"
+HINT = b'"sealed:v1:'
+"""A body without these bytes holds nothing sealed."""
+OBJECT = "$sealed"
+ERASED = "[erased]"
+"""What is read in the place of a text whose key is destroyed; in the place of an object: `{}`."""
+
+USER, RESOURCE = "user:", "resource:"
+"""How the names of keys begin: a person's own text, the secure body of a resource."""
+
+Lookup = Callable[[str], Held | None]
+
+
+def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str) -> Any:
+    """The value sealed for every one of `keys`: a string for a string, an object for anything else.
+
+    `place` is the JSON pointer of the value in the event, `/data/content`.
+    """
+    about = f"{event_id}\n{place}".encode()
+    inner: bytes = to_json(value)
+    for key in keys:
+        inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()
+    text = inner.decode()
+    return text if isinstance(value, str) else {OBJECT: text}
+
+
+def name_in(sealed: str) -> str:
+    """The name of the (outermost) key. Raises SealBroken when this is not a sealed string."""
+    name, _, told = sealed.removeprefix(MARK).rpartition(":")
+    if not sealed.startswith(MARK) or not name or not told:
+        raise SealBroken(f"{sealed[:60]!r} begins like a sealed value and is none")
+    return name
+
+
+def opened(sealed: str, look: Lookup, event_id: str, place: str) -> bytes | None:
+    """The JSON of a sealed value; None when a key that it needs is destroyed.
+
+    What is sealed for a resource stays so: only a reader who may have it opens that (ledger/secure_body.py).
+    Raises KeyMissing (the vault knows no such key), SealBroken (it does not verify: changed, or moved).
+    """
+    about = f"{event_id}\n{place}".encode()
+    text = sealed
+    while True:
+        name = name_in(text)
+        if name.startswith(RESOURCE):
+            return orjson.dumps(text)
+        key = look(name)
+        if isinstance(key, Tombstone):
+            return None
+        if key is None:
+            raise KeyMissing(f"the vault has no key {name!r}: is it the vault of this ledger?", key=name)
+        try:
+            inner = key.decrypt(base64.b64decode(text[len(MARK) + len(name) + 1 :], validate=True), about)
+        except (InvalidTag, ValueError) as error:
+            raise SealBroken(f"what is sealed at {place} does not verify: it was changed, or moved") from error
+        if not inner.startswith(MARK.encode()):
+            return inner
+        text = inner.decode()
+
+
+def open_document(data: Any, look: Lookup, event_id: str, place: str = "/data") -> Any:
+    """A copy of a document with every sealed value in it opened, or its fallback; for orjson to write.
+
+    Raises KeyMissing, SealBroken.
+    """
+    if isinstance(data, str):
+        if not data.startswith(MARK):
+            return data
+        found = opened(data, look, event_id, place)
+        return ERASED if found is None else orjson.Fragment(found)
+    if isinstance(data, dict):
+        if _is_sealed(data):
+            found = opened(data[OBJECT], look, event_id, place)
+            return {} if found is None else orjson.Fragment(found)
+        return {name: open_document(value, look, event_id, f"{place}/{name}") for name, value in data.items()}
+    if isinstance(data, list):
+        return [open_document(value, look, event_id, f"{place}/{number}") for number, value in enumerate(data)]
+    return data
+
+
+def says_mark(data: Any) -> bool:
+    """Whether a text in this document begins as only a sealed one may."""
+    if isinstance(data, str):
+        return data.startswith(MARK)
+    if isinstance(data, dict):
+        return any(says_mark(value) for value in data.values())
+    return isinstance(data, list) and any(says_mark(value) for value in data)
+
+
+def _is_sealed(value: dict[str, Any]) -> bool:
+    stated = value.get(OBJECT) if len(value) == 1 else None
+    return isinstance(stated, str) and stated.startswith(MARK)

@@ -1,0 +1,194 @@
+"""Where do data keys lie? In a key-value bucket of the broker, one message a key, each wrapped by the master key.
+
+`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….master` the
+fingerprint of the master key. A subject takes one message and no second one, so a key is never written over; a
+destroyed key is deleted with the server's secure erase, which writes random bytes over it in the bucket's file.
+Questions go to the stream's leader: a copy that lags behind would make a key seem missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Iterable
+
+import orjson
+
+from ledger.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable, VaultDamaged, WrongMasterKey
+from ledger.event import JsonObject
+from ledger.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.subjects import encode_token
+from ledger.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
+
+_PREFIX = KEY_SUBJECTS.removesuffix(">")
+_NOT_FOUND = frozenset({10037, 10057, 404})
+_NAME_TAKEN = 10058
+_ONE_A_SUBJECT = 10077
+_CONCURRENCY = 64
+_PATIENCE = 10.0
+
+
+def bucket_settings(replicas: int = 1) -> JsonObject:
+    """The bucket's stream as the broker's API wants it described: history 1, and no second value a subject."""
+    return {
+        "name": KEYS_STREAM,
+        "description": "The data keys of the knowledge ledger, wrapped by its master key",
+        "subjects": [KEY_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_msgs_per_subject": 1,
+        "discard": "new",
+        "discard_new_per_subject": True,
+        "deny_purge": True,
+    }
+
+
+async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None:
+    """Create the bucket when it is not there; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
+    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
+    try:
+        answer = await connection.api(f"STREAM.CREATE.{KEYS_STREAM}", bucket_settings(replicas))
+        if error_code(answer) == _NAME_TAKEN:
+            answer = await connection.api(f"STREAM.INFO.{KEYS_STREAM}")
+    finally:
+        await connection.close()
+    if error_code(answer):
+        raise error_of(answer, f"the bucket {KEYS_STREAM}")
+    config = answer["config"]
+    if config.get("storage") != "file" or not config.get("discard_new_per_subject") or config.get("deny_delete"):
+        raise BrokerMisconfigured(
+            f"the bucket {KEYS_STREAM} is not one that keeps and erases keys: it needs file storage, "
+            "discard_new_per_subject, and no deny_delete"
+        )
+
+
+def subject_of(kind: str, name: str) -> str:
+    """The bucket's subject of a key (`key`) or tombstone (`gone`)."""
+    return f"{_PREFIX}{kind}.{encode_token(name)}"
+
+
+class JetStreamVault:
+    """See `vault.Vault`. The connection's role must read, publish and delete in the bucket: `node`."""
+
+    def __init__(self, connection: BrokerConnection, master: bytes) -> None:
+        self._connection = connection
+        self._master = master
+        self._places = asyncio.Semaphore(_CONCURRENCY)
+
+    @classmethod
+    async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
+        """Connect, and check the master key against the one that the bucket began with.
+
+        Raises WrongMasterKey, BrokerUnavailable, BrokerMisconfigured.
+        """
+        connection = await BrokerConnection.open(access, "node", name=name)
+        vault = cls(connection, master)
+        try:
+            await vault._check_master()
+        except BaseException:
+            await connection.close()
+            raise
+        return vault
+
+    @property
+    def connection(self) -> BrokerConnection:
+        """The connection to the broker, for what else belongs to erasing."""
+        return self._connection
+
+    async def look(self, names: Iterable[str]) -> dict[str, Held]:
+        """See `Vault.look`."""
+        wanted = list(dict.fromkeys(names))
+        found = await asyncio.gather(*map(self._held, wanted))
+        return {name: held for name, held in zip(wanted, found, strict=True) if held is not None}
+
+    async def obtain(self, name: str) -> DataKey:
+        """See `Vault.obtain`."""
+        held = await self._held(name)
+        if held is None:
+            record = orjson.dumps({"v": 1, "key": _text(wrap(self._master, name, new_secret()))})
+            await self._put_once(subject_of("key", name), record)
+            held = await self._held(name)  # somebody else's, when two came at once
+        if isinstance(held, Tombstone):
+            await self._erase(subject_of("key", name))
+            raise forgotten(held)
+        if held is None:
+            raise BrokerUnavailable(f"the key of {name} was kept and cannot be read back: retry")
+        return held
+
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str) -> Tombstone:
+        """See `Vault.destroy`. The tombstone is durable before the key goes: a crash between leaves no doubt."""
+        await self._put_once(subject_of("gone", name), Tombstone(name, by, at, receipt).record())
+        told = await self._get(subject_of("gone", name))
+        await self._erase(subject_of("key", name))
+        if told is None:
+            raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
+        return Tombstone.read(told[1])
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        await self._connection.close()
+
+    async def _held(self, name: str) -> Held | None:
+        gone, kept = await asyncio.gather(self._get(subject_of("gone", name)), self._get(subject_of("key", name)))
+        if gone is not None:
+            return Tombstone.read(gone[1])
+        if kept is None:
+            return None
+        try:
+            wrapped = base64.b64decode(orjson.loads(kept[1])["key"], validate=True)
+        except (ValueError, KeyError, TypeError) as error:
+            raise VaultDamaged(f"the record of the key of {name} cannot be read ({error}): restore it") from error
+        return DataKey(name, unwrap(self._master, name, wrapped))
+
+    async def _check_master(self) -> None:
+        subject, mark = f"{_PREFIX}master", hashlib.sha256(b"kledger master key\n" + self._master).hexdigest().encode()
+        await self._put_once(subject, mark)
+        told = await self._get(subject)
+        if told is None or told[1] != mark:
+            raise WrongMasterKey(
+                "the keys of this ledger were made under another master key: start the node with that one, in "
+                "KLEDGER_MASTER_KEY or the file that KLEDGER_MASTER_KEY_FILE names"
+            )
+
+    async def _get(self, subject: str) -> tuple[int, bytes] | None:
+        """Sequence and content of the subject's message, as the leader has it."""
+        async with self._places:
+            answer = await self._connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
+        code = error_code(answer)
+        if code in _NOT_FOUND:
+            return None
+        if code:
+            raise error_of(answer, "a look into the vault")
+        message = answer["message"]
+        return int(message["seq"]), base64.b64decode(message.get("data") or "")
+
+    async def _put_once(self, subject: str, record: bytes) -> None:
+        """Keep a record unless its subject has one. Raises BrokerUnavailable, BrokerMisconfigured."""
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while True:
+            async with self._places:
+                reply = await self._connection.request(subject, record, {EXPECTED: "0"})
+            answer = parse_answer(reply.data)
+            code = error_code(answer)
+            if not code or code in WRONG_LAST_SEQUENCE or (code == _ONE_A_SUBJECT and await self._get(subject)):
+                return
+            if code not in PASSING or asyncio.get_running_loop().time() > deadline:
+                raise error_of(answer, "a record of the vault")
+            await asyncio.sleep(0.05)
+
+    async def _erase(self, subject: str) -> None:
+        """Delete the subject's message and write over its bytes."""
+        kept = await self._get(subject)
+        if kept is None:
+            return
+        answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
+        if error_code(answer) and await self._get(subject) is not None:
+            raise error_of(answer, "the erasure of a key")
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")

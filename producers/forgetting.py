@@ -1,0 +1,225 @@
+"""How is a person forgotten? Their key is destroyed, and everything that was made of their words is made anew.
+
+Each step may be done again, and the order to forget outlives a crash: a node that starts carries out what it finds
+begun, and what another node began and told in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from ledger.errors import IllegalState, UnknownReference
+from ledger.event import JsonObject, NewEvent
+from ledger.events.subject import SubjectForgotten
+from ledger.keyring import Keyring
+from ledger.personal import is_person
+from ledger.vault import Tombstone
+from ledger.vault_jetstream import JetStreamVault
+from producers.publish import NAMESPACE
+from producers.receipts import Order, Receipts, moment, new_order
+from producers.sealing import SealingLedger
+from projections import persons
+from projections.catching_up import catch_up
+from projections.files import discard, discard_others, next_file, point_to
+from projections.lineage.ask import kept_events
+from projections.rebuild import in_own_process
+from projections.search.ask import Searcher
+from projections.snapshot import copy_frozen
+from projections.vectors.forget_kept import forget_embeddings
+from projections.vectors.renewal import renew
+from projections.view import Instance, View
+
+if TYPE_CHECKING:
+    from producers.node_admin import Operator, Progress
+
+log = structlog.get_logger(__name__)
+
+_OLD_FILE_SECONDS = 10.0
+_AGAIN_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Eraser:
+    """Forgets persons on one node."""
+
+    operator: Operator
+    vault: JetStreamVault
+    keyring: Keyring
+    sealing: SealingLedger
+    searcher: Searcher
+    receipts: Receipts
+    org: str
+    master: bytes = field(repr=False)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One forgetting at a time."""
+
+    async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
+        """Forget a person; the receipt. Asked again it answers the first receipt, or ends what was begun.
+
+        Raises IllegalState (not a person), UnknownReference (nobody here has this name), BrokerUnavailable.
+        """
+        if not is_person(subject):
+            raise IllegalState(
+                f"{subject} is not a person: only a user can be forgotten, and user:local is whoever names nobody",
+                subject=subject,
+            )
+        async with self.turn:
+            held = (await self.vault.look([subject])).get(subject)
+            if isinstance(held, Tombstone):
+                if (done := self.receipts.found(held.receipt)) is not None:
+                    return done
+                return await self._carry_out(Order(held.receipt, subject, held.by, held.at), progress)
+            begun = next((order for order in self.receipts.pending() if order.subject == subject), None)
+            if begun is None and held is None and not await self.operator.view.ask(persons.left_in_clear, subject):
+                raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
+            return await self._carry_out(begun or new_order(subject, by), progress)
+
+    async def run(self) -> None:
+        """End what was begun before this start, and what other nodes tell, until cancelled."""
+        told = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(told.set)
+
+        self.keyring.when_forgotten(tell)
+        while True:
+            before = self.operator.view.position
+            try:
+                await self._end_what_was_begun()
+            except Exception as error:  # whatever it is: a promise to forget is not dropped
+                log.error("forgetting is not done and is tried again", error=repr(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+                continue
+            await told.wait()
+            told.clear()
+            with contextlib.suppress(TimeoutError):  # it is told while the batch is folded: let it be
+                async with asyncio.timeout(_AGAIN_SECONDS):
+                    await self.operator.view.until(lambda at=before: self.operator.view.position > at)  # type: ignore[misc]
+
+    async def _end_what_was_begun(self) -> None:
+        async with self.turn:
+            for order in self.receipts.pending():
+                log.warning("a forgetting that was begun goes on", receipt=order.receipt)
+                await self._carry_out(order)
+            for subject, receipt, _, _ in await self.operator.view.ask(persons.forgotten):
+                if self.receipts.found(receipt) is not None:
+                    continue
+                held = (await self.vault.look([subject])).get(subject)
+                if isinstance(held, Tombstone) and held.receipt == receipt:
+                    await self._carry_out(Order(receipt, subject, held.by, held.at))
+
+    async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
+        view = self.operator.view
+        if not order.hashes and not order.items:
+            hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
+            order = replace(order, hashes=hashes, items=items)
+        self.receipts.begin(order)
+        told = await self.vault.destroy(order.subject, by=order.by, at=order.at, receipt=order.receipt)
+        self.sealing.forget(order.subject)
+        self.keyring.forget(order.subject)
+        position = await self._tell(order)
+        embeddings = await forget_embeddings(self.vault.connection, order.hashes)
+        async with self.operator.beside:
+            file = await self._renew_view(progress)
+            self.searcher.forget_versions()
+            await renew(self.operator.feed, view, self.operator.data / "vectors", order.items)
+            snapshots = await self._renew_snapshots()
+        left = await view.ask(persons.left_in_clear, order.subject)
+        if left:
+            log.warning("events that were never sealed stay readable", receipt=order.receipt, events=len(left))
+        return self.receipts.finish(
+            order,
+            {
+                "id": order.receipt,
+                "subject": order.subject,
+                "asked_by": told.by,
+                "asked_at": told.at,
+                "done_at": moment(),
+                "key": "destroyed",
+                "position": position,
+                "view": {"file": file.name, "position": view.position},
+                "vectors": "made anew",
+                "embeddings_removed": embeddings,
+                "snapshots_removed": snapshots,
+                "left_in_clear": left,
+            },
+        )
+
+    async def _items(self, order: Order) -> list[str]:
+        found: list[str] = await self.operator.view.ask(persons.items_of, order.subject)
+        return found
+
+    async def _tell(self, order: Order) -> int:
+        """The position of the event that tells of it; appended unless the log has it."""
+        event = NewEvent(
+            SubjectForgotten(subject=order.subject, receipt=order.receipt),
+            order.subject,
+            order.by,
+            self.org,
+            id=str(uuid.uuid5(NAMESPACE, order.receipt)),
+        )
+        kept = (await self.operator.view.ask(kept_events, self.org, [event.id])).get(event.id)
+        position = kept.position if kept is not None else (await self.operator.ledger.append(event)).position
+        await self.operator.view.wait_for(position, 60.0)
+        return position
+
+    async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:
+        """Fold everything anew into a fresh file, and remove the one that knows too much."""
+        operator = self.operator
+        path = next_file(operator.data / "views")
+        await in_own_process(operator.access, path, None, progress, master=self.master)
+        fresh = operator.files.open(path)
+        old = operator.view.instance
+        try:
+            async with operator.projector.paused():
+                await self._level(fresh)
+                point_to(path)
+                await operator.files.swap(operator.view, fresh)
+        except BaseException:
+            if operator.view.instance is not fresh:
+                fresh.close()
+                discard(path)
+            raise
+        await asyncio.to_thread(_until_gone, old.path)
+        discard_others(path.parent, path)
+        for spilled in path.parent.glob("*.tmp"):
+            if spilled.name != f"{path.name}.tmp":
+                shutil.rmtree(spilled, ignore_errors=True)
+        return path
+
+    async def _level(self, fresh: Instance) -> None:
+        """Bring the fresh file, or the live one, to where the other is."""
+        live = self.operator.view
+        if live.position < fresh.position:
+            await catch_up(self.operator.ledger, live, fresh.position)
+        await catch_up(self.operator.ledger, View(fresh), live.position)
+
+    async def _renew_snapshots(self) -> list[str]:
+        """Remove the frozen files; where there were some, freeze the present."""
+        directory = self.operator.data / "snapshots"
+        removed = sorted(path.name for path in directory.glob("view-*.duckdb*"))
+        if not directory.is_dir():
+            return removed
+        async with self.operator.projector.paused():
+            await asyncio.to_thread(shutil.rmtree, directory)
+            if removed:
+                await asyncio.to_thread(copy_frozen, self.operator.view.instance, directory)
+        return removed
+
+
+def _until_gone(path: Path | None) -> None:
+    """Wait until the last question on a file that was replaced has its answer, but not for ever."""
+    deadline = time.monotonic() + _OLD_FILE_SECONDS
+    while path is not None and path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -1,0 +1,66 @@
+"""What does a view hold of a person? Whose an item is, the texts that were embedded, what is left in clear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from ledger.personal import persons
+from ledger.sealed import ERASED
+
+
+def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
+    """The persons that each of these items belongs to, by every version of it; none for an unknown item."""
+    rows = cursor.execute(
+        """SELECT id, owner, list_distinct(flatten(list(scopes))) FROM knowledge_versions
+           WHERE org = ? AND id IN (SELECT unnest(?::VARCHAR[])) GROUP BY id, owner""",
+        [org, list(item_ids)],
+    ).fetchall()
+    found: dict[str, set[str]] = {}
+    for item_id, owner, scopes in rows:
+        found.setdefault(item_id, set()).update(persons(owner, scopes))
+    return {item_id: sorted(each) for item_id, each in found.items()}
+
+
+def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
+    """SHA-256 (hexadecimal) of each text of the person that an embedding may be kept of: items, and searches."""
+    rows = cursor.execute(
+        """SELECT DISTINCT sha256(said) FROM (
+               SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
+               WHERE (owner = $1 OR list_contains(scopes, $1)) AND content <> $2
+               UNION ALL SELECT query FROM recalls WHERE actor = $1 AND query <> $2
+           )""",
+        [person, ERASED],
+    ).fetchall()
+    return sorted(found for (found,) in rows)
+
+
+def items_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
+    """The ids of the items that were, in any version, the person's or for them."""
+    rows = cursor.execute(
+        "SELECT DISTINCT id FROM knowledge_versions WHERE owner = $1 OR list_contains(scopes, $1) ORDER BY id", [person]
+    ).fetchall()
+    return [item_id for (item_id,) in rows]
+
+
+def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
+    """Positions of events of the person whose words are readable still: they were never sealed."""
+    rows = cursor.execute(
+        """SELECT valid_from AS position FROM knowledge_versions WHERE content <> $2
+               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
+           UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
+           UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
+           ORDER BY position""",
+        [person, ERASED],
+    ).fetchall()
+    return [position for (position,) in rows]
+
+
+def forgotten(cursor: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str, str]]:
+    """(person, receipt, actor, time as RFC 3339) of everybody whom the log says is forgotten, in its order."""
+    return cursor.execute(
+        """SELECT data->>'subject', data->>'receipt', actor,
+               strftime(stream_time AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ')
+           FROM events WHERE type = 'subject.forgotten' ORDER BY position"""
+    ).fetchall()

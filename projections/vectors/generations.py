@@ -1,0 +1,54 @@
+"""Which of the vector directories is the one in use? A pointer names it; a renewed one takes its place whole.
+
+    <data>/vectors/                  the first generation, when there is no pointer
+    <data>/vectors/generation-0001/  a later one
+    <data>/vectors/current           the name of the one in use
+
+Erasing points inside a shard leaves their bytes in its segments and its log, so a shard is made anew beside.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from projections.vectors.directories import replace_file
+
+_NAME = re.compile(r"generation-(\d{4,})")
+
+
+def directory_in_use(root: Path) -> Path:
+    """The directory that the pointer names; `root` itself without one. What else lies there is removed."""
+    directory = _pointed(root)
+    discard_others(root, directory)
+    return directory
+
+
+def next_directory(root: Path) -> Path:
+    """A directory, not made yet, that was not used before."""
+    numbers = [int(match[1]) for path in (root, *root.glob("*")) if (match := _NAME.fullmatch(path.name))]
+    return root / f"generation-{max(numbers, default=0) + 1:04d}"
+
+
+def point_to(root: Path, directory: Path) -> None:
+    """Make `directory` the one in use, at once and for good."""
+    replace_file(root / "current", directory.name + "\n")
+
+
+def discard_others(root: Path, keep: Path) -> None:
+    """Remove every generation but one: renewals that did not end, and shards that were replaced."""
+    if not root.is_dir():
+        return
+    for path in root.iterdir():
+        of_first = keep == root and not _NAME.fullmatch(path.name)
+        if path.is_dir() and path != keep and not of_first:
+            shutil.rmtree(path)
+
+
+def _pointed(root: Path) -> Path:
+    try:
+        name = (root / "current").read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        return root
+    return root / name if _NAME.fullmatch(name) and (root / name).is_dir() else root

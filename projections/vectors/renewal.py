@@ -1,0 +1,53 @@
+"""How are vectors made anew, so that no byte of what was erased is left in any file, while searches go on?
+
+A second vector process fills a directory of its own from the view; when it has all, it answers in the place of the
+first one, whose directory is removed. A Qdrant server keeps its own files: there the points are erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from projections.vectors.client import VectorClient
+from projections.vectors.feed import CHANGES, VectorFeed, changes_after
+from projections.vectors.generations import discard_others, next_directory, point_to
+from projections.view import View
+
+log = structlog.get_logger(__name__)
+
+
+async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
+    """Leave nothing in the vectors that the view does not say. `erased` are the ids of erased items.
+
+    Raises VectorProcessGone, EmbeddingFailed, VectorStoreFailed; then the vectors are as they were.
+    """
+    if feed.settings.directory is None or feed.settings.qdrant_url is not None:
+        async with feed.turn:
+            await feed.client.erase(erased)
+        return
+    directory = next_directory(root)
+    settings = replace(feed.settings, directory=str(directory))
+    client = await VectorClient.start(settings)
+    try:
+        applied = await _filled(client, feed, view, 0)
+        async with feed.turn:  # what came meanwhile, while nothing more goes to the other one
+            applied = await _filled(client, feed, view, applied)
+            await client.flush()
+            point_to(root, directory)
+            await feed.replace(client, settings, applied)
+    except BaseException:
+        if feed.settings is not settings:
+            await client.close()
+        raise
+    discard_others(root, directory)
+
+
+async def _filled(client: VectorClient, feed: VectorFeed, view: View, applied: int) -> int:
+    while applied < view.position:
+        changes, upto = await view.ask(changes_after, feed.org, applied, CHANGES)
+        applied = await client.index(changes, after=applied, checkpoint=upto)
+    return applied

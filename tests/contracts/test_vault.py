@@ -1,0 +1,195 @@
+"""What every vault does, in memory and on the broker; and what the bucket alone can lose or betray."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+from cryptography.exceptions import InvalidTag
+
+from ledger.access import KEYS_STREAM, BrokerAccess, Role
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
+from ledger.publication import error_code
+from ledger.server import EmbeddedServer
+from ledger.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
+from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
+from tests.conftest import remove_streams
+
+MASTER = bytes(range(32))
+NAMES = ["user:ada", "user:李雷 a.b*>", "resource:code/db/password"]
+
+
+@pytest.fixture
+async def bucket(access: BrokerAccess) -> BrokerAccess:
+    """The shared broker with an empty bucket."""
+    await ensure_keys_bucket(access)
+    return access
+
+
+@pytest.fixture
+async def on_broker(bucket: BrokerAccess) -> AsyncIterator[JetStreamVault]:
+    vault = await JetStreamVault.open(bucket, MASTER)
+    yield vault
+    await vault.close()
+
+
+@pytest.fixture(params=["memory", "jetstream"])
+async def vault(request: pytest.FixtureRequest) -> AsyncIterator[Vault]:
+    """An empty vault of each kind."""
+    if request.param == "memory":
+        yield MemoryVault()
+        return
+    server: EmbeddedServer = request.getfixturevalue("embedded_server")
+    await remove_streams(server.access)
+    await ensure_keys_bucket(server.access)
+    on_broker = await JetStreamVault.open(server.access, MASTER)
+    yield on_broker
+    await on_broker.close()
+
+
+async def destroyed(vault: Vault, name: str, receipt: str = "r-1") -> Tombstone:
+    return await vault.destroy(name, by="user:local", at="2026-03-05T12:00:00Z", receipt=receipt)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_key_is_made_once_and_opens_what_it_sealed(vault: Vault, name: str) -> None:
+    assert await vault.look([name]) == {}
+    sealed = (await vault.obtain(name)).encrypt("秘密".encode(), b"here")
+    for key in (await vault.obtain(name), (await vault.look([name]))[name]):
+        assert isinstance(key, DataKey)
+        assert key.decrypt(sealed, b"here").decode() == "秘密"
+
+
+async def test_a_key_opens_nothing_of_another_name_or_another_place(vault: Vault) -> None:
+    sealed = (await vault.obtain("user:ada")).encrypt(b"hers", b"here")
+    with pytest.raises(InvalidTag):
+        (await vault.obtain("user:bob")).decrypt(sealed, b"here")
+    with pytest.raises(InvalidTag):
+        (await vault.obtain("user:ada")).decrypt(sealed, b"there")
+
+
+async def test_several_who_ask_at_once_get_the_same_key(vault: Vault) -> None:
+    keys = await asyncio.gather(*(vault.obtain("user:ada") for _ in range(8)))
+    sealed = keys[0].encrypt(b"x", b"")
+    assert {key.decrypt(sealed, b"") for key in keys} == {b"x"}
+
+
+async def test_a_destroyed_key_leaves_a_tombstone_that_says_who_when_and_why(vault: Vault) -> None:
+    await vault.obtain("user:ada")
+    told = await destroyed(vault, "user:ada")
+    assert told == Tombstone("user:ada", "user:local", "2026-03-05T12:00:00Z", "r-1")
+    assert await vault.look(["user:ada", "user:bob"]) == {"user:ada": told}
+
+
+async def test_a_destroyed_name_never_gets_a_key_again(vault: Vault) -> None:
+    await destroyed(vault, "user:ada")
+    with pytest.raises(SubjectForgotten, match="r-1"):
+        await vault.obtain("user:ada")
+
+
+async def test_destroying_again_keeps_the_first_tombstone(vault: Vault) -> None:
+    await vault.obtain("user:ada")
+    first = await destroyed(vault, "user:ada")
+    assert await destroyed(vault, "user:ada", "r-2") == first
+
+
+def test_a_key_does_not_show_itself() -> None:
+    secret = new_secret()
+    shown = repr(DataKey("user:ada", secret))
+    assert shown == "DataKey('user:ada')"
+
+
+async def test_the_bucket_holds_no_byte_of_a_destroyed_key(broker_directory: Path) -> None:
+    server = EmbeddedServer(broker_directory)
+    access = await server.start()
+    await ensure_keys_bucket(access)
+    admin = await BrokerConnection.open(access, "admin", name="test")
+    vault = await JetStreamVault.open(access, MASTER)
+    try:
+        for name in ("user:ada", "user:bob", "user:cy"):
+            await vault.obtain(name)
+        wrapped = {name: await _wrapped(admin, name) for name in ("user:ada", "user:bob", "user:cy")}
+        assert all(each in _bytes_in(broker_directory) for each in wrapped.values())
+        await destroyed(vault, "user:bob")
+        await destroyed(vault, "user:ada")
+        left = _bytes_in(broker_directory)
+        assert wrapped["user:cy"] in left
+        assert wrapped["user:ada"] not in left
+        assert wrapped["user:bob"] not in left
+    finally:
+        await vault.close()
+        await admin.close()
+        await server.stop()
+    assert wrapped["user:bob"] not in _bytes_in(broker_directory)
+
+
+async def _wrapped(admin: BrokerConnection, name: str) -> bytes:
+    """The wrapped key as it stands in the bucket's file, without what is around it."""
+    answer = await admin.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject_of("key", name)})
+    record: str = orjson.loads(base64.b64decode(answer["message"]["data"]))["key"]
+    return record.encode()
+
+
+def _bytes_in(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
+
+
+async def test_a_crash_between_tombstone_and_erasure_leaves_the_key_useless_and_the_rest_is_done_later(
+    on_broker: JetStreamVault, admin: BrokerConnection
+) -> None:
+    await on_broker.obtain("user:ada")
+    stone = Tombstone("user:ada", "user:local", "2026-03-05T12:00:00Z", "r-1")
+    await on_broker.connection.request(subject_of("gone", "user:ada"), stone.record())
+    assert await on_broker.look(["user:ada"]) == {"user:ada": stone}
+    with pytest.raises(SubjectForgotten):
+        await on_broker.obtain("user:ada")
+    assert await destroyed(on_broker, "user:ada", "r-2") == stone
+    asked = {"last_by_subj": subject_of("key", "user:ada")}
+    assert error_code(await admin.api(f"STREAM.MSG.GET.{KEYS_STREAM}", asked)) == 10037
+
+
+async def test_another_vault_on_the_bucket_sees_the_same_keys(on_broker: JetStreamVault, bucket: BrokerAccess) -> None:
+    sealed = (await on_broker.obtain("user:ada")).encrypt(b"x", b"")
+    other = await JetStreamVault.open(bucket, MASTER)
+    try:
+        assert (await other.obtain("user:ada")).decrypt(sealed, b"") == b"x"
+    finally:
+        await other.close()
+
+
+async def test_another_master_key_is_refused_at_once(on_broker: JetStreamVault, bucket: BrokerAccess) -> None:
+    with pytest.raises(WrongMasterKey, match="another master key"):
+        await JetStreamVault.open(bucket, new_secret())
+
+
+async def test_a_key_is_never_written_over(on_broker: JetStreamVault) -> None:
+    sealed = (await on_broker.obtain("user:ada")).encrypt(b"x", b"")
+    await on_broker.connection.request(subject_of("key", "user:ada"), b"{}")
+    assert (await on_broker.obtain("user:ada")).decrypt(sealed, b"") == b"x"
+
+
+@pytest.mark.parametrize("role", ["writer", "reader"])
+async def test_no_other_user_may_read_write_or_delete_a_key(
+    on_broker: JetStreamVault, bucket: BrokerAccess, role: Role
+) -> None:
+    await on_broker.obtain("user:ada")
+    attacker = await BrokerConnection.open(bucket, role, name="attacker")
+    name = subject_of("key", "user:ada")
+    attempts = {
+        f"$JS.API.STREAM.MSG.GET.{KEYS_STREAM}": orjson.dumps({"last_by_subj": name}),
+        f"$JS.API.DIRECT.GET.{KEYS_STREAM}.{name}": b"",
+        f"$JS.API.CONSUMER.CREATE.{KEYS_STREAM}.x": b"{}",
+        f"$JS.API.STREAM.MSG.DELETE.{KEYS_STREAM}": orjson.dumps({"seq": 2}),
+        name: b"mine",
+    }
+    try:
+        for subject, body in attempts.items():
+            with pytest.raises(BrokerMisconfigured, match="may not do this"):
+                await attacker.request(subject, body, timeout=2)
+    finally:
+        await attacker.close()

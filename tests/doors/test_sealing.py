@@ -1,0 +1,157 @@
+"""What of an event is sealed, and for whom: by the doors' ledger, around one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+
+from ledger.errors import InvalidPayload, SubjectForgotten
+from ledger.event import NO_LINEAGE, Fact, NewEvent
+from ledger.events import FACTS
+from ledger.events.knowledge import (
+    Case,
+    KnowledgeRated,
+    KnowledgeRetired,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+    Source,
+)
+from ledger.events.profile import ProfileDisabled, ProfileReplaced
+from ledger.events.recall import RecallServed
+from ledger.events.subject import SubjectForgotten as Forgotten
+from ledger.keyring import Keyring
+from ledger.personal import TEXTS
+from ledger.scopes import Caller
+from ledger.vault import MemoryVault
+from producers.operations import knowledge
+from producers.publish import Tally, publish
+from producers.requests import SaveRequest
+from producers.sealing import SealingLedger
+from projections.persons import persons_of
+from tests.doors.live_desk import LiveDesk, live_desk
+
+SECRET = "marker-一二三"
+ITEM: dict[str, Any] = {"types": ["tool"], "task": SECRET, "content": SECRET}
+FULL = {**ITEM, "tags": {SECRET: SECRET}, "source": Source(name=SECRET, urls=[SECRET, SECRET], submitted_by=SECRET)}
+
+
+class Sealing:
+    """A desk whose log is sealed, and what reached that log."""
+
+    def __init__(self, desk: LiveDesk) -> None:
+        self.desk, self.vault = desk, MemoryVault()
+        desk.view.instance.bench.keyring = Keyring(self.vault.held)
+        self.ledger = SealingLedger(desk.ledger, self.vault, partial(desk.view.ask, persons_of))
+
+    async def append(self, fact: Fact, actor: str, entity_id: str = "k1") -> str:
+        """The data of the event as the log has it, as text."""
+        kept = await self.ledger.append(NewEvent(fact, entity_id, actor))
+        async for events in self.desk.ledger.read(kept.position):
+            return orjson.dumps(orjson.loads(events[0].body)["data"]).decode()
+        raise AssertionError("the log does not have it")
+
+
+@pytest.fixture
+async def sealing() -> AsyncIterator[Sealing]:
+    async with live_desk() as desk:
+        yield Sealing(desk)
+
+
+@pytest.mark.parametrize(
+    ("fact", "entity_id"),
+    [
+        (KnowledgeSaved(**FULL, scopes=["public"], owner="user:ada"), "k1"),
+        (KnowledgeRevised(**FULL, reason=SECRET), "k1"),
+        (KnowledgeRated(verdict="harmful", case=Case(task=SECRET, query=SECRET, outcome=SECRET, reason=SECRET)), "k1"),
+        (KnowledgeScored(score=2, reason=SECRET), "k1"),
+        (KnowledgeRetired(reason=SECRET), "k1"),
+        (ProfileReplaced(owner="user:ada", memory_type="user", content={SECRET: [SECRET]}), "user:ada/user"),
+        (ProfileDisabled(owner="user:ada", memory_type="user", reason=SECRET), "user:ada/user"),
+        (RecallServed(query=SECRET, visible_scopes=["public"], items=[], view_position=1), "r1"),
+    ],
+    ids=lambda given: given.name if isinstance(given, Fact) else None,
+)
+async def test_no_word_of_a_person_reaches_the_log_in_clear(sealing: Sealing, fact: Fact, entity_id: str) -> None:
+    data = await sealing.append(fact, "user:ada", entity_id)
+    assert SECRET not in data
+    assert "sealed:v1:user:ada:" in data
+
+
+def test_every_event_says_which_of_its_parts_are_words() -> None:
+    assert set(TEXTS) | {Forgotten} == set(FACTS.values())
+
+
+async def test_what_gates_and_foreign_readers_need_stays_readable(sealing: Sealing) -> None:
+    fact = KnowledgeSaved(**FULL, scopes=["user:ada", "team:x"], owner="user:ada", resource_ids=["code/x"])
+    data = orjson.loads(await sealing.append(fact, "user:ada"))
+    assert (data["owner"], data["scopes"], data["types"]) == ("user:ada", ["user:ada", "team:x"], ["tool"])
+    assert (data["score"], data["resource_ids"]) == (3, ["code/x"])
+    rated = KnowledgeRated(verdict="helpful", case=Case(query=SECRET, trace_id="t1", timestamp="2026-01-01"))
+    data = orjson.loads(await sealing.append(rated, "user:ada"))
+    assert (data["verdict"], data["case"]["trace_id"], data["case"]["timestamp"]) == ("helpful", "t1", "2026-01-01")
+
+
+@pytest.mark.parametrize(("owner", "scopes"), [("agent:a", ["public"]), ("user:local", ["user:local"])])
+async def test_what_belongs_to_no_person_stays_in_clear(sealing: Sealing, owner: str, scopes: list[str]) -> None:
+    assert SECRET in await sealing.append(KnowledgeSaved(**FULL, scopes=scopes, owner=owner), owner)
+
+
+async def test_what_an_agent_knows_of_persons_is_sealed_for_each_of_them(sealing: Sealing) -> None:
+    fact = KnowledgeSaved(**ITEM, scopes=["user:bob", "user:ada", "public"], owner="agent:a")
+    assert SECRET not in await sealing.append(fact, "agent:a")
+    assert set(sealing.vault.held(["user:ada", "user:bob"])) == {"user:ada", "user:bob"}
+
+
+async def test_a_case_about_somebodys_item_is_sealed_for_both(sealing: Sealing) -> None:
+    await sealing.append(KnowledgeSaved(**ITEM, scopes=["public"], owner="user:ada"), "user:ada")
+    await sealing.desk.view.wait_for(1)
+    about = KnowledgeRated(verdict="helpful", case=Case(query=SECRET))
+    assert SECRET not in await sealing.append(about, "agent:a")
+    await sealing.append(about, "user:bob")
+    assert set(sealing.vault.held(["user:ada", "user:bob", "agent:a"])) == {"user:ada", "user:bob"}
+
+
+async def test_nothing_more_is_kept_of_somebody_who_was_forgotten(sealing: Sealing) -> None:
+    saved = KnowledgeSaved(**ITEM, scopes=["public"], owner="user:ada")
+    await sealing.append(saved, "user:ada")
+    await sealing.vault.destroy("user:ada", by="user:local", at="2026-03-05T12:00:00Z", receipt="r-1")
+    sealing.ledger.forget("user:ada")
+    with pytest.raises(SubjectForgotten, match="r-1"):
+        await sealing.append(saved, "user:ada", "k2")
+    assert (await sealing.desk.ledger.head()).position == 1
+
+
+async def test_a_search_of_somebody_who_was_forgotten_is_recorded_without_its_words(sealing: Sealing) -> None:
+    await sealing.vault.destroy("user:ada", by="user:local", at="2026-03-05T12:00:00Z", receipt="r-1")
+    fact = RecallServed(query=SECRET, visible_scopes=["public"], items=[], view_position=1)
+    assert orjson.loads(await sealing.append(fact, "user:ada", "r1"))["query"] == "[erased]"
+
+
+async def test_many_are_sealed_each_for_its_own_person(sealing: Sealing) -> None:
+    about = [("user:ada", "k1"), ("agent:a", "k2"), ("user:bob", "k3")]
+    facts = [(KnowledgeSaved(**ITEM, scopes=["public"], owner=owner), item, owner) for owner, item in about]
+    await sealing.ledger.append_many([NewEvent(*each) for each in facts])
+    (bodies,) = [[event.body.decode() for event in events] async for events in sealing.desk.ledger.read()]
+    assert ["sealed:v1:user:ada:" in bodies[0], SECRET in bodies[1], "sealed:v1:user:bob:" in bodies[2]] == [True] * 3
+
+
+async def test_a_text_that_passes_for_a_sealed_one_is_refused_before_it_is_kept(sealing: Sealing) -> None:
+    for said in ({"content": "sealed:v1:user:ada:AAAA"}, {"tags": {"a": ["sealed:v1:x"]}}):
+        fact = KnowledgeSaved(**{**ITEM, **said}, scopes=["public"], owner="agent:a")  # type: ignore[arg-type]
+        with pytest.raises(InvalidPayload, match="begins with sealed:v1:"):
+            await publish(sealing.ledger, Tally(), [NewEvent(fact, "k1", "agent:a")])
+    quoted = KnowledgeSaved(**{**ITEM, "content": 'says "sealed:v1:x"'}, scopes=["public"], owner="agent:a")
+    await publish(sealing.ledger, Tally(), [NewEvent(quoted, "k1", "agent:a")])
+
+
+async def test_a_retried_save_is_the_same_event_although_it_is_sealed_anew(sealing: Sealing) -> None:
+    sealing.desk.ledger, inner = sealing.ledger, sealing.desk.ledger  # type: ignore[assignment]
+    payload = SaveRequest(id="k1", task=SECRET, content=SECRET, types=["tool"])
+    first = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
+    again = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
+    assert (again.position, again.duplicate, (await inner.head()).position) == (first.position, True, 1)

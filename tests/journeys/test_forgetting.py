@@ -1,0 +1,214 @@
+"""A person is forgotten: no word of theirs is left in any file, whatever happens meanwhile, and all else stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+import pytest
+
+from ledger.errors import Erased, SubjectForgotten, UnknownReference
+from ledger.event import NewEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.jetstream import JetStreamLedger
+from producers.sdk import LedgerClient
+from projections.vectors.hashed import hashed_vectors
+from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running, until
+from tests.openai_server import embedding_endpoint
+
+MARKERS = [
+    *(f"zebra{number:02d}marker" for number in range(10)),
+    *(f"紫色标记第{number}号" for number in "一二三四五六七八九十"),
+]
+
+
+def files_with(directory: Path, markers: list[str]) -> dict[str, list[str]]:
+    """Which files hold which markers: in their bytes, and in every table of every DuckDB file that is closed."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(directory.rglob("*")):
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        if hits := [marker for marker in markers if marker.encode() in content]:
+            found[path.relative_to(directory).as_posix()] = hits
+    return found
+
+
+def rows_with(file: Path, markers: list[str]) -> dict[str, list[str]]:
+    """Which tables of a view file hold which markers: strings may be compressed in its blocks."""
+    found: dict[str, list[str]] = {}
+    with duckdb.connect(str(file), read_only=True) as con:
+        for (table,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            said = str(con.execute(f'SELECT * FROM "{table}"').fetchall())
+            if hits := [marker for marker in markers if marker in said]:
+                found[table] = hits
+    return found
+
+
+def tell_everything(op: LedgerClient) -> str:
+    """Alice says each marker somewhere; bob and an agent say some about her. Returns an item of hers."""
+    m = iter(MARKERS)
+    alice, bob = op.acting_as(user="alice"), op.acting_as(user="bob")
+    alice.memories.register()
+    alice.memories.put("user", {"occupation": next(m), "people": [{"name": next(m), "notes": next(m)}]})
+    alice.memories.patch("work", {"expertise": [next(m)], "work_rules": [next(m)]})
+    source = {"name": next(m), "urls": [f"https://example.com/{next(m)}"], "submitted_by": next(m)}
+    own = alice.save(next(m), next(m), ["tool"], tags={"about": next(m)}, scopes=["user:alice"], source=source)
+    alice.revise(own["id"], content=next(m), reason=next(m))
+    shared = alice.save("What everybody may know", next(m), ["tool"], scopes=["public"])
+    alice.rate(shared["id"], "helpful", query=next(m), reason=next(m))
+    bob.rate(shared["id"], "harmful", task=next(m), outcome=next(m))
+    op.acting_as(agent="scribe").save("What the agent knows of her", next(m), ["tool"], scopes=["user:alice"])
+    alice.search(next(m))
+    assert next(m, None) is None
+    bob.save("Bob's own", "bobs-own-word", ["tool"], scopes=["public"])
+    caught_up(op)
+    return str(own["id"])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def assert_forgotten(op: LedgerClient, data: Path, item: str) -> None:
+    """Nothing of alice is left in a file or an answer; what is others' is as it was."""
+    caught_up(op)
+    assert files_with(data, MARKERS) == {}
+    alice = op.acting_as(user="alice")
+    with pytest.raises(Erased):
+        alice.get(item)
+    life = alice.history(item)
+    assert [version["content"] for version in life["versions"]] == ["[erased]", "[erased]"]
+    assert [version["tags"] for version in life["versions"]] == [{}, {}]
+    for words in (MARKERS[0], MARKERS[-1], "erased"):
+        found = alice.search(words, record=False)["results"]
+        assert {each["owner"] for each in found} <= {"user:bob"}
+    assert op.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
+    assert op.search("bobs-own-word", record=False)["results"][0]["content"] == "bobs-own-word"
+    told = result_of(op, "verify")
+    assert told["equal"], told["differences"]
+
+
+def test_after_forget_no_word_of_the_person_is_in_any_file(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with embedding_endpoint() as paid:
+        for name, value in (("URL", paid.url), ("MODEL", "m"), ("DIMENSIONS", "64"), ("KEY", "k")):
+            monkeypatch.setitem(ENVIRONMENT, f"KLEDGER_EMBEDDING_{name}", value)
+        with running(data) as node, node.client() as op:
+            item = tell_everything(op)
+            result_of(op, "snapshot")
+            in_clear = {name.partition("/")[0] for name in files_with(data, MARKERS)}
+            assert in_clear == {"views", "snapshots"}, "the log itself holds no word in clear even before"
+            hers = {text for text in paid.texts if any(marker in text for marker in MARKERS)}
+            calls = len(paid.texts)
+            told = forget_by_command(node)
+            assert told["receipt"]["left_in_clear"] == []
+            assert told["receipt"]["snapshots_removed"] != []
+            assert told["receipt"]["embeddings_removed"] == len(hers) > 4
+            assert len(paid.texts) == calls, "what others said was not paid for again"
+            assert_forgotten(op, data, item)
+            assert_no_embedding_of(hers, data)
+            result_of(op, "replay", into=tmp_path / "after.duckdb")
+            assert rows_with(tmp_path / "after.duckdb", MARKERS) == {}
+            assert result_of(op, "rebuild")["equal"]
+            assert result_of(op, "forget", subject="user:alice") == told
+            with pytest.raises(SubjectForgotten):
+                op.acting_as(user="alice").save("t", MARKERS[0], ["tool"])
+            with pytest.raises(UnknownReference):
+                result_of(op, "forget", subject="user:nobody-of-this-name")
+            told_by_log = op.sql("SELECT entity_id, actor FROM events WHERE type = 'subject.forgotten'")["rows"]
+            assert told_by_log == [["user:alice", "user:local"]]
+            position = published_by_hand(node, "user:carol", "in-clear-by-hand")
+            caught_up(op)
+            clear = result_of(op, "forget", subject="user:carol")
+            assert clear["receipt"]["left_in_clear"] == [position], "what was never sealed is named"
+    assert files_with(data, MARKERS) == {}
+    for file in data.rglob("*.duckdb"):
+        assert rows_with(file, MARKERS) == {}, file
+    assert not any(marker in node.log.read_text("utf-8") for marker in MARKERS)
+
+
+def forget_by_command(node: RunningNode) -> dict[str, Any]:
+    """The receipt that `kledger forget` gives once it is told that this is meant."""
+
+    def kledger(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
+        return subprocess.run(
+            [*KLEDGER, *words], input=said, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+        )
+
+    refused = kledger("forget", "user:alice", said="n\n")
+    assert refused.returncode == 1
+    assert "Forget user:alice?" in refused.stderr
+    assert kledger("forget", "user:alice", "--json").returncode == 2
+    assert kledger("forget", "team:x", "--yes").returncode == 1
+    shown = kledger("forget", "user:alice", said="y\n")
+    assert shown.returncode == 0, shown.stderr
+    again = kledger("forget", "user:alice", "--yes", "--json")
+    told: dict[str, Any] = orjson.loads(again.stdout)
+    assert told["receipt"]["id"] in shown.stdout
+    return told
+
+
+def assert_no_embedding_of(texts: set[str], data: Path) -> None:
+    """The broker's files hold none of their vectors."""
+    left = b"".join(path.read_bytes() for path in (data / "broker" / "jetstream").rglob("*") if path.is_file())
+    for text in texts:
+        assert hashed_vectors([text], 64)[0].astype("<f4").tobytes() not in left
+
+
+def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_start(data: Path) -> None:
+    with running(data) as node:
+        with node.client() as op:
+            item = tell_everything(op)
+            result_of(op, "snapshot")
+            op.start_job("forget", subject="user:alice")
+            until(lambda: node.children("projections.rebuild"), "the view is folded anew")
+            kill_all(node)
+        assert begun(data)
+        assert files_with(data, MARKERS), "there was something left to do"
+    with running(data) as node:
+        until(lambda: list((data / "vectors").glob("generation-*")), "the vectors are made anew")
+        kill_all(node)
+        assert begun(data)
+    with running(data) as node, node.client() as op:
+        until(lambda: not begun(data), "the order is carried out")
+        (receipt,) = [orjson.loads(path.read_bytes()) for path in (data / "receipts").iterdir()]
+        assert_forgotten(op, data, item)
+        assert result_of(op, "forget", subject="user:alice") == receipt
+        assert len(op.sql("SELECT 1 FROM events WHERE type = 'subject.forgotten'")["rows"]) == 1
+
+
+def begun(data: Path) -> list[Path]:
+    """The orders that are not carried out yet."""
+    return list((data / "receipts").glob("*.pending.json"))
+
+
+def kill_all(node: RunningNode) -> None:
+    """kill -9 of the node and all that works for it."""
+    beside = ("projections.vectors.process", "projections.rebuild")
+    for pid in (node.process.pid, node.broker, *(pid for module in beside for pid in node.children(module))):
+        os.kill(pid, signal.SIGKILL)
+    node.process.wait()
+
+
+def published_by_hand(node: RunningNode, owner: str, content: str) -> int:
+    """What a foreign client that seals nothing appends; its position."""
+
+    async def append() -> int:
+        ledger = await JetStreamLedger.connect(node.access, role="writer")
+        try:
+            fact = KnowledgeSaved(types=["tool"], task="t", content=content, scopes=[owner], owner=owner)
+            return (await ledger.append(NewEvent(fact, "by-hand", owner))).position
+        finally:
+            await ledger.close()
+
+    return asyncio.run(append())

@@ -1,0 +1,101 @@
+"""The secret of a resource: its owner and those it is shared with read it, nobody else, and no log line has it."""
+
+from __future__ import annotations
+
+import io
+
+import orjson
+import pytest
+import structlog
+
+from ledger.errors import Erased, NotOwner, SealBroken, SubjectForgotten
+from ledger.keyring import Keyring
+from ledger.redaction import Redactor
+from ledger.scopes import Caller
+from ledger.sealed import open_document
+from ledger.secure_body import key_name, open_secure, seal_secure
+from ledger.vault import MemoryVault
+
+SECRET = "pässwort-秘密-7f3a"
+OWNER = "user:ada"
+
+
+@pytest.fixture
+def vault() -> MemoryVault:
+    return MemoryVault()
+
+
+async def in_view(vault: MemoryVault, resource_id: str = "db", owner: str = OWNER) -> str:
+    """What a view holds of a secret that was kept."""
+    sealed = await seal_secure(vault, SECRET, resource_id, owner=owner, event_id="e1")
+    assert SECRET not in sealed
+    document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
+    shown: str = orjson.loads(orjson.dumps(document))["secure_body"]
+    return shown
+
+
+@pytest.mark.parametrize("owner", [OWNER, "agent:deployer"])
+async def test_the_owner_and_those_it_is_shared_with_read_it(vault: MemoryVault, owner: str) -> None:
+    kept = await in_view(vault, owner=owner)
+    kind, _, name = owner.partition(":")
+    for caller in (Caller(**{kind: name}), Caller(agent="a", team="ops")):
+        found = await open_secure(vault, kept, "db", caller=caller, owner=owner, shared_with=["team:ops"])
+        assert found == SECRET
+
+
+@pytest.mark.parametrize("caller", [Caller(), Caller(user="bob"), Caller(agent="ada"), Caller(team="ops2")])
+async def test_nobody_else_reads_it_not_even_the_operator(vault: MemoryVault, caller: Caller) -> None:
+    kept = await in_view(vault)
+    with pytest.raises(NotOwner) as told:
+        await open_secure(vault, kept, "db", caller=caller, owner=OWNER, shared_with=["team:ops", "public"])
+    assert SECRET not in f"{told.value} {told.value.details}"
+
+
+async def test_a_view_holds_it_sealed_with_the_key_of_the_resource(vault: MemoryVault) -> None:
+    assert (await in_view(vault)).startswith("sealed:v1:resource:db:")
+
+
+async def test_forgetting_the_owner_erases_it(vault: MemoryVault) -> None:
+    sealed = await seal_secure(vault, SECRET, "db", owner=OWNER, event_id="e1")
+    await vault.destroy(OWNER, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
+    with pytest.raises(Erased):
+        await open_secure(vault, document["secure_body"], "db", caller=Caller(user="ada"), owner=OWNER)
+    with pytest.raises(SubjectForgotten):
+        await seal_secure(vault, SECRET, "db2", owner=OWNER, event_id="e2")
+
+
+async def test_destroying_the_key_of_the_resource_erases_it_alone(vault: MemoryVault) -> None:
+    kept, other = await in_view(vault), await in_view(vault, "other")
+    await vault.destroy(key_name("db"), by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    with pytest.raises(Erased):
+        await open_secure(vault, kept, "db", caller=Caller(user="ada"), owner=OWNER)
+    assert await open_secure(vault, other, "other", caller=Caller(user="ada"), owner=OWNER) == SECRET
+
+
+async def test_a_secret_that_was_put_into_another_resource_does_not_open(vault: MemoryVault) -> None:
+    kept = await in_view(vault)
+    await in_view(vault, "mine")
+    for moved in (kept, kept.replace("resource:db", "resource:mine")):
+        with pytest.raises(SealBroken):
+            await open_secure(vault, moved, "mine", caller=Caller(user="ada"), owner=OWNER)
+
+
+def test_a_log_line_shows_no_value_whose_name_is_secret() -> None:
+    written = io.StringIO()
+    log = structlog.wrap_logger(
+        structlog.PrintLogger(written), processors=[Redactor(()), structlog.processors.JSONRenderer()]
+    )
+    log.error(
+        "refused",
+        secure_body=SECRET,
+        request={
+            "headers": {"Authorization": SECRET, "X-Api-Key": "k", "Set-Cookie": SECRET},
+            "parts": [{"token": SECRET}],
+        },
+        tokens_used=3,
+    )
+    told = orjson.loads(written.getvalue())
+    assert SECRET not in written.getvalue()
+    assert told["tokens_used"] == 3
+    assert told["request"]["parts"] == [{"token": "[secret]"}]

@@ -1,0 +1,195 @@
+"""What is sealed folds as if it were not, falls back when its key is destroyed, and is refused when it cannot open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from ledger.errors import BrokerUnavailable
+from ledger.event import NewEvent, StoredEvent
+from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeSaved, Source
+from ledger.events.profile import ProfileCreated, ProfilePatched, profile_id
+from ledger.keyring import Keyring
+from ledger.personal import sealed_event
+from ledger.sealed import seal
+from ledger.vault import DataKey, Held, MemoryVault, new_secret
+from projections import batch
+from projections.batch import fold_batch
+from projections.duckdb import open_view
+from projections.workbench import Workbench
+from tests.projections.histories import START_NS, histories, new_view, rows, state, stored, view_of
+
+ADA = "user:ada"
+SECRET = "马克笔-secret-7f3a"
+
+
+@pytest.fixture(params=["few", "many"])
+def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both roads of a fold: event by event, and set by set."""
+    monkeypatch.setattr(batch, "SMALL", 64 if request.param == "few" else 0)
+
+
+@pytest.fixture
+async def vault() -> MemoryVault:
+    vault = MemoryVault()
+    await vault.obtain(ADA)
+    return vault
+
+
+def view(vault: MemoryVault, events: list[StoredEvent]) -> Workbench:
+    bench = Workbench(open_view(None), Keyring(vault.held))
+    fold_batch(bench, events)
+    return bench
+
+
+def said() -> list[NewEvent]:
+    """What ada says, in clear."""
+    about: dict[str, Any] = {"types": ["tool"], "task": SECRET, "content": SECRET, "scopes": ["public"], "owner": ADA}
+    fact = KnowledgeSaved(**about, tags={"a": [SECRET]}, source=Source(name=SECRET, urls=[SECRET], trace_id="t1"))
+    content = {"occupation": SECRET, "people": [{"name": SECRET}]}
+    return [
+        NewEvent(fact, "k1", ADA),
+        NewEvent(KnowledgeRated(verdict="helpful", case=Case(query=SECRET, reason=SECRET)), "k1", ADA),
+        NewEvent(ProfileCreated(owner=ADA, memory_type="user", content=content), profile_id(ADA, "user"), ADA),
+        NewEvent(
+            ProfilePatched(owner=ADA, memory_type="user", patch={"timezone": SECRET}), profile_id(ADA, "user"), ADA
+        ),
+    ]
+
+
+async def sealed(vault: MemoryVault, events: list[NewEvent]) -> list[StoredEvent]:
+    log = stored([sealed_event(event, [await vault.obtain(ADA)]) for event in events])
+    assert not any(b"secret-7f3a" in event.body for event in log)
+    return log
+
+
+async def test_a_sealed_log_folds_to_the_view_that_the_same_log_in_clear_has(road: None, vault: MemoryVault) -> None:
+    events = said()
+    assert state(view(vault, await sealed(vault, events))) == state(view_of(stored(events)))
+
+
+async def test_when_the_key_is_destroyed_the_fallback_stands_where_the_words_were(
+    road: None, vault: MemoryVault
+) -> None:
+    log = await sealed(vault, said())
+    await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    con = view(vault, log).con
+    kept = rows(con, "SELECT task, content, tags::VARCHAR, source->>'name', owner, trace_id FROM knowledge_versions")
+    assert kept == [("[erased]", "[erased]", "{}", "[erased]", ADA, "t1")]
+    assert rows(con, "SELECT query, reason, verdict FROM feedback") == [("[erased]", "[erased]", "helpful")]
+    assert rows(con, "SELECT DISTINCT content::VARCHAR FROM profile_versions") == [("{}",)]
+    assert rows(con, "SELECT count(*) FROM refused_events") == [(0,)]
+    assert SECRET not in str(rows(con, "SELECT data FROM events"))
+
+
+async def test_a_replay_with_the_same_vault_gives_the_same_views(road: None, vault: MemoryVault) -> None:
+    log = await sealed(vault, said())
+    await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    one = state(view(vault, log))
+    bench = Workbench(open_view(None), Keyring(vault.held))
+    for event in log:
+        fold_batch(bench, [event])
+    assert state(bench) == one
+
+
+async def test_an_event_whose_key_the_vault_never_had_is_refused_and_the_rest_goes_on(
+    road: None, vault: MemoryVault
+) -> None:
+    events = said()
+    log = await sealed(vault, events)
+    foreign = stored([sealed_event(events[0], [DataKey("user:eve", new_secret())])])
+    bench = Workbench(open_view(None), Keyring(vault.held))
+    fold_batch(bench, [*foreign, *log[1:]])
+    ((code, reason, body),) = rows(bench.con, "SELECT code, reason, body FROM refused_events WHERE position = 1")
+    assert code == "key_missing"
+    assert "user:eve" in reason
+    assert body == foreign[0].body.decode()
+    assert rows(bench.con, "SELECT count(*) FROM profile_versions") == [(2,)]
+
+
+async def test_what_was_moved_from_another_event_is_refused(road: None, vault: MemoryVault) -> None:
+    log = await sealed(vault, said())
+    document = orjson.loads(log[0].body)
+    document["id"] = "another-event"
+    con = view(vault, [log[0]._replace(body=orjson.dumps(document))]).con
+    assert rows(con, "SELECT code FROM refused_events") == [("seal_broken",)]
+
+
+async def test_an_event_that_is_refused_for_another_reason_keeps_its_sealed_bytes(
+    road: None, vault: MemoryVault
+) -> None:
+    log = await sealed(vault, said())
+    again = log[0]._replace(position=2)
+    con = view(vault, [log[0], again]).con
+    assert rows(con, "SELECT code, body FROM refused_events") == [("duplicate_event", log[0].body.decode())]
+
+
+async def test_a_text_that_merely_quotes_the_mark_is_read_as_it_is(road: None, vault: MemoryVault) -> None:
+    about: dict[str, Any] = {"types": ["tool"], "task": "t", "scopes": ["public"], "owner": "agent:a"}
+    fact = KnowledgeSaved(**about, content='it says "sealed:v1:user:ada:AAAA"')
+    con = view(vault, stored([NewEvent(fact, "k1", "agent:a")])).con
+    assert rows(con, "SELECT content FROM knowledge") == [('it says "sealed:v1:user:ada:AAAA"',)]
+
+
+async def test_while_the_vault_does_not_answer_nothing_is_folded(road: None, vault: MemoryVault) -> None:
+    log = await sealed(vault, said())
+
+    def silent(_names: list[str]) -> dict[str, Held]:
+        raise BrokerUnavailable("the vault does not answer")
+
+    bench = Workbench(open_view(None), Keyring(silent))
+    with pytest.raises(BrokerUnavailable):
+        fold_batch(bench, log)
+    assert bench.position() == 0
+    bench.keyring = Keyring(vault.held)
+    fold_batch(bench, log)
+    assert rows(bench.con, "SELECT count(*) FROM events") == [(4,)]
+
+
+async def test_a_key_that_another_node_destroyed_is_asked_for_again_when_the_log_tells(vault: MemoryVault) -> None:
+    events = said()
+    log = await sealed(vault, [*events[:1], *events[2:]])
+    keyring = Keyring(vault.held)
+    bench = Workbench(open_view(None), keyring)
+    fold_batch(bench, log[:1])
+    await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    told: list[int] = []
+    keyring.when_forgotten(lambda: told.append(1))
+    subject = "ledger.default.subject.user=3Aada.forgotten.user.local"
+    fold_batch(bench, [StoredEvent(2, START_NS, subject, b"{}"), log[1]._replace(position=3)])
+    assert told == [1]
+    assert rows(bench.con, "SELECT content::VARCHAR FROM profile_versions") == [("{}",)]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(log=histories())
+def test_any_history_folds_alike_sealed_and_in_clear(log: list[StoredEvent]) -> None:
+    key = DataKey(ADA, new_secret())
+    bench = new_view()
+    bench.keyring, before = Keyring(lambda _names: {ADA: key}), bench.keyring
+    try:
+        fold_batch(bench, [event._replace(body=_sealed_body(event.body, key)) for event in log])
+        ours = state(bench)
+    finally:
+        bench.keyring = before
+    theirs = state(view_of(log))
+    for each in (ours, theirs):
+        del each["refused_events"]  # which keep the bytes that the log has
+    assert ours == theirs
+
+
+def _sealed_body(body: bytes, key: DataKey) -> bytes:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    if not isinstance(document, dict) or not isinstance(document.get("data"), dict):
+        return body
+    for name in ("task", "content", "tags", "patch", "query"):
+        value = document["data"].get(name)
+        if value and isinstance(value, (str, dict)):
+            document["data"][name] = seal(value, [key], str(document.get("id")), f"/data/{name}")
+    return orjson.dumps(document)
