@@ -23,6 +23,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 LEDGER_STREAM = "LEDGER"
 EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
 EMBEDDING_SUBJECTS = "embedding.>"
+PARKED_STREAM = "KLEDGER_PARKED"
+PARKED_SUBJECTS = "parked.>"
 REQUEST_SUBJECTS = "kledger.>"
 # A plain client in any language keeps its default inbox; readers get private ones, since whoever may
 # subscribe to an inbox sees every event that is delivered there.
@@ -134,7 +136,11 @@ _PERMISSIONS: dict[Role, JsonObject] = {
     "writer": _permissions("writer", _WRITE, []),
     "reader": _permissions("reader", _READ, []),
     "node": {
-        **_permissions("node", [*_WRITE, *_READ, REQUEST_SUBJECTS], [REQUEST_SUBJECTS]),
+        **_permissions(
+            "node",
+            [*_WRITE, *_READ, *_look_at(PARKED_STREAM), PARKED_SUBJECTS, REQUEST_SUBJECTS],
+            [REQUEST_SUBJECTS],
+        ),
         "allow_responses": True,
     },
 }

@@ -131,6 +131,12 @@ class LogGap(LedgerError):
     code = "log_gap"
 
 
+class UnfoldableEvent(LedgerError):
+    """Folding this one event fails, each time: it is parked, or a rebuild that met it has stopped."""
+
+    code = "unfoldable"
+
+
 class DataDirectoryInUse(LedgerError):
     """Another node runs on this data directory."""
 

@@ -33,6 +33,7 @@ from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
 from producers.http.app import create_app
 from producers.node_admin import Operator
+from producers.node_parking import Parking, open_parked, opened_as_decided
 from producers.operations.desk import Desk
 from projections.live import LiveFiles
 from projections.runner import Projector
@@ -116,19 +117,24 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.push_async_callback(ledger.close)
 
         files = LiveFiles(settings.data / "views", settings.quack)
-        view = View(await asyncio.to_thread(files.open_live))
+        parked = await open_parked(access)
+        stack.push_async_callback(parked.close)
+        opened, made_anew = await opened_as_decided(files, ledger, parked)
+        view = View(opened)
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
-        projector = Projector(ledger, view)
+        projector = Projector(ledger, view, parked)
         stack.callback(projector.close)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
+        if made_anew:
+            feed.will_begin_anew()
         await feed.start()
         stack.push_async_callback(feed.close)
         files.serve(view.instance)
 
-        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set())
+        operator = Operator(access, ledger, view, projector, feed, files, settings.data, started, {}, set(), parked)
         stack.push_async_callback(operator.close)
-        desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org)
+        desk = Desk(ledger, view, Searcher(view, feed), operator, settings.org, parking=Parking(operator, parked))
 
         async def health() -> JsonObject:
             return await operator.status()

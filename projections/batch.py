@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
+from ledger.parked import NONE_PARKED, Parked
 from projections.decode import Refusal, decode, fill_envelopes
 from projections.duckdb import transaction
 from projections.few import fold_few
 from projections.gate import gate
 from projections.refused import fold as refused_fold
 from projections.views import VIEWS
+from projections.withheld import named, withhold
 from projections.workbench import Workbench
 
 # Up to so many events are folded one by one; from there on sets are faster.
@@ -27,8 +29,8 @@ class Folded:
     refused: int
 
 
-def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
-    """Fold consecutive events into the view.
+def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NONE_PARKED) -> Folded:
+    """Fold consecutive events into the view; those that are parked are refused.
 
     Events at or before the checkpoint were folded already and change nothing. Raises LogGap when the first
     new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
@@ -44,8 +46,9 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
             f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
         )
     with transaction(bench.con):
-        refusals = fold_few(bench.con, events) if len(events) <= SMALL else _fold_many(bench, events)
-        refused_fold.fold(bench.con, refusals)
+        shown = withhold(events, parked)
+        refusals = fold_few(bench.con, shown) if len(shown) <= SMALL else _fold_many(bench, shown)
+        refused_fold.fold(bench.con, named(refusals, events, parked))
         last = events[-1]
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "

@@ -19,11 +19,14 @@ from pathlib import Path
 
 import duckdb
 import orjson
+import structlog
 
 from ledger.access import BrokerAccess
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
+from ledger.parked import NONE_PARKED, Parked, read_told
+from ledger.parked import told as told_decisions
 from ledger.stream import Ledger
 from projections.digest import digests, state_digest
 from projections.duckdb import open_view
@@ -51,11 +54,13 @@ async def rebuild_into(
     path: Path,
     to: int | None = None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
 
     `progress` gets position, last position and events a second. Raises InvalidPayload when the file exists
-    or `to` is beyond the head, LogGap, BrokerUnavailable; a file that is not finished is removed.
+    or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
+    is not `parked`; a file that is not finished is removed.
     """
     head = (await ledger.head()).position
     last = head if to is None else to
@@ -64,7 +69,7 @@ async def rebuild_into(
     started = time.monotonic()
     view = View(Instance(_new_view(path), path))
     try:
-        refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate))
+        refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate), parked)
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
         digest = state_digest(digests(view.instance.con))
@@ -100,6 +105,7 @@ async def in_own_process(
     path: Path,
     to: int | None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
 ) -> Rebuilt:
     """rebuild_into, in a process of its own. Raises what it raises; cancelling ends the process."""
     process = await asyncio.create_subprocess_exec(
@@ -112,7 +118,7 @@ async def in_own_process(
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None
     order: JsonObject = {"url": access.url, "user": access.credentials("reader"), "own": access.own_user is not None}
-    order |= {"path": str(path), "to": to}
+    order |= {"path": str(path), "to": to, "parked": told_decisions(parked.values())}
     try:
         process.stdin.write(orjson.dumps(order) + b"\n")
         process.stdin.close()
@@ -159,6 +165,7 @@ async def _main() -> None:
                 Path(order["path"]),
                 order["to"],
                 lambda done, total, rate: tell({"done": done, "total": total, "rate": rate}),
+                read_told(order["parked"]),
             )
         finally:
             await ledger.close()
@@ -169,6 +176,7 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # the other output is for progress
     with contextlib.suppress(ImportError):
         import uvloop
 

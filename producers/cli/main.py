@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from producers.cli import finding, importing, operating, remembering, saying
+from producers.cli import finding, importing, operating, refused, remembering, saying
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
@@ -49,6 +50,11 @@ app.command("verify", rich_help_panel=AUDIT)(as_operator(operating.verify))
 app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
 app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
 app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
+app.add_typer(refused_events, name="refused", rich_help_panel=AUDIT)
+
+refused_events.command("list")(as_operator(refused.list_refused))
+refused_events.command("retry")(as_operator(refused.retry))
+refused_events.command("dismiss")(as_operator(refused.dismiss))
 
 
 def main() -> None:

@@ -42,6 +42,7 @@ def status(session: Session) -> Answer:
     heading = facts(
         ("healthy", healthy),
         *(("reason", reason) for reason in told["reasons"]),
+        *(("attention", warning) for warning in told.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),

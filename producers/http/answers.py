@@ -187,7 +187,7 @@ class DisabledAnswer(BaseModel):
 
 class JobAnswer(BaseModel):
     id: str
-    kind: Literal["rebuild", "verify", "replay", "snapshot"]
+    kind: Literal["rebuild", "verify", "replay", "snapshot", "retry"]
     state: Literal["running", "done", "failed"]
     done: int
     total: int

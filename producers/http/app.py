@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from producers.http import admin, errors, knowledge, metrics, profiles
+from producers.http import admin, errors, knowledge, metrics, profiles, refused
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
@@ -34,6 +34,7 @@ def create_app(desk: Desk, *, on_loopback: bool = True) -> FastAPI:
         *knowledge.routes(desk),
         *profiles.routes(desk),
         *admin.routes(desk),
+        *refused.routes(desk),
         metrics.routes(desk, counted),
     ):
         app.include_router(router)

@@ -17,7 +17,7 @@ from ledger.scopes import Caller
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "retry"]
 
 
 @dataclass(slots=True)
@@ -113,6 +113,8 @@ async def start(desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime
                     errors=[{"field": "into", "reason": "is not an absolute path"}],
                 )
             return await desk.admin.start_replay(to, into)
+        case "retry":
+            raise InvalidPayload("a retry names the refused event", errors=[{"field": "position", "reason": "missing"}])
 
 
 async def job(desk: Desk, caller: Caller, job_id: str) -> Job:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ import structlog
 
 from ledger.errors import LedgerError, ViewBehind
 from projections.vectors.client import VectorClient
+from projections.vectors.directories import replace_file
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.port import Found
 from projections.vectors.wire import Change, Close, Paths, Settings, Store
@@ -69,6 +71,7 @@ class VectorFeed:
         self._org = org
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._anew = Path(settings.directory or ".") / "begin-anew"
         self._awaited = 0
         self._hurry = asyncio.Event()
         self.applied = 0
@@ -86,6 +89,9 @@ class VectorFeed:
         client = await VectorClient.start(self._settings)
         try:
             with _saying_when_gone():
+                if self._anew.exists():
+                    await client.clear()
+                    self._anew.unlink()
                 applied = int((await client.status())["applied"])
         except BaseException:
             await client.close()
@@ -109,6 +115,24 @@ class VectorFeed:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 await self._ask_how_far()
+
+    def will_begin_anew(self) -> None:
+        """Note that the vectors follow from a view that is about to go: they are made anew, also after a crash."""
+        self._anew.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._anew, "")
+
+    async def begin_anew(self) -> None:
+        """Remove all vectors and feed them from the start of the view as it is now.
+
+        Searches wait for them meanwhile.
+        """
+        try:
+            with _saying_when_gone():
+                self.applied = await self._running().clear()
+        except VectorProcessGone:
+            return  # the next one begins anew as it starts
+        self._anew.unlink(missing_ok=True)
+        await self._view.moved()
 
     async def _feed(self) -> None:
         client = self._running()

@@ -105,6 +105,8 @@ async def _do(engine: Engine, frame: Frame) -> Any:
             return await engine.status()
         case "flush" | "close":
             return await engine.flush()
+        case "clear":
+            return await engine.clear()
         case "optimize":
             return await engine.optimize()
         case "digest":

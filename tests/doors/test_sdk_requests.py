@@ -50,6 +50,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
     ("GET /api/admin/attach", lambda c: c.attach(), {"statement": "ATTACH"}),
     ("POST /api/admin/replay", lambda c: c.start_job("replay", to=4, into=Path("/tmp/a.duckdb")), JOB),
+    ("GET /api/admin/refused", lambda c: c.refused(after=3, limit=5, code="unfoldable"), {"refused": []}),
+    ("POST /api/admin/refused/7/retry", lambda c: c.retry_parked(7), JOB),
+    ("POST /api/admin/refused/7/dismiss", lambda c: c.dismiss_parked(7), {"position": 7}),
     ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
     ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
 ]

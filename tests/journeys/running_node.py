@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,7 +125,9 @@ class RunningNode:
 
 
 @contextmanager
-def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[RunningNode]:
+def running(
+    data: Path, *more: str, http: str = "127.0.0.1:0", env: Mapping[str, str] | None = None
+) -> Iterator[RunningNode]:
     """A node on `data`. What still runs in the end is stopped, and has to exit with 0."""
     log = data.parent / f"{data.name}.log"
     with log.open("ab") as errors:
@@ -135,7 +137,7 @@ def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[Runni
             stderr=errors,
             text=True,
             cwd=ROOT,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **(env or {})},
         )
     assert process.stdout is not None
     try:
