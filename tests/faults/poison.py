@@ -27,3 +27,10 @@ def poisoned(named: Any, while_there: Path | None = None) -> Any:
 def install(while_there: str) -> None:
     """Make every fold of this process fail on the marker, as long as this file is there."""
     batch.named = poisoned(batch.named, Path(while_there))  # type: ignore[attr-defined]  # it is imported there by name
+
+
+def install_here() -> None:
+    """The same for a process that replays what others folded: once, for good."""
+    if not hasattr(batch.named, "poisons"):
+        batch.named = poisoned(batch.named)  # type: ignore[attr-defined]  # as above
+        batch.named.poisons = True  # type: ignore[attr-defined]
