@@ -145,7 +145,7 @@ def running(
         node = RunningNode(data, process, ready.split()[3], ready, log)
         yield node
         if process.poll() is None:
-            assert node.stop() == 0, node.said()
+            assert (code := node.stop()) == 0, f"exit code {code}; {node.said()}"
     finally:
         if process.poll() is None:
             process.kill()
