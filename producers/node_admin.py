@@ -83,7 +83,7 @@ class Operator:
         warnings: list[str] = []
         if self.parked is not None:
             try:
-                found, warnings = await attention(self.ledger, self.view.instance.con.cursor(), self.parked)
+                found, warnings = await attention(self.ledger, self.view, self.parked)
                 reasons += found
             except LedgerError as error:
                 reasons += [error.message] if error.message not in reasons else []

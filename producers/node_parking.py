@@ -7,6 +7,7 @@ new file is served, so that every later rebuild agrees.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, dataclass
 
 import structlog
@@ -21,7 +22,7 @@ from producers.node_admin import Operator, Progress
 from producers.operations.admin import Job
 from projections.files import discard
 from projections.live import LiveFiles
-from projections.parking import disagreement
+from projections.parking import disagreement, held_apart
 from projections.view import Instance
 
 log = structlog.get_logger(__name__)
@@ -37,9 +38,9 @@ async def open_parked(access: BrokerAccess, *, replicas: int = 1) -> ParkedEvent
 
 async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEvents) -> tuple[Instance, bool]:
     """The live view, and whether it is made anew because what was decided has changed since it was folded."""
-    instance = files.open_live()
+    instance = await asyncio.to_thread(files.open_live)
     try:
-        apart = await disagreement(ledger, instance.con, parked.parked)
+        apart = await disagreement(ledger, *held_apart(instance.con), parked.parked)
     except LedgerError as error:  # a log that was cut says so again when it is folded
         log.warning("the view cannot be compared with what is parked", error=error.message)
         return instance, False
@@ -49,7 +50,7 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
     instance.close()
     if instance.path is not None:
         discard(instance.path)
-    return files.open_live(), True
+    return await asyncio.to_thread(files.open_live), True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from ledger.parked import NONE_PARKED, Decision, Parked, ParkedEvents, fingerpri
 from ledger.stream import Ledger
 from projections.batch import Folded, fold_batch
 from projections.duckdb import transaction
+from projections.view import View
 from projections.workbench import Workbench
 
 log = structlog.get_logger(__name__)
@@ -128,11 +129,18 @@ async def park(parked: ParkedEvents, poison: UnfoldableEvent) -> LedgerError | N
     return None
 
 
-async def disagreement(ledger: Ledger, con: duckdb.DuckDBPyConnection, parked: Parked) -> list[int]:
-    """The positions that this view file was folded with other decisions about. Raises BrokerUnavailable, LogGap."""
-    rows = con.execute("SELECT position FROM refused_events WHERE code = 'unfoldable'").fetchall()
-    (folded,) = con.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
-    held = {position for (position,) in rows}
+def held_apart(cursor: duckdb.DuckDBPyConnection) -> tuple[set[int], int]:
+    """The positions that a view file holds as unfoldable, and how far it is folded."""
+    rows = cursor.execute("SELECT position FROM refused_events WHERE code = 'unfoldable'").fetchall()
+    (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
+    return {position for (position,) in rows}, int(folded)
+
+
+async def disagreement(ledger: Ledger, held: set[int], folded: int, parked: Parked) -> list[int]:
+    """The positions that a view (see held_apart) was folded with other decisions about.
+
+    Raises BrokerUnavailable, LogGap.
+    """
     missing = [position for position in parked if position <= folded and position not in held]
     return sorted({*(held - parked.keys()), *[at for at in missing if await _is_about(ledger, parked[at])]})
 
@@ -145,13 +153,10 @@ async def _is_about(ledger: Ledger, decision: Decision) -> bool:
     return False
 
 
-async def attention(
-    ledger: Ledger, cursor: duckdb.DuckDBPyConnection, parked: ParkedEvents
-) -> tuple[list[str], list[str]]:
+async def attention(ledger: Ledger, view: View, parked: ParkedEvents) -> tuple[list[str], list[str]]:
     """What an operator should know: reasons for not being healthy, and what merely waits. Raises BrokerUnavailable."""
     await parked.refresh()
-    with contextlib.closing(cursor):
-        apart = await disagreement(ledger, cursor, parked.parked)
+    apart = await disagreement(ledger, *await view.ask(held_apart), parked.parked)
     waiting = parked.waiting
     return (
         [f"the view was folded before it was decided about the events at {_few(apart)}: kledger rebuild"]

@@ -6,12 +6,15 @@ A point is armed by a file `<process>.<point>` in the folder FAULT_ARMED, with w
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import faulthandler
 import functools
 import inspect
 import os
 import random
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,8 @@ VIOLATION = "violation"
 
 
 def install(argv: list[str]) -> None:
-    """Put the points of this process in place; `argv` says which process it is."""
+    """Put the points of this process in place; `argv` says which it is. SIGUSR1 has it say what it waits for."""
+    signal.signal(signal.SIGUSR1, lambda *_: _tell())
     if "projections.vectors.process" in argv:
         _in_vectors(_Points("vectors"))
     elif "projections.rebuild" in argv:
@@ -189,6 +193,14 @@ def _deliver_badly(chance: random.Random) -> None:
     runner.fold_strictly = fold
 
 
+def _tell() -> None:
+    faulthandler.dump_traceback(sys.stderr, all_threads=True)
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)
+        sys.stderr.write(f"waits for {task!r}\n")
+    sys.stderr.flush()
+
+
 def _kill(victim: str, process: str) -> None:
     node = os.getpid() if process == "node" else os.getppid()
     found = {"node": [node], "self": [os.getpid()], "broker": _broker(), "vectors": _children(node, b"vectors.process")}
@@ -199,10 +211,13 @@ def _kill(victim: str, process: str) -> None:
 
 
 def _broker() -> list[int]:
+    files = Path(os.environ["FAULT_DATA"]) / "broker"
     try:
-        return [int((Path(os.environ["FAULT_DATA"]) / "broker" / "nats-server.pid").read_text())]
+        pid = int((files / "nats-server.pid").read_text())
+        ours = str(files / "nats-server.conf").encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return []
+    return [pid] if ours else []  # a process id may be anybody's by now
 
 
 def _children(parent: int, naming: bytes) -> list[int]:

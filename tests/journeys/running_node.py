@@ -158,7 +158,12 @@ def _ready_line(process: subprocess.Popen[str], log: Path) -> str:
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdout, selectors.EVENT_READ)
         ready = process.stdout.readline() if waiting.select(STARTS_WITHIN) else ""
-    assert ready.startswith("kledger is ready: http://"), f"{ready!r}; the log says:\n{log.read_text()[-4000:]}"
+    if not ready:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # its exit code says more
+    assert ready.startswith("kledger is ready: http://"), (
+        f"{ready!r} {process.poll()}; the log says:\n{log.read_text()[-4000:]}"
+    )
     return ready
 
 

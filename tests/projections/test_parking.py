@@ -20,7 +20,7 @@ from projections import batch, parking
 from projections.batch import Folded, fold_batch
 from projections.digest import digests
 from projections.duckdb import open_view
-from projections.parking import attention, disagreement, fold_strictly
+from projections.parking import attention, disagreement, fold_strictly, held_apart
 from projections.rebuild import rebuild_into
 from projections.runner import Projector, catch_up
 from projections.view import Instance, View
@@ -179,7 +179,7 @@ async def test_live_the_poison_is_parked_and_the_rest_goes_on_and_a_rebuild_agre
         assert await view.ask(lambda cursor: rows(cursor, "SELECT position, code FROM refused_events ORDER BY 1")) == [
             (at, "unfoldable") for at in (7, 8, 120)
         ]
-        reasons, waiting = await attention(ledger, view.instance.con.cursor(), parked)
+        reasons, waiting = await attention(ledger, view, parked)
         assert (reasons, waiting) == ([], ["3 parked events wait for you (at 7, 8, 120): kledger refused list"])
     replayed = View(Instance(open_view(None)))
     await catch_up(ledger, replayed, 201, parked=parked.parked)
@@ -196,11 +196,11 @@ async def test_a_view_folded_with_other_decisions_is_noticed(marked: Install, pa
     await catch_up(ledger, view, 20)
     con = view.instance.con
     (event,) = [e async for events in ledger.read(7, batch=1) for e in events if e.position == 7]
-    assert await disagreement(ledger, con, NONE_PARKED) == []
-    assert await disagreement(ledger, con, decided(event)) == [7]
-    assert await disagreement(ledger, con, {7: Decision(7, "of another", "parked", "", 3, "")}) == []
+    assert await disagreement(ledger, *held_apart(con), NONE_PARKED) == []
+    assert await disagreement(ledger, *held_apart(con), decided(event)) == [7]
+    assert await disagreement(ledger, *held_apart(con), {7: Decision(7, "of another", "parked", "", 3, "")}) == []
     await parked.decide(7, "parked", fingerprint=fingerprint_of(event), reason="elsewhere", tries=3)
-    reasons, _ = await attention(ledger, con.cursor(), parked)
+    reasons, _ = await attention(ledger, view, parked)
     assert "before it was decided about the events at 7" in reasons[0]
 
 
