@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -111,9 +111,10 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     host, port = _host_and_port(settings.http)
     async with AsyncExitStack() as stack:
         stack.enter_context(_only_node_on(settings.data))
-        access = await _broker(settings, stack)
+        access, hindered = await _broker(settings, stack)
         await ensure_stream(access)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
+        ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
 
         files = LiveFiles(settings.data / "views", settings.quack)
@@ -145,13 +146,14 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
 
 
-async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess:
+async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[BrokerAccess, Callable[[], str | None]]:
+    """How to reach the broker, and what says why it keeps nothing (None while it does)."""
     if settings.nats is not None:
-        return BrokerAccess.from_url(settings.nats)
+        return BrokerAccess.from_url(settings.nats), lambda: None
     server = EmbeddedServer(settings.data / "broker")
     access = await server.start()
     stack.push_async_callback(server.stop)
-    return access
+    return access, lambda: server.trouble
 
 
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:

@@ -68,6 +68,8 @@ class Operator:
             head, stored_ns = told.head.position, told.head.stored_ns
         except LedgerError as error:
             reasons.append(error.message)
+        if why := self.ledger.hindered():
+            reasons.append(why)
         views = [
             self._lag("duckdb", self.view.position, self.view.instance.stored_us, head, stored_ns),
             self._lag("vectors", self.feed.applied, self.view.instance.stored_us, head, stored_ns),
