@@ -216,9 +216,16 @@ def _only_node_on(data: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            file.seek(0)
+            holder = file.read(20).strip()
             raise DataDirectoryInUse(
-                f"another node runs on {data.resolve()}: stop it, or choose another directory with --data"
+                f"another node{f' (process {holder})' if holder.isdecimal() else ''} runs on {data.resolve()}: "
+                "stop it, or choose another directory with --data"
             ) from error
+        with contextlib.suppress(OSError):  # a disk that is full keeps no node from starting
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
         yield
 
 
