@@ -71,7 +71,7 @@ class EmbeddedServer:
         self._port = 0
         self._held: IO[bytes] | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._watcher: asyncio.Future[tuple[None, None]] | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self._disk: BrokerDisk | None = None
         self.restarts = 0
 
@@ -98,7 +98,7 @@ class EmbeddedServer:
             self._release()
             raise
         self._disk = BrokerDisk(self._files, self._end_for_another)
-        self._watcher = asyncio.gather(self._watch(binary), self._disk.watch())
+        self._watcher = asyncio.create_task(self._supervise(binary, self._disk), name="embedded-broker-watch")
         return self.access
 
     @property
@@ -211,6 +211,11 @@ class EmbeddedServer:
                     await asyncio.sleep(_POLL)
         finally:
             await connection.close()
+
+    async def _supervise(self, binary: Path, disk: BrokerDisk) -> None:
+        async with asyncio.TaskGroup() as watching:
+            watching.create_task(self._watch(binary))
+            watching.create_task(disk.watch())
 
     async def _watch(self, binary: Path) -> None:
         backoff = _FIRST_BACKOFF

@@ -104,7 +104,7 @@ class Life:
         """Wait until the node is well and has folded everything, starting it where it died."""
         for tries_left in (2, 1, 0):
             try:
-                with self.node.client(retries=0) as client:
+                with self.node.client(retries=0, timeout=PATIENCE) as client:
                     caught_up(client)
                     return
             except Exception:
@@ -153,7 +153,7 @@ def _outcome(life: Life, point: Point, chance: random.Random) -> Outcome:
     life.settle()
     for left in life.armed.glob("*.*"):
         left.unlink()
-    with life.node.client() as client:
+    with life.node.client(timeout=PATIENCE) as client:
         broken = broken_promises(client, life.node.access, life.work, life.poisoned)
         events = head(client)
     if (life.armed / VIOLATION).exists():
@@ -179,7 +179,7 @@ def _strike(life: Life, point: Point, chance: random.Random) -> bool:
     while armed.exists() and time.monotonic() < deadline:
         life.work.write(chance.randint(2, 5))
         if point.provoked_by == REBUILD:
-            with contextlib.suppress(Exception), life.node.client(retries=0) as client:
+            with contextlib.suppress(Exception), life.node.client(retries=0, timeout=PATIENCE) as client:
                 client.wait_job(client.start_job("rebuild")["id"], timeout=20)
         life.work.send(life.node.url)
     return not armed.exists()
@@ -212,7 +212,7 @@ def _strike_soon(life: Life, point: Point, chance: random.Random) -> bool:
 
 
 def _last_position(life: Life) -> int:
-    with life.node.client() as client:
+    with life.node.client(timeout=PATIENCE) as client:
         return head(client)
 
 
