@@ -15,6 +15,7 @@ import nats.errors
 import structlog
 from faststream import FastStream
 from faststream.nats import NatsBroker
+from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
 
 from ledger.access import BrokerAccess
@@ -49,8 +50,11 @@ def create_app(
     access: BrokerAccess, loops: Mapping[str, Loop], health: Callable[[], Awaitable[JsonObject]], version: str
 ) -> FastStream:
     """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT."""
+    user = access.credentials("node")
     broker = _Broker(
-        access.url_for("node"),
+        access.urls,
+        # apart from the addresses: a cluster tells of more servers, and those have no credentials in theirs
+        security=SASLPlaintext(*user) if user else None,
         inbox_prefix=access.inbox_prefix("node"),
         name="kledger-app",
         max_reconnect_attempts=-1,

@@ -8,6 +8,7 @@ decision names the event by position and by the SHA-256 of its subject and body,
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -169,12 +170,11 @@ class ParkedEvents:
         await self._connection.close()
 
     async def _get(self, number: int) -> Decision:
-        reply = await self._connection.request(
-            f"$JS.API.DIRECT.GET.{PARKED_STREAM}", orjson.dumps({"seq": number}), timeout=10
-        )
-        if (reply.headers or {}).get("Status"):
-            raise BrokerUnavailable(f"the broker did not give decision {number} of {PARKED_STREAM}: {reply.headers}")
-        decision = Decision(**orjson.loads(reply.data))
+        # of the leader: a copy may not have it yet
+        answer = await self._connection.api(f"STREAM.MSG.GET.{PARKED_STREAM}", {"seq": number})
+        if error_code(answer):
+            raise error_of(answer, f"decision {number} of {PARKED_STREAM}")
+        decision = Decision(**orjson.loads(base64.b64decode(answer["message"]["data"])))
         if decision.state not in get_args(State):
             raise BrokerUnavailable(f"decision {number} of {PARKED_STREAM} says {decision.state}: update this node")
         return decision

@@ -55,7 +55,9 @@ async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, repl
 
 
 async def ensure(connection: BrokerConnection, name: str, wanted: JsonObject) -> JsonObject:
-    """Create a stream when it is not there; returns its settings. Raises BrokerMisconfigured, BrokerUnavailable."""
+    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
+
+    Raises BrokerMisconfigured, BrokerUnavailable."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETUP_TIMEOUT
     while True:
@@ -71,7 +73,13 @@ async def ensure(connection: BrokerConnection, name: str, wanted: JsonObject) ->
         code = error_code(answer)
         if not code:
             config: JsonObject = answer["config"]
-            return config
+            if config["num_replicas"] >= wanted["num_replicas"]:
+                return config
+            grown = {**config, "num_replicas": wanted["num_replicas"]}  # more copies lose nothing
+            answer = await connection.api(f"STREAM.UPDATE.{name}", grown, timeout=_SETUP_TIMEOUT)
+            code = error_code(answer)
+            if not code:
+                continue
         if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
             raise error_of(answer, f"to set up the stream {name}")
         await asyncio.sleep(0.05)

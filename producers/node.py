@@ -34,6 +34,7 @@ from ledger.stream_setup import ensure_stream
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.node_parking import Parking, open_parked, opened_as_decided
+from producers.node_roles import ALL_ROLES, Role, writes_vectors
 from producers.operations.desk import Desk
 from projections.live import LiveFiles
 from projections.runner import Projector
@@ -59,6 +60,8 @@ class NodeSettings:
     qdrant: str | None = None
     quack: int | None = 0
     org: str = DEFAULT_ORG
+    replicas: int = 1
+    roles: frozenset[Role] = ALL_ROLES
 
 
 def run(settings: NodeSettings) -> int:
@@ -112,13 +115,13 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     async with AsyncExitStack() as stack:
         stack.enter_context(_only_node_on(settings.data))
         access, hindered = await _broker(settings, stack)
-        await ensure_stream(access)
+        await ensure_stream(access, replicas=settings.replicas)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
 
         files = LiveFiles(settings.data / "views", settings.quack)
-        parked = await open_parked(access)
+        parked = await open_parked(access, replicas=settings.replicas)
         stack.push_async_callback(parked.close)
         opened, made_anew = await opened_as_decided(files, ledger, parked)
         view = View(opened)
@@ -126,7 +129,8 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.callback(lambda: files.stop_serving(view.instance))
         projector = Projector(ledger, view, parked)
         stack.callback(projector.close)
-        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
+        may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
+        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
         if made_anew:
             feed.will_begin_anew()
         await feed.start()
@@ -160,7 +164,7 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
     embedding = embedding_from_environment()
     kept_at = None
     if embedding is not None:
-        await ensure_embeddings_stream(access)
+        await ensure_embeddings_stream(access, replicas=settings.replicas)
         if access.own_user is None:
             kept_at = KeptAt(access.url, "node", access.passwords.get("node"))
         else:

@@ -161,7 +161,10 @@ def up(
         str | None, typer.Option(metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]")
     ] = None,
     nats: Annotated[
-        str | None, typer.Option(metavar="URL", help="A NATS server with JetStream; else one is started.")
+        str | None,
+        typer.Option(
+            metavar="URL", help="A NATS server with JetStream, or a cluster's with commas; else one is started."
+        ),
     ] = None,
     qdrant: Annotated[
         str | None, typer.Option(metavar="URL", help="A Qdrant server; else the engine runs inside.")
@@ -170,6 +173,12 @@ def up(
         str | None,
         typer.Option(metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"),
     ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]")
+    ] = None,
+    roles: Annotated[
+        str | None, typer.Option(help="What this node does: doors,vectors or doors alone.  [doors,vectors]")
+    ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
 
@@ -177,11 +186,20 @@ def up(
     """
     from producers.node import NodeSettings, run
 
-    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant}
+    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
     stated = {name: value for name, value in given.items() if value is not None}
     if quack is not None:
         stated["quack"] = _quack(quack)
+    if roles is not None:
+        stated["roles"] = _roles(roles)
     raise typer.Exit(run(NodeSettings(**stated)))
+
+
+def _roles(stated: str) -> frozenset[str]:
+    roles = frozenset(part.strip() for part in stated.split(","))
+    if "doors" in roles and roles <= {"doors", "vectors"}:
+        return roles
+    raise typer.BadParameter(f"{stated!r} is neither doors,vectors nor doors", param_hint="--roles")
 
 
 def _quack(stated: str) -> int | None:

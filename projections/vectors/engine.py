@@ -119,6 +119,9 @@ class Engine:
 
     async def status(self) -> dict[str, Any]:
         """What is applied, what is durable, how much there is and how much waits."""
+        if self._store.waits_on_network and not self._pending:  # another node may have written meanwhile
+            self._durable = max(self._durable, await self._call(self._store.checkpoint))
+            self._applied = max(self._applied, self._durable)
         return {
             "model": self._embedder.model,
             "dimensions": self._embedder.dimensions,

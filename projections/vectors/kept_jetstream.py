@@ -17,8 +17,9 @@ import structlog
 
 from ledger.access import EMBEDDING_SUBJECTS, EMBEDDINGS_STREAM, BrokerAccess
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, LedgerError
+from ledger.errors import LedgerError
 from ledger.event import JsonObject
+from ledger.stream_setup import ensure
 from projections.vectors.kept import EmbeddingKey, Vector
 
 log = structlog.get_logger(__name__)
@@ -26,7 +27,6 @@ log = structlog.get_logger(__name__)
 DIGEST = "Kledger-Sha256"
 """The header that says the SHA-256 of the numbers."""
 _CONCURRENCY = 64
-_NAME_TAKEN = 10058
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -58,14 +58,9 @@ async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -
     """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
-        answer = await connection.api(f"STREAM.CREATE.{EMBEDDINGS_STREAM}", stream_settings(replicas))
+        await ensure(connection, EMBEDDINGS_STREAM, stream_settings(replicas))
     finally:
         await connection.close()
-    fault = answer.get("error")
-    if isinstance(fault, dict) and fault.get("err_code") != _NAME_TAKEN:
-        raise BrokerMisconfigured(
-            f"the broker did not create the stream {EMBEDDINGS_STREAM}: {fault.get('description')}"
-        )
 
 
 def digest_of(body: bytes) -> str:
