@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import statistics
@@ -43,18 +44,19 @@ async def filled(directory: Path, events: int) -> None:
     async with broker(directory / "data" / "broker") as access:
         await append(access, history(events), events)
     async with running_node(directory) as node:
-        door = Door(node.http)
-        await at_the_head(door)
-        door.close()
+        await at_the_head(node.http, 0.5)
 
 
-async def at_the_head(door: Door) -> None:
+async def at_the_head(address: str, look_every: float = 0.005) -> None:
     """Return when every view is at the head of the log."""
     while True:
-        told = await door.ask("GET", "/api/admin/status")
-        if all(view["position"] == told["stream"]["head"] for view in told["views"]):
-            return
-        await asyncio.sleep(0.005)
+        door = Door(address)
+        with contextlib.suppress(ConnectionError):
+            told = await door.ask("GET", "/api/admin/status")
+            if all(view["position"] == told["stream"]["head"] for view in told["views"]):
+                return
+        door.close()
+        await asyncio.sleep(look_every)
 
 
 async def restarted(directory: Path, *, killed: bool) -> Restart:
@@ -62,9 +64,9 @@ async def restarted(directory: Path, *, killed: bool) -> Restart:
     began = time.perf_counter()
     async with running_node(directory) as node:
         ready = time.perf_counter() - began
-        door = Door(node.http)
-        await at_the_head(door)
+        await at_the_head(node.http)
         caught_up = time.perf_counter() - began
+        door = Door(node.http)
         await door.ask("GET", "/api/knowledge/search?q=docker&record=false")
         searched = time.perf_counter() - began
         door.close()

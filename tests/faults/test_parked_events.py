@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,7 +100,7 @@ def test_what_is_not_parked_can_neither_be_tried_again_nor_dismissed(poisoned: R
 
 
 def test_a_parked_event_is_tried_again_in_vain_then_in_earnest_and_another_is_dismissed(
-    poisoned: RunningNode, poison: Path, tmp_path: Path
+    poisoned: RunningNode, poison: Path
 ) -> None:
     with poisoned.client() as ledger:
         before = ledger.sql("SELECT position, code, reason FROM refused_events ORDER BY 1")["rows"]
@@ -125,12 +124,3 @@ def test_a_parked_event_is_tried_again_in_vain_then_in_earnest_and_another_is_di
         assert ledger.status()["warnings"] == []
         assert [one["state"] for one in ledger.refused()["refused"]] == ["dismissed"]
         assert result_of(ledger, "rebuild")["equal"] is True
-
-    # a new machine folds the same from the log and the decisions
-    other = tmp_path / "data"
-    assert poisoned.stop() == 0
-    shutil.copytree(poisoned.data / "broker", other / "broker")
-    with running(other) as anew, anew.client() as ledger:
-        caught_up(ledger)
-        assert [(one["position"], one["state"]) for one in ledger.refused()["refused"]] == [(12, "dismissed")]
-        assert_found(ledger, [0, 9], "later")

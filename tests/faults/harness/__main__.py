@@ -11,17 +11,20 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import structlog
 
 from tests.faults.harness.campaign import Outcome, Tally, run
+from tests.faults.harness.survival import survive
 
 
 def main() -> int:
     """Run the campaign and print its table; the exit code."""
     stated = argparse.ArgumentParser(prog="make faults", description=__doc__)
     stated.add_argument("--points", type=int, default=200, help="how many kills (200)")
+    stated.add_argument("--cluster", type=int, default=10_000, help="events appended while a cluster is killed (10000)")
     stated.add_argument("--seed", type=int, help="the same seed gives the same points; by chance where none is given")
     given = stated.parse_args()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
@@ -45,9 +48,20 @@ def main() -> int:
 
     tally = run(given.points, seed, directory, tell)
     summary(tally, time.monotonic() - began)
-    if tally.ok:
+    survived = given.cluster == 0 or _survives(given.cluster, directory / "cluster")
+    if tally.ok and survived:
         shutil.rmtree(directory)
-    return 0 if tally.ok else 1
+    return 0 if tally.ok and survived else 1
+
+
+def _survives(events: int, directory: Path) -> bool:
+    """Three servers, of which the leader, a follower, and all three are killed; whether all was kept, once."""
+    began = time.monotonic()
+    told = survive(events, directory)
+    print(f"\na cluster of three with two nodes, {told.kills} kills while {events:,} events were appended")
+    for name, value in {**asdict(told), "seconds": round(time.monotonic() - began, 1)}.items():
+        print(f"{name.replace('_', ' '):32} {value}")
+    return told.ok
 
 
 def summary(tally: Tally, seconds: float) -> None:
