@@ -56,15 +56,19 @@ def kledger(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def commands() -> list[str]:
-    helped = kledger("--help").stdout
-    found = re.findall(r"^│ ([a-z]+) {2,}", helped, re.MULTILINE)
-    return [name for name in found if name != "profile"] + [
-        f"profile {name}" for name in ("show", "set", "patch", "register", "disable")
-    ]
+    found: list[str] = []
+    for name in _listed():
+        found += [f"{name} {one}" for one in _listed(name)] or [name]
+    return found
+
+
+def _listed(*group: str) -> list[str]:
+    """The names that a group's help lists; none for a command."""
+    return re.findall(r"^│ ([a-z]+) {2,}", kledger(*group, "--help").stdout, re.MULTILINE)
 
 
 def test_every_command_has_help_with_an_example_that_starts_like_it() -> None:
-    assert len(commands()) == 24
+    assert {"up", "search", "profile patch", "refused retry"} <= set(commands())
     for command in commands():
         helped = kledger(*command.split(), "--help")
         assert helped.exit_code == 0
