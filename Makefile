@@ -15,7 +15,7 @@ PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test damage lint format check bench docs lock clean
+.PHONY: help setup demo test damage faults lint format check bench docs lock clean
 
 help: ## explain these commands
 	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
@@ -56,6 +56,9 @@ format: $(STAMP) ## put the code into its format
 	@"$(PY)" -m ruff format .
 
 check: lint test ## lint and test
+
+faults: $(STAMP) ## 200 kills between any two steps, every promise checked after each; ARGS="--points 20 --seed 7"
+	@"$(PY)" -m tests.faults.harness $(ARGS)
 
 bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; ARGS="--only append"
 	@"$(PY)" -m bench $(ARGS)

@@ -65,10 +65,11 @@ def environment(**more: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A running node: its HTTP address `host:port`, and how to reach its broker."""
+    """A running node: its HTTP address `host:port`, how to reach its broker, and its process id."""
 
     http: str
     broker: BrokerAccess
+    pid: int
 
 
 @asynccontextmanager
@@ -96,7 +97,7 @@ async def running_node(directory: Path) -> AsyncIterator[Node]:
                 f"the node did not start; its log ends with\n{log.read_text('utf-8', 'replace')[-3000:]}"
             )
         passwords = orjson.loads(ServerFiles(data / "broker").passwords.read_bytes())
-        yield Node(said[1], BrokerAccess(said[2], passwords))
+        yield Node(said[1], BrokerAccess(said[2], passwords), process.pid)
     except Exception:
         sys.stderr.write(f"the node's log ends with\n{log.read_text('utf-8', 'replace')[-LOG_SHOWN:]}\n")
         raise

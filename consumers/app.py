@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
 
+import nats.errors
 import structlog
 from faststream import FastStream
 from faststream.nats import NatsBroker
+from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
 
 from ledger.access import BrokerAccess
@@ -26,12 +29,32 @@ PAUSE = 1.0  # seconds before a loop that failed begins again
 Loop = Callable[[], Awaitable[None]]
 
 
+class _Broker(NatsBroker):
+    """Its connection ends quietly, also where the broker is gone: there is nobody left to say goodbye to."""
+
+    async def stop(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_val: BaseException | None = None,
+        exc_tb: TracebackType | None = None,
+    ) -> None:
+        try:
+            await super().stop(exc_type, exc_val, exc_tb)
+        except nats.errors.Error as error:
+            log.info("the broker is gone as the node stops", error=str(error))
+            if self._connection is not None:
+                await self._connection.close()
+
+
 def create_app(
     access: BrokerAccess, loops: Mapping[str, Loop], health: Callable[[], Awaitable[JsonObject]], version: str
 ) -> FastStream:
     """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT."""
-    broker = NatsBroker(
-        access.url_for("node"),
+    user = access.credentials("node")
+    broker = _Broker(
+        access.urls,
+        # apart from the addresses: a cluster tells of more servers, and those have no credentials in theirs
+        security=SASLPlaintext(*user) if user else None,
         inbox_prefix=access.inbox_prefix("node"),
         name="kledger-app",
         max_reconnect_attempts=-1,

@@ -25,6 +25,10 @@ EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
 EMBEDDING_SUBJECTS = "embedding.>"
 KEYS_STREAM = "KV_KLEDGER_KEYS"
 KEY_SUBJECTS = "$KV.KLEDGER_KEYS.>"
+PARKED_STREAM = "KLEDGER_PARKED"
+PARKED_SUBJECTS = "parked.>"
+LEASE_BUCKET = "kledger_leases"
+LEASE_SUBJECTS = f"$KV.{LEASE_BUCKET}.>"
 REQUEST_SUBJECTS = "kledger.>"
 # A plain client in any language keeps its default inbox; readers get private ones, since whoever may
 # subscribe to an inbox sees every event that is delivered there.
@@ -44,20 +48,17 @@ class BrokerAccess:
 
     @classmethod
     def from_url(cls, url: str) -> BrokerAccess:
-        """Access to an outside server by `nats://[user:password@]host:port`. Raises BrokerMisconfigured."""
-        try:
-            parts = urlsplit(url if "://" in url else f"nats://{url}")
-            host, port = parts.hostname, parts.port or 4222
-        except ValueError as error:
-            raise BrokerMisconfigured(f"the broker address is not a URL: {error}") from error
-        if parts.scheme not in ("nats", "tls") or not host:
-            raise BrokerMisconfigured(
-                f"the broker address needs the form nats://[user:password@]host:port, not scheme "
-                f"{parts.scheme!r} and host {host!r}"
-            )
-        address = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-        user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-        return cls(address, own_user=user)
+        """Access to an outside server by `nats://[user:password@]host:port`, or to a cluster: several, with commas.
+
+        Those after the first may leave out user and password. Raises BrokerMisconfigured.
+        """
+        addresses, users = zip(*map(_address_and_user, url.split(",")), strict=True)
+        return cls(",".join(addresses), own_user=next(filter(None, users), None))
+
+    @property
+    def urls(self) -> list[str]:
+        """The address of each server."""
+        return self.url.split(",")
 
     def credentials(self, role: Role) -> tuple[str, str] | None:
         """User and password of a role; None when the broker asks for none."""
@@ -70,12 +71,27 @@ class BrokerAccess:
         user = self.credentials(role)
         if user is None:
             return self.url
-        scheme, _, address = self.url.partition("://")
-        return f"{scheme}://{quote(user[0], safe='')}:{quote(user[1], safe='')}@{address}"
+        named = f"{quote(user[0], safe='')}:{quote(user[1], safe='')}@"
+        return ",".join(url.replace("://", f"://{named}", 1) for url in self.urls)
 
     def inbox_prefix(self, role: Role) -> str:
         """The only prefix under which this role may receive answers."""
         return private_inbox(role) if role in self.passwords else PUBLIC_INBOX
+
+
+def _address_and_user(url: str) -> tuple[str, tuple[str, str] | None]:
+    try:
+        parts = urlsplit(url if "://" in url else f"nats://{url}")
+        host, port = parts.hostname, parts.port or 4222
+    except ValueError as error:
+        raise BrokerMisconfigured(f"the broker address is not a URL: {error}") from error
+    if parts.scheme not in ("nats", "tls") or not host:
+        raise BrokerMisconfigured(
+            f"the broker address needs the form nats://[user:password@]host:port, not scheme "
+            f"{parts.scheme!r} and host {host!r}"
+        )
+    user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}", user
 
 
 def private_inbox(role: Role) -> str:
@@ -144,7 +160,20 @@ _PERMISSIONS: dict[Role, JsonObject] = {
     "writer": _permissions("writer", _WRITE, []),
     "reader": _permissions("reader", _READ, []),
     "node": {
-        **_permissions("node", [*_WRITE, *_READ, *_ERASE, REQUEST_SUBJECTS], [REQUEST_SUBJECTS]),
+        **_permissions(
+            "node",
+            [
+                *_WRITE,
+                *_READ,
+                *_ERASE,
+                *_look_at(PARKED_STREAM),
+                PARKED_SUBJECTS,
+                *_look_at(f"KV_{LEASE_BUCKET}"),
+                LEASE_SUBJECTS,
+                REQUEST_SUBJECTS,
+            ],
+            [REQUEST_SUBJECTS],
+        ),
         "allow_responses": True,
     },
 }

@@ -201,7 +201,7 @@ class BrokerConnection:
     async def _try(self, client: Client) -> None:
         credentials = self._access.credentials(self._role)
         await client.connect(
-            self._access.url,
+            self._access.urls,
             name=f"{self._name}-{self._role}",
             user=credentials[0] if credentials else None,
             password=credentials[1] if credentials else None,

@@ -185,6 +185,12 @@ class NotCertified(LedgerError):
     code = "not_certified"
 
 
+class UnfoldableEvent(LedgerError):
+    """Folding this one event fails, each time: it is parked, or a rebuild that met it has stopped."""
+
+    code = "unfoldable"
+
+
 class DataDirectoryInUse(LedgerError):
     """Another node runs on this data directory."""
 

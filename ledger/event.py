@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 DEFAULT_ORG = "default"
 
+MOST_POSITION = 2**63 - 1
+"""A position or version is a signed 64-bit number in every view: an event that says more is refused."""
+
 
 class Fact(BaseModel):
     """What an event says: the `data` of its envelope. One subclass an event name and current version.

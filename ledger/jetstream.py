@@ -64,6 +64,8 @@ class JetStreamLedger:
         self._writing, self._reading = writing, reading
         self._stream, self._timeout = stream, append_timeout
         self._batches = asyncio.Semaphore(_OPEN_BATCHES)
+        self.hindered: Callable[[], str | None] = lambda: None
+        """Says why the broker keeps nothing at present, where that is known: an append then fails at once."""
 
     @classmethod
     async def connect(
@@ -219,6 +221,8 @@ class JetStreamLedger:
                     raise conflict(message.event, last)
 
     def _left(self, deadline: float) -> float:
+        if why := self.hindered():
+            raise BrokerUnavailable(why)
         return max(0.001, deadline - asyncio.get_running_loop().time())
 
     async def _pause(self, deadline: float, error: LedgerError) -> None:

@@ -19,6 +19,7 @@ from typing import IO
 import structlog
 
 from ledger.access import BrokerAccess, Role
+from ledger.broker_disk import BrokerDisk
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError
 from ledger.server_config import (
@@ -73,6 +74,7 @@ class EmbeddedServer:
         self._held: IO[bytes] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._disk: BrokerDisk | None = None
         self.restarts = 0
 
     async def start(self) -> BrokerAccess:
@@ -97,7 +99,8 @@ class EmbeddedServer:
             await self._end_child()
             self._release()
             raise
-        self._watcher = asyncio.create_task(self._watch(binary), name="embedded-broker-watch")
+        self._disk = BrokerDisk(self._files, self._end_for_another)
+        self._watcher = asyncio.create_task(self._supervise(binary, self._disk), name="embedded-broker-watch")
         return self.access
 
     @property
@@ -106,6 +109,16 @@ class EmbeddedServer:
         if self._access is None:
             raise BrokerUnavailable("the embedded broker is not started")
         return self._access
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the server keeps nothing at present; None while it does."""
+        return self._disk.trouble if self._disk is not None else None
+
+    def _end_for_another(self) -> None:
+        """End the server, whereupon its watcher starts another."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()  # it may not get to its end otherwise; what it acknowledged is on the disk
 
     @property
     def url(self) -> str:
@@ -200,6 +213,11 @@ class EmbeddedServer:
                     await asyncio.sleep(_POLL)
         finally:
             await connection.close()
+
+    async def _supervise(self, binary: Path, disk: BrokerDisk) -> None:
+        async with asyncio.TaskGroup() as watching:
+            watching.create_task(self._watch(binary))
+            watching.create_task(disk.watch())
 
     async def _watch(self, binary: Path) -> None:
         backoff = _FIRST_BACKOFF

@@ -50,21 +50,22 @@ async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, repl
     """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
-        await _ensure(connection, name, replicas)
+        check_settings(await ensure(connection, name, stream_config(name, replicas)))
     finally:
         await connection.close()
 
 
-async def _ensure(connection: BrokerConnection, name: str, replicas: int) -> None:
+async def ensure(connection: BrokerConnection, name: str, wanted: JsonObject) -> JsonObject:
+    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
+
+    Raises BrokerMisconfigured, BrokerUnavailable."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETUP_TIMEOUT
     while True:
         try:
             answer = await connection.api(f"STREAM.INFO.{name}")
             if error_code(answer) == _NOT_FOUND:
-                answer = await connection.api(
-                    f"STREAM.CREATE.{name}", stream_config(name, replicas), timeout=_SETUP_TIMEOUT
-                )
+                answer = await connection.api(f"STREAM.CREATE.{name}", wanted, timeout=_SETUP_TIMEOUT)
         except BrokerUnavailable:  # a cluster that has no leader yet does not answer
             if loop.time() > deadline:
                 raise
@@ -72,8 +73,14 @@ async def _ensure(connection: BrokerConnection, name: str, replicas: int) -> Non
             continue
         code = error_code(answer)
         if not code:
-            check_settings(answer["config"])
-            return
+            config: JsonObject = answer["config"]
+            if config["num_replicas"] >= wanted["num_replicas"]:
+                return config
+            grown = {**config, "num_replicas": wanted["num_replicas"]}  # more copies lose nothing
+            answer = await connection.api(f"STREAM.UPDATE.{name}", grown, timeout=_SETUP_TIMEOUT)
+            code = error_code(answer)
+            if not code:
+                continue
         if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
             raise error_of(answer, f"to set up the stream {name}")
         await asyncio.sleep(0.05)

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +42,8 @@ from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary
+from producers.node_parking import Parking, open_parked, opened_as_decided
+from producers.node_roles import ALL_ROLES, Role, writes_vectors
 from producers.operations.desk import Desk
 from producers.receipts import Receipts
 from producers.sealing import SealingLedger
@@ -73,6 +75,8 @@ class NodeSettings:
     quack: int | None = 0
     org: str = DEFAULT_ORG
     checkpoint_hook: str | None = None
+    replicas: int = 1
+    roles: frozenset[Role] = ALL_ROLES
 
 
 def run(settings: NodeSettings) -> int:
@@ -127,31 +131,50 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
         stack.enter_context(traced(version("knowledge-ledger")))
-        access = await _broker(settings, stack)
-        await ensure_stream(access)
+        access, hindered = await _broker(settings, stack)
+        await ensure_stream(access, replicas=settings.replicas)
         master = master_key(settings.data)
         vault = await _open_vault(access, master, stack)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
+        ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
         notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 
         files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
-        view = View(await asyncio.to_thread(files.open_live))
+        parked = await open_parked(access, replicas=settings.replicas)
+        stack.push_async_callback(parked.close)
+        opened, made_anew = await opened_as_decided(files, ledger, parked)
+        view = View(opened)
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
-        projector = Projector(ledger, view)
+        projector = Projector(ledger, view, parked)
         stack.callback(projector.close)
         stack.callback(keyring.close)
-        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org)
+        may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
+        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
+        if made_anew:
+            feed.will_begin_anew()
         await feed.start()
         stack.push_async_callback(feed.close)
         files.serve(view.instance)
 
         integrity = Integrity(ledger, view, notary, settings.org, settings.data)
         operator = Operator(
-            access, ledger, view, projector, feed, files, settings.data, started, integrity, {}, set(), tokens
+            access,
+            ledger,
+            view,
+            projector,
+            feed,
+            files,
+            settings.data,
+            started,
+            integrity,
+            {},
+            set(),
+            tokens,
+            parked=parked,
         )
         stack.push_async_callback(operator.close)
         searcher = Searcher(view, feed)
@@ -159,7 +182,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         receipts = Receipts(settings.data / "receipts")
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
-        desk = Desk(sealing, view, searcher, operator, settings.org)
+        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked))
         projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
@@ -176,14 +199,16 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
 
 
-async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> BrokerAccess:
+async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[BrokerAccess, Callable[[], str | None]]:
+    """How to reach the broker, and what says why it keeps nothing (None while it does)."""
     if settings.nats is not None:
         credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
-        return access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
+        known = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
+        return known, lambda: None
     server = EmbeddedServer(settings.data / "broker")
     access = await server.start()
     stack.push_async_callback(server.stop)
-    return access
+    return access, lambda: server.trouble
 
 
 async def _open_vault(access: BrokerAccess, master: bytes, stack: AsyncExitStack) -> JetStreamVault:
@@ -197,7 +222,7 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
     embedding = embedding_from_environment()
     kept_at = None
     if embedding is not None:
-        await ensure_embeddings_stream(access)
+        await ensure_embeddings_stream(access, replicas=settings.replicas)
         if access.own_user is None:
             kept_at = KeptAt(access.url, "node", access.passwords.get("node"))
         else:
@@ -253,9 +278,16 @@ def _only_node_on(data: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            file.seek(0)
+            holder = file.read(20).strip()
             raise DataDirectoryInUse(
-                f"another node runs on {data.resolve()}: stop it, or choose another directory with --data"
+                f"another node{f' (process {holder})' if holder.isdecimal() else ''} runs on {data.resolve()}: "
+                "stop it, or choose another directory with --data"
             ) from error
+        with contextlib.suppress(OSError):  # a disk that is full keeps no node from starting
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
         yield
 
 

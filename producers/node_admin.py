@@ -20,6 +20,7 @@ from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
 from producers.node_integrity import Integrity
@@ -30,6 +31,7 @@ from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
 from projections.lineage.ask import refused_count
 from projections.live import LiveFiles
+from projections.parking import attention
 from projections.quack import sql_read_only
 from projections.rebuild import Rebuilt, in_own_process, position_at
 from projections.runner import Projector
@@ -64,6 +66,7 @@ class Operator:
     tasks: set[asyncio.Task[None]]
     tokens: TokenBook = NO_TOKENS
     readiness: Readiness = field(default_factory=Readiness)
+    parked: ParkedEvents | None = None
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
     master: bytes = field(default=b"", repr=False)
@@ -78,6 +81,8 @@ class Operator:
             head, stored_ns = told.head.position, told.head.stored_ns
         except LedgerError as error:
             reasons.append(error.message)
+        if why := self.ledger.hindered():
+            reasons.append(why)
         views = [
             self._lag("duckdb", self.view.position, self.view.instance.stored_us, head, stored_ns),
             self._lag("vectors", self.feed.applied, self.view.instance.stored_us, head, stored_ns),
@@ -91,9 +96,17 @@ class Operator:
             for view in views
             if view["lag_seconds"] > LONGEST_LAG_SECONDS
         ]
+        warnings: list[str] = []
+        if self.parked is not None:
+            try:
+                found, warnings = await attention(self.ledger, self.view, self.parked)
+                reasons += found
+            except LedgerError as error:
+                reasons += [error.message] if error.message not in reasons else []
         return {
             "healthy": not reasons,
             "reasons": reasons,
+            "warnings": warnings,
             "stream": {
                 "head": head,
                 "time": datetime.fromtimestamp(stored_ns / 1e9, UTC).isoformat() if stored_ns else None,
@@ -134,27 +147,27 @@ class Operator:
 
     async def start_rebuild(self) -> Job:
         """Fold everything anew beside the live view, compare, and serve the new file."""
-        return self._start("rebuild", self._rebuild)
+        return self.start("rebuild", self.rebuild)
 
     async def start_verify(self) -> Job:
         """Fold from zero into a file of its own, and compare it with the live view."""
-        return self._start("verify", self._verify)
+        return self.start("verify", self._verify)
 
     async def start_replay(self, to: int | datetime | None, into: str) -> Job:
         """Fold up to a position or moment into a new file."""
-        return self._start("replay", lambda progress: self._replay(to, Path(into), progress))
+        return self.start("replay", lambda progress: self._replay(to, Path(into), progress))
 
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
-        return self._start("snapshot", self._snapshot)
+        return self.start("snapshot", self._snapshot)
 
     async def start_backup(self, into: str) -> Job:
         """Append what is new in the log to the backup in a directory."""
-        return self._start("backup", lambda progress: self._back_up(Path(into), progress))
+        return self.start("backup", lambda progress: self._back_up(Path(into), progress))
 
     async def start_audit(self) -> Job:
         """Read the log from its start and compare it with what was signed."""
-        return self._start("audit", self.integrity.audit)
+        return self.start("audit", self.integrity.audit)
 
     async def prove(self, item_id: str) -> JsonObject:
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
@@ -164,7 +177,7 @@ class Operator:
         """Forget a person. Raises ServiceFailed on a node without a vault."""
         if (eraser := self.eraser) is None:
             raise ServiceFailed("this node has no vault: nothing can be forgotten here")
-        return self._start("forget", lambda progress: eraser.forget(subject, by, progress))
+        return self.start("forget", lambda progress: eraser.forget(subject, by, progress))
 
     async def job(self, job_id: str) -> Job:
         """How far a job is. Raises UnknownReference."""
@@ -209,7 +222,8 @@ class Operator:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    def _start(self, kind: JobKind, work: Work) -> Job:
+    def start(self, kind: JobKind, work: Work) -> Job:
+        """Begin a job that runs beside the live view."""
         job = Job(f"{kind}-{uuid.uuid4().hex[:12]}", kind)
         for old in list(self.jobs)[: max(0, len(self.jobs) - _KEPT_JOBS + 1)]:
             if self.jobs[old].state != "running":
@@ -220,16 +234,24 @@ class Operator:
         task.add_done_callback(self.tasks.discard)
         return job
 
-    async def _rebuild(self, progress: Progress) -> JsonObject:
+    async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
+        """Fold anew and swap; an event that is to be released from parking is folded like any other."""
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
+            parked = await self._decided(release)
+            rebuilt = await in_own_process(self.access, path, None, progress, parked, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
-                    compared = await self._compared(fresh, rebuilt)
+                    compared = await self._compared(fresh, rebuilt, parked)
+                    if not compared["equal"]:  # what the vectors were made from was not what follows from the log
+                        self.feed.will_begin_anew()
+                    if release is not None and self.parked is not None:
+                        await self.parked.decide(release, "released")
                     point_to(path)
                     await self.files.swap(self.view, fresh)
+                    if not compared["equal"]:
+                        await self.feed.begin_anew()
             except BaseException:
                 if self.view.instance is not fresh:
                     fresh.close()
@@ -241,21 +263,29 @@ class Operator:
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside:
             path = next_file(self.data / "views")
-            rebuilt = await in_own_process(self.access, path, None, progress, master=self.master)
+            parked = await self._decided()
+            rebuilt = await in_own_process(self.access, path, None, progress, parked, master=self.master)
             fresh = self.files.open(path)
             try:
                 async with self.projector.paused():
-                    return await self._compared(fresh, rebuilt)
+                    return await self._compared(fresh, rebuilt, parked)
             finally:
                 fresh.close()
                 discard(path)
 
-    async def _compared(self, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
+    async def _decided(self, release: int | None = None) -> Parked:
+        """What is parked now, without the one that is to be released."""
+        if self.parked is None:
+            return NONE_PARKED
+        await self.parked.refresh()
+        return {at: decision for at, decision in self.parked.parked.items() if at != release}
+
+    async def _compared(self, fresh: Instance, rebuilt: Rebuilt, parked: Parked) -> JsonObject:
         """Bring the new file to the live view's position and compare; the projector is paused meanwhile."""
         live = self.view.instance
         if live.position < rebuilt.position:
-            await catch_up(self.ledger, self.view, rebuilt.position)
-        await catch_up(self.ledger, View(fresh), live.position)
+            await catch_up(self.ledger, self.view, rebuilt.position, parked=await self._decided())
+        await catch_up(self.ledger, View(fresh), live.position, parked=parked)
         ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
         found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
         return {
@@ -282,7 +312,8 @@ class Operator:
 
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
-        rebuilt = await in_own_process(self.access, into, position, progress, master=self.master)
+        parked = await self._decided()
+        rebuilt = await in_own_process(self.access, into, position, progress, parked, master=self.master)
         told = {
             "into": str(into),
             "position": rebuilt.position,

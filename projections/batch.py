@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.errors import LogGap
 from ledger.event import StoredEvent
+from ledger.keyring import Keyring
+from ledger.parked import NONE_PARKED, Parked
 from projections.decode import Decoded, decode
 from projections.duckdb import transaction
 from projections.few import fold_few
@@ -16,6 +18,7 @@ from projections.refused import fold as refused_fold
 from projections.ruling import Refusal
 from projections.sealed import Opened, open_events
 from projections.views import VIEWS
+from projections.withheld import named, withhold
 from projections.workbench import Workbench
 
 # Up to so many events are folded one by one; from there on sets are faster.
@@ -31,8 +34,8 @@ class Folded:
     refused: int
 
 
-def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
-    """Fold consecutive events into the view.
+def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NONE_PARKED) -> Folded:
+    """Fold consecutive events into the view; those that are parked are refused.
 
     Events at or before the checkpoint were folded already and change nothing. Raises LogGap when the first
     new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
@@ -43,21 +46,26 @@ def fold_batch(bench: Workbench, events: list[StoredEvent]) -> Folded:
     if not events:
         return Folded(position, 0, 0)
     _check_order(position, events)
-    if len(events) <= SMALL:
-        opened = open_events(bench.keyring, events)
-        with _fold(bench, opened) as refusals:
-            refusals += fold_few(bench.con, opened.events)
-        return _folded(opened, refusals)
-    return _fold_many(bench, decode(bench.parser, bench.keyring, events))
+    opened = ready(bench.keyring, events, parked)
+    if len(events) > SMALL:
+        return _fold_many(bench, decode(bench.parser, opened), parked)
+    with _fold(bench, opened, parked) as refusals:
+        refusals += fold_few(bench.con, opened.events)
+    return _folded(opened, refusals)
 
 
-def fold_decoded(bench: Workbench, decoded: Decoded) -> Folded:
+def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKED) -> Folded:
     """Fold a batch that was decoded ahead, as fold_batch would."""
     events, position = decoded.opened.stored, bench.position()
     if events[0].position <= position:
-        return fold_batch(bench, events)
+        return fold_batch(bench, events, parked)
     _check_order(position, events)
-    return _fold_many(bench, decoded)
+    return _fold_many(bench, decoded, parked)
+
+
+def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened:
+    """A batch as it is decoded: what is parked withheld, what is sealed opened. Raises what the vault raises."""
+    return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
 
 
 def _check_order(position: int, events: list[StoredEvent]) -> None:
@@ -68,11 +76,11 @@ def _check_order(position: int, events: list[StoredEvent]) -> None:
         )
 
 
-def _fold_many(bench: Workbench, decoded: Decoded) -> Folded:
+def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
     """Fold set by set."""
     events = decoded.opened.events
     first, facts = events[0].position, tuple(decoded.parsed)
-    with _fold(bench, decoded.opened) as refusals:
+    with _fold(bench, decoded.opened, parked) as refusals:
         refusals += decoded.refused
         judged = gate(bench, decoded)
         refusals += [Refusal(events[at - first], code, reason) for at, code, reason in judged]
@@ -85,13 +93,13 @@ def _fold_many(bench: Workbench, decoded: Decoded) -> Folded:
 
 
 @contextmanager
-def _fold(bench: Workbench, opened: Opened) -> Iterator[list[Refusal]]:
+def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
     """One transaction: what the body folds, what it refuses, and the checkpoint."""
     refusals: list[Refusal] = []
     with transaction(bench.con):
         yield refusals
-        refused_fold.fold(bench.con, opened.told(refusals))
         last = opened.stored[-1]
+        refused_fold.fold(bench.con, named(opened.told(refusals), opened.stored, parked))
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"

@@ -14,11 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ledger.errors import LedgerError
 from ledger.event import StoredEvent
+from ledger.parked import NONE_PARKED, Parked
 from ledger.stream import Ledger
-from projections.batch import Folded, fold_decoded
+from projections.batch import Folded, fold_decoded, ready
 from projections.decode import Decoded, decode
+from projections.parking import ABOUT_THE_EVENT, fold_strictly
 from projections.parser import Parser
 from projections.view import View
+from projections.workbench import Workbench
 
 # Events in a list as it is read, in lists read ahead, and in a batch at most.
 _LIST = 8_192
@@ -28,16 +31,20 @@ _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
 
+Ahead = Decoded | list[StoredEvent]
+
 
 async def catch_up(
     ledger: Ledger,
     view: View,
     to: int,
     progress: Callable[[int, float], None] = lambda _position, _rate: None,
+    parked: Parked = NONE_PARKED,
 ) -> int:
     """Fold everything up to position `to`, without following on; returns how many events were refused.
 
-    `progress` gets the position and the rate in events a second. Raises LogGap, BrokerUnavailable.
+    `progress` gets the position and the rate in events a second. Raises LogGap, BrokerUnavailable, and
+    UnfoldableEvent: only what is `parked` already is passed over.
     """
     started, first, refused = time.monotonic(), view.position, 0
     bench, loop = view.instance.bench, asyncio.get_running_loop()
@@ -48,16 +55,16 @@ async def catch_up(
         contextlib.closing(Parser()) as parser,
     ):
 
-        async def decode_next() -> Decoded | None:
+        async def decode_next() -> Ahead | None:
             events = await _gathered(lists, to)
-            return await loop.run_in_executor(decoder, decode, parser, bench.keyring, events) if events else None
+            return await loop.run_in_executor(decoder, _decoded, parser, bench, events, parked) if events else None
 
         reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
         decoding = asyncio.create_task(decode_next())
         try:
             while (decoded := await decoding) is not None:
                 decoding = asyncio.create_task(decode_next())
-                folded: Folded = await loop.run_in_executor(writer, fold_decoded, bench, decoded)
+                folded: Folded = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
                 progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
@@ -66,6 +73,23 @@ async def catch_up(
                 task.cancel()
             await asyncio.gather(reading, decoding, return_exceptions=True)
     return refused
+
+
+def _decoded(parser: Parser, bench: Workbench, events: list[StoredEvent], parked: Parked) -> Ahead:
+    try:
+        return decode(parser, ready(bench.keyring, events, parked))
+    except ABOUT_THE_EVENT:
+        return events  # folding finds out which of them it is
+
+
+def _fold(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
+    """Fold what was decoded ahead, strictly: see projections/parking.py."""
+    if isinstance(ahead, list):
+        return fold_strictly(bench, ahead, parked)
+    try:
+        return fold_decoded(bench, ahead, parked)
+    except ABOUT_THE_EVENT:
+        return fold_strictly(bench, ahead.opened.stored, parked)
 
 
 async def _read_ahead(

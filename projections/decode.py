@@ -22,14 +22,13 @@ import pyarrow.compute as pc
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
-from ledger.keyring import Keyring
 from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
 from projections.judging import judged, rewritten
 from projections.lineage.links import links
 from projections.parser import Parser
 from projections.ruling import Candidate, Refusal
 from projections.schema_sql import json_structure
-from projections.sealed import Opened, open_events
+from projections.sealed import Opened
 from projections.sql_text import text
 from projections.vouching import vouched
 from projections.workbench import Facts, table_of
@@ -55,9 +54,8 @@ class Decoded:
     lineage: pa.Table | None = None
 
 
-def decode(parser: Parser, keyring: Keyring, stored: list[StoredEvent]) -> Decoded:
-    """Open and parse a batch. Never raises for what the events say; raises what the vault raises."""
-    opened = open_events(keyring, stored)
+def decode(parser: Parser, opened: Opened) -> Decoded:
+    """Parse a batch. Raises no LedgerError for what the events say."""
     events = opened.events
     names = [_name_in(event.subject) for event in events]
     parsed, doubtful = _parse(parser, events, names)

@@ -19,12 +19,15 @@ from pathlib import Path
 
 import duckdb
 import orjson
+import structlog
 
 from ledger.access import BrokerAccess, Role
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
 from ledger.keyring import Keyring
+from ledger.parked import NONE_PARKED, Parked, read_told
+from ledger.parked import told as told_decisions
 from ledger.stream import Ledger
 from ledger.vault_jetstream import JetStreamVault
 from projections.catching_up import catch_up
@@ -55,13 +58,15 @@ async def rebuild_into(
     path: Path,
     to: int | None = None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
     *,
     keyring: Keyring | None = None,
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
 
     `progress` gets position, last position and events a second. Raises InvalidPayload when the file exists
-    or `to` is beyond the head, LogGap, BrokerUnavailable; a file that is not finished is removed.
+    or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
+    is not `parked`; a file that is not finished is removed.
     """
     head = (await ledger.head()).position
     last = head if to is None else to
@@ -70,7 +75,7 @@ async def rebuild_into(
     started = time.monotonic()
     view = View(Instance(_new_view(path), path, keyring))
     try:
-        refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate))
+        refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate), parked)
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
         parts = digests(view.instance.con)
@@ -107,6 +112,7 @@ async def in_own_process(
     path: Path,
     to: int | None,
     progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
     *,
     master: bytes = b"",
 ) -> Rebuilt:
@@ -124,7 +130,8 @@ async def in_own_process(
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None
     order: JsonObject = {"url": access.url, "user": access.credentials("reader"), "own": access.own_user is not None}
-    order |= {"path": str(path), "to": to, "master": master.hex(), "node": access.credentials("node")}
+    order |= {"path": str(path), "to": to, "parked": told_decisions(parked.values())}
+    order |= {"master": master.hex(), "node": access.credentials("node")}
     try:
         process.stdin.write(orjson.dumps(order) + b"\n")
         process.stdin.close()
@@ -179,6 +186,7 @@ async def _main() -> None:
                 Path(order["path"]),
                 order["to"],
                 lambda done, total, rate: tell({"done": done, "total": total, "rate": rate}),
+                read_told(order["parked"]),
                 keyring=keyring,
             )
         finally:
@@ -192,6 +200,7 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # the other output is for progress
     with contextlib.suppress(ImportError):
         import uvloop
 

@@ -16,10 +16,12 @@ from contextlib import asynccontextmanager
 import duckdb
 import structlog
 
-from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced
+from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced, UnfoldableEvent
 from ledger.event import StoredEvent
+from ledger.parked import NONE_PARKED, ParkedEvents
 from ledger.stream import Ledger
-from projections.batch import SMALL, fold_batch
+from projections.batch import SMALL
+from projections.parking import fold_strictly, park
 from projections.same_log import check_same_log
 from projections.view import Instance, View
 
@@ -39,9 +41,10 @@ _BREATH_SECONDS = 0.02
 class Projector:
     """Keeps a view at the head of the log."""
 
-    def __init__(self, ledger: Ledger, view: View) -> None:
+    def __init__(self, ledger: Ledger, view: View, parked: ParkedEvents | None = None) -> None:
         self._ledger = ledger
         self._view = view
+        self._parked = parked
         self._writer = ThreadPoolExecutor(1, "view-writer")
         self._turn = asyncio.Lock()
         self._since_checkpoint = 0
@@ -69,18 +72,35 @@ class Projector:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
                 return
-            except (LedgerError, duckdb.Error) as error:
-                self.trouble = error if isinstance(error, LedgerError) else _unfoldable(position, error)
+            except Exception as error:  # whatever it is, the node says what folding waits for
+                self.trouble = await self._parked_or_trouble(position, error)
+                if self.trouble is None:
+                    continue
                 kind = log.warning if isinstance(error, BrokerUnavailable) else log.error
                 kind("folding pauses", error=str(error), position=self._view.position, pause=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
+    async def _parked_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
+        """None when the event that could not be folded is parked now, so that the rest goes on."""
+        if isinstance(error, UnfoldableEvent) and self._parked is not None:
+            try:
+                return await park(self._parked, error)
+            except LedgerError as hindered:
+                return hindered
+        return error if isinstance(error, LedgerError) else _unfoldable(position, error)
+
     async def _fold(self, events: list[StoredEvent]) -> None:
         async with self._turn:
             instance = self._view.instance
             loop = asyncio.get_running_loop()
-            folded = await loop.run_in_executor(self._writer, fold_batch, instance.bench, events)
+            folded = await loop.run_in_executor(
+                self._writer,
+                fold_strictly,
+                instance.bench,
+                events,
+                self._parked.parked if self._parked else NONE_PARKED,
+            )
             instance.position, instance.stored_us = folded.position, events[-1].stored_ns // 1000
             self._since_checkpoint += len(events)
             await self._view.moved()
@@ -117,5 +137,5 @@ class Projector:
         self._writer.shutdown(wait=True)
 
 
-def _unfoldable(position: int, error: duckdb.Error) -> LedgerError:
+def _unfoldable(position: int, error: Exception) -> LedgerError:
     return LedgerError(f"the view cannot fold what follows position {position}: {error}")

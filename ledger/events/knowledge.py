@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import Fact, JsonObject
+from ledger.event import MOST_POSITION, Fact, JsonObject
 from ledger.scopes import Entity, Scope
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]
@@ -95,7 +95,7 @@ class KnowledgeRevised(Fact):
     owner: Entity | None = None
     resource_ids: list[str] | None = None
     source: Source | None = None
-    expected_version: Annotated[int, Field(ge=1)] | None = None
+    expected_version: Annotated[int, Field(ge=1, le=MOST_POSITION)] | None = None
     reason: str | None = None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import Fact
+from ledger.event import MOST_POSITION, Fact
 from ledger.scopes import Scope
 
 
@@ -19,7 +19,7 @@ class ServedItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
-    version: Annotated[int, Field(ge=1)]
+    version: Annotated[int, Field(ge=1, le=MOST_POSITION)]
     relevance: float
 
 
@@ -32,7 +32,7 @@ class RecallServed(Fact):
     query: str
     visible_scopes: list[Scope]
     items: list[ServedItem]
-    view_position: Annotated[int, Field(ge=0)]
+    view_position: Annotated[int, Field(ge=0, le=MOST_POSITION)]
 
 
 FACTS: tuple[type[Fact], ...] = (RecallServed,)

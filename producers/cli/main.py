@@ -12,6 +12,7 @@ from producers.cli import (
     integrity,
     operating,
     publishers,
+    refused,
     remembering,
     saying,
     tokens,
@@ -29,6 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
 token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
@@ -79,6 +81,11 @@ app.add_typer(key, name="key", rich_help_panel=AUDIT)
 
 key.command("show")(as_operator(integrity.show_key))
 key.command("rotate")(as_operator(integrity.rotate_key))
+app.add_typer(refused_events, name="refused", rich_help_panel=AUDIT)
+
+refused_events.command("list")(as_operator(refused.list_refused))
+refused_events.command("retry")(as_operator(refused.retry))
+refused_events.command("dismiss")(as_operator(refused.dismiss))
 
 
 def main() -> None:

@@ -43,6 +43,7 @@ def status(session: Session) -> Answer:
     heading = facts(
         ("healthy", healthy),
         *(("reason", reason) for reason in told["reasons"]),
+        *(("attention", warning) for warning in told.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
@@ -172,7 +173,10 @@ def up(
         str | None, typer.Option(metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]")
     ] = None,
     nats: Annotated[
-        str | None, typer.Option(metavar="URL", help="A NATS server with JetStream; else one is started.")
+        str | None,
+        typer.Option(
+            metavar="URL", help="A NATS server with JetStream, or a cluster's with commas; else one is started."
+        ),
     ] = None,
     qdrant: Annotated[
         str | None, typer.Option(metavar="URL", help="A Qdrant server; else the engine runs inside.")
@@ -189,6 +193,12 @@ def up(
             help="A command that gets each signed checkpoint on its standard input.",
         ),
     ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]")
+    ] = None,
+    roles: Annotated[
+        str | None, typer.Option(help="What this node does: doors,vectors or doors alone.  [doors,vectors]")
+    ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
 
@@ -196,12 +206,21 @@ def up(
     """
     from producers.node import NodeSettings, run
 
-    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant}
+    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
     given["checkpoint_hook"] = checkpoint_hook
     stated = {name: value for name, value in given.items() if value is not None}
     if quack is not None:
         stated["quack"] = _quack(quack)
+    if roles is not None:
+        stated["roles"] = _roles(roles)
     raise typer.Exit(run(NodeSettings(**stated)))
+
+
+def _roles(stated: str) -> frozenset[str]:
+    roles = frozenset(part.strip() for part in stated.split(","))
+    if "doors" in roles and roles <= {"doors", "vectors"}:
+        return roles
+    raise typer.BadParameter(f"{stated!r} is neither doors,vectors nor doors", param_hint="--roles")
 
 
 def _quack(stated: str) -> int | None:

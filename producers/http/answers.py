@@ -187,7 +187,7 @@ class DisabledAnswer(BaseModel):
 
 class JobAnswer(BaseModel):
     id: str
-    kind: Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
+    kind: Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
     state: Literal["running", "done", "failed"]
     done: int
     total: int

@@ -18,7 +18,7 @@ from ledger.scopes import Caller
 if TYPE_CHECKING:
     from producers.operations.desk import Desk, Freshness
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
 
 
 @dataclass(slots=True)
@@ -143,6 +143,8 @@ async def start(
             return await desk.admin.start_replay(to, _absolute(into))
         case "backup":
             return await desk.admin.start_backup(_absolute(into))
+        case "retry":
+            raise InvalidPayload("a retry names the refused event", errors=[{"field": "position", "reason": "missing"}])
 
 
 def _absolute(into: str) -> str:

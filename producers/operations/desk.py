@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ledger.errors import InvalidPayload, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
@@ -14,6 +14,9 @@ from ledger.stream import Ledger
 from producers.operations.admin import NodeAdmin
 from producers.publish import Tally
 from projections.lineage import ask as lineage
+
+if TYPE_CHECKING:
+    from producers.operations.refused import ParkingAdmin
 
 T = TypeVar("T")
 
@@ -68,6 +71,7 @@ class Desk:
     admin: NodeAdmin
     org: str = DEFAULT_ORG
     tally: Tally = field(default_factory=Tally)
+    parking: ParkingAdmin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, profiles
+from producers.sdk import knowledge, operating, parking, profiles
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -36,6 +36,10 @@ class LedgerEndpoints:
     prove = Endpoint(operating.prove)
     job = Endpoint(operating.job)
     wait_job = Endpoint(operating.wait_job)
+
+    refused = Endpoint(parking.refused)
+    retry_parked = Endpoint(parking.retry_parked)
+    dismiss_parked = Endpoint(parking.dismiss_parked)
 
 
 class MemoryEndpoints:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _LAST_WORDS = 20
+_SIGBUS = int(getattr(signal, "SIGBUS", 7))
+_BUS_ERROR = ", a bus error: its disk is full"  # what a file that is mapped into memory ends with then
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
     for kind in (
@@ -139,6 +142,11 @@ class VectorClient:
         position: int = await self._ask("flush")
         return position
 
+    async def clear(self) -> int:
+        """Remove everything; feed again from the start."""
+        position: int = await self._ask("clear")
+        return position
+
     async def optimize(self) -> bool:
         """Build search indexes; with Edge nothing else is answered meanwhile (1.8 s at 9,000 items)."""
         done: bool = await self._ask("optimize")
@@ -217,6 +225,7 @@ class VectorClient:
     def _gone(self) -> VectorProcessGone:
         words = "\n".join(self._last_words)
         return VectorProcessGone(
-            f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}); start it "
+            f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}"
+            f"{_BUS_ERROR if self._process.returncode == -_SIGBUS else ''}); start it "
             f"again and feed it from its checkpoint" + (f". Its last words:\n{words}" if words else "")
         )

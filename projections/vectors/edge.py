@@ -115,6 +115,13 @@ class EdgeStore:
             theirs = edge.Filter(must=[_any("item_id", item_ids)])
             self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
 
+    def clear(self) -> None:
+        """See `port.VectorStore.clear`."""
+        replace_file(self._folder / "checkpoint", "0")  # first: a crash from here on finds a store to be made anew
+        self._shard.close()
+        self._checkpoint = 0
+        self._shard = self._open()
+
     def search(
         self,
         *,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import openai
 from numpy.typing import NDArray
 
 from projections.search.ranking import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
@@ -83,6 +82,8 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
         self.batch_size = batch_size
         self._shorten = shorten
+        import openai  # takes a third of a second, which every start of a node without a model would pay
+
         self._client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries)
         self._base_url = base_url
         self._places = asyncio.Semaphore(concurrency)
@@ -98,6 +99,8 @@ class OpenAIEmbedder:
         return vectors
 
     async def _ask(self, texts: Sequence[str]) -> Vectors:
+        import openai
+
         asked = [text[:MAX_CHARACTERS] for text in texts]
         try:
             async with self._places:

@@ -109,6 +109,10 @@ class Engine:
         """Make everything applied so far durable; returns that position."""
         return await self._queued(self._flush)
 
+    async def clear(self) -> int:
+        """Remove everything, to be fed from the start; returns the position then applied, 0."""
+        return await self._queued(self._clear)
+
     async def optimize(self) -> bool:
         """Build search indexes. With Edge nothing else is answered meanwhile."""
         return await self._queued(lambda: self._call(self._store.optimize))
@@ -119,6 +123,9 @@ class Engine:
 
     async def status(self) -> dict[str, Any]:
         """What is applied, what is durable, how much there is and how much waits."""
+        if self._store.waits_on_network and not self._pending:  # another node may have written meanwhile
+            self._durable = max(self._durable, await self._call(self._store.checkpoint))
+            self._applied = max(self._applied, self._durable)
         return {
             "model": self._embedder.model,
             "dimensions": self._embedder.dimensions,
@@ -264,6 +271,11 @@ class Engine:
             self._durable = self._applied
         self._checkpointed = time.monotonic()
         return self._durable
+
+    async def _clear(self) -> int:
+        await self._call(self._store.clear)
+        self._applied = self._durable = 0
+        return 0
 
     async def _call(self, function: Callable[..., T], *arguments: Any) -> T:
         if self._store.waits_on_network:

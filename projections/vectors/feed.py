@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,6 +18,7 @@ import structlog
 from ledger.errors import LedgerError, ViewBehind
 from ledger.sealed import ERASED
 from projections.vectors.client import VectorClient
+from projections.vectors.directories import replace_file
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.port import Found
 from projections.vectors.wire import Change, Close, Paths, Settings, Store
@@ -30,6 +32,8 @@ _LONGEST_PAUSE = 5.0
 # Unless somebody waits for it, a change may rest for this long, so that several go in one request.
 _GATHER_SECONDS = 0.1
 _RESTART_PATIENCE = 10.0
+# How often a node that does not write looks how far the one is that does.
+_LOOK_SECONDS = 0.1
 
 _CHANGED = """
 WITH changed AS (
@@ -77,12 +81,16 @@ def _change(row: tuple[Any, ...]) -> Change:
 class VectorFeed:
     """The vector process of a node: started, fed, restarted, asked."""
 
-    def __init__(self, view: View, settings: Settings, org: str) -> None:
+    def __init__(
+        self, view: View, settings: Settings, org: str, *, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
         self._view = view
+        self._may_write = may_write
         self._settings = settings
         self.org = org
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._anew = Path(settings.directory or ".") / "begin-anew"
         self._awaited = 0
         self._hurry = asyncio.Event()
         self.turn = asyncio.Lock()
@@ -127,7 +135,12 @@ class VectorFeed:
             try:
                 if self._client is None or not self._client.running:
                     await self._restart()
-                await self._feed()
+                if not self._may_write():
+                    await self._stand_by()
+                elif self._anew.exists():
+                    await self.begin_anew()
+                else:
+                    await self._feed()
                 self.trouble, pause = None, 0.05
             except (LedgerError, duckdb.Error) as error:
                 self.trouble = error if isinstance(error, LedgerError) else LedgerError(str(error))
@@ -135,6 +148,27 @@ class VectorFeed:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 await self._ask_how_far()
+
+    def will_begin_anew(self) -> None:
+        """Note that the vectors follow from a view that is about to go: they are made anew, also after a crash."""
+        self._anew.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._anew, "")
+
+    async def begin_anew(self) -> None:
+        """Remove all vectors and feed them from the start of the view as it is now.
+
+        Searches wait for them meanwhile. Where another node writes them, that one sees to it as it is rebuilt.
+        """
+        if not self._may_write():
+            self._anew.unlink(missing_ok=True)
+            return
+        try:
+            with _saying_when_gone():
+                self.applied = await self._running().clear()
+        except VectorProcessGone:
+            return  # the next one begins anew
+        self._anew.unlink(missing_ok=True)
+        await self._view.moved()
 
     async def _feed(self) -> None:
         client = self._running()
@@ -149,6 +183,8 @@ class VectorFeed:
             if client is not self._client:
                 return
             changes, upto = await self._view.ask(changes_after, self.org, self.applied, CHANGES)
+            if not self._may_write():
+                return
             with _saying_when_gone():
                 self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
         self._answered_from = max(self._answered_from, self.applied)
@@ -169,6 +205,18 @@ class VectorFeed:
         if old is not None:
             with contextlib.suppress(VectorProcessGone), _saying_when_gone():
                 await old.close()
+
+    async def _stand_by(self) -> None:
+        """Another node writes: see how far it is, often while somebody waits for it."""
+        before = self.applied
+        with _saying_when_gone():
+            self.applied = int((await self._running().status())["applied"])
+        self._answered_from = max(self._answered_from, self.applied)
+        if self.applied != before:
+            await self._view.moved()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS if self._awaited else _GATHER_SECONDS * 5):
+                await asyncio.sleep(_LOOK_SECONDS) if self._awaited else await self._hurry.wait()
 
     async def _restart(self) -> None:
         if self._client is not None:

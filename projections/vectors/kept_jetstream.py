@@ -1,25 +1,32 @@
 """Where are embeddings kept, so that a new node makes no call either? In the log's own storage.
 
 One stream, one message an embedding, its subject `embedding.<model>.<dimensions>.<sha256 of the text>`, its body
-the float32 numbers, little endian. One message a subject: keeping the same embedding twice changes nothing.
+the float32 numbers, little endian, their SHA-256 in a header: one that is damaged is asked for again. One message a
+subject: keeping the same embedding twice changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import orjson
+import structlog
 
 from ledger.access import EMBEDDING_SUBJECTS, EMBEDDINGS_STREAM, BrokerAccess
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, LedgerError
+from ledger.errors import LedgerError
 from ledger.event import JsonObject
+from ledger.stream_setup import ensure
 from projections.vectors.kept import EmbeddingKey, Vector
 
+log = structlog.get_logger(__name__)
+
+DIGEST = "Kledger-Sha256"
+"""The header that says the SHA-256 of the numbers."""
 _CONCURRENCY = 64
-_NAME_TAKEN = 10058
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -51,14 +58,14 @@ async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -
     """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
-        answer = await connection.api(f"STREAM.CREATE.{EMBEDDINGS_STREAM}", stream_settings(replicas))
+        await ensure(connection, EMBEDDINGS_STREAM, stream_settings(replicas))
     finally:
         await connection.close()
-    fault = answer.get("error")
-    if isinstance(fault, dict) and fault.get("err_code") != _NAME_TAKEN:
-        raise BrokerMisconfigured(
-            f"the broker did not create the stream {EMBEDDINGS_STREAM}: {fault.get('description')}"
-        )
+
+
+def digest_of(body: bytes) -> str:
+    """What tells whether the numbers are still those that were kept: 64 hexadecimal digits."""
+    return hashlib.sha256(body).hexdigest()
 
 
 def subject_of(key: EmbeddingKey) -> str:
@@ -87,14 +94,22 @@ class JetStreamEmbeddings:
     async def _get(self, key: EmbeddingKey) -> Vector | None:
         async with self._places:
             reply = await self._connection.request(f"$JS.API.DIRECT.GET.{EMBEDDINGS_STREAM}.{subject_of(key)}")
-        if len(reply.data) != 4 * key.dimensions:
-            return None  # an answer of status 404 has no body
-        return np.frombuffer(reply.data, "<f4").astype(np.float32)
+        headers = reply.headers or {}
+        if not reply.data and headers.get("Status"):
+            return None  # there is none
+        vector = np.frombuffer(reply.data, "<f4").astype(np.float32) if len(reply.data) == 4 * key.dimensions else None
+        # Those kept by an earlier version have no digest; what is no number can still be told.
+        whole = headers.get(DIGEST, told := digest_of(reply.data)) == told
+        if vector is None or not whole or not np.isfinite(vector).all():
+            log.error("a kept embedding is damaged and is asked for again", subject=subject_of(key))
+            return None
+        return vector
 
     async def _put(self, key: EmbeddingKey, vector: Vector) -> None:
         subject = subject_of(key)
         async with self._places:
-            reply = await self._connection.request(subject, vector.astype("<f4").tobytes())
+            body = vector.astype("<f4").tobytes()
+            reply = await self._connection.request(subject, body, {DIGEST: digest_of(body)})
         answer = orjson.loads(reply.data)
         if "error" in answer or answer.get("stream") != EMBEDDINGS_STREAM:
             raise EmbeddingNotKept(f"the broker did not keep {subject}: {answer.get('error', answer)}")

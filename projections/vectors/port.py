@@ -99,6 +99,10 @@ class VectorStore(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Remove every point, and the checkpoint: the store is as new."""
+        ...
+
     def count(self) -> int:
         """How many points there are: versions, superseded ones included."""
         ...

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from qdrant_client import QdrantClient
 
 from ledger.access import BrokerAccess, Role
 from ledger.connection import BrokerConnection
@@ -29,7 +28,6 @@ from projections.vectors.engine import Engine
 from projections.vectors.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.kept_jetstream import JetStreamEmbeddings
 from projections.vectors.port import VectorStore
-from projections.vectors.server import ServerStore
 from projections.vectors.wire import Frame, KeptAt, Settings, pack, read_change, read_settings, receive
 
 log = structlog.get_logger(__name__)
@@ -108,6 +106,8 @@ async def _do(engine: Engine, frame: Frame) -> Any:
             return await engine.status()
         case "flush" | "close":
             return await engine.flush()
+        case "clear":
+            return await engine.clear()
         case "optimize":
             return await engine.optimize()
         case "digest":
@@ -149,6 +149,11 @@ async def _connect(kept_at: KeptAt) -> BrokerConnection:
 
 def _store(settings: Settings, embedder: Embedder) -> VectorStore:
     if settings.qdrant_url is not None:
+        # Both take longer to import than all the rest, and a node without a Qdrant server needs neither.
+        from qdrant_client import QdrantClient
+
+        from projections.vectors.server import ServerStore
+
         client = QdrantClient(url=settings.qdrant_url, api_key=settings.qdrant_api_key)
         return ServerStore(client, embedder.model, embedder.dimensions)
     if settings.directory is not None:

@@ -55,15 +55,16 @@ class ServerStore:
     def __init__(self, client: QdrantClient, model: str, dimensions: int) -> None:
         self.model = model
         self._client = client
+        self._dimensions = dimensions
         self._name = f"knowledge-{model_slug(model, dimensions)}"
         with _named(self._name):
             if not client.collection_exists(self._name):
-                self._create(dimensions)
+                self._create()
 
-    def _create(self, dimensions: int) -> None:
+    def _create(self) -> None:
         self._client.create_collection(
             self._name,
-            vectors_config={_DENSE: models.VectorParams(size=dimensions, distance=models.Distance.COSINE)},
+            vectors_config={_DENSE: models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE)},
             sparse_vectors_config={_TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         )
         for field, kind in _INDEXES.items():
@@ -97,6 +98,12 @@ class ServerStore:
             theirs = models.Filter(must=[_any("item_id", item_ids)])
             with _named(self._name):
                 self._client.delete(self._name, models.FilterSelector(filter=theirs), wait=True)
+
+    def clear(self) -> None:
+        """See `port.VectorStore.clear`."""
+        with _named(self._name):
+            self._client.delete_collection(self._name)
+            self._create()
 
     def search(
         self,

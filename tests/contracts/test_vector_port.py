@@ -223,6 +223,17 @@ def test_an_erased_item_is_gone_in_every_version(store: VectorStore) -> None:
     assert store.count() == 1
 
 
+def test_a_cleared_store_is_as_new_and_takes_everything_again(store: VectorStore) -> None:
+    store.upsert([a_point("a"), a_point("b")])
+    store.set_checkpoint(9)
+    before = store.digest()
+    store.clear()
+    assert (store.count(), store.checkpoint()) == (0, 0)
+    assert ids(ask(store, "a")) == []
+    store.upsert([a_point("a"), a_point("b")])
+    assert store.digest() == before
+
+
 def test_equal_states_have_equal_digests_whatever_the_order(store: VectorStore) -> None:
     one, two = a_point(), a_point("item-2", "bake bread", position=2)
     store.upsert([one, two])

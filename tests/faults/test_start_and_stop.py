@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -43,7 +44,7 @@ def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(node: Ru
     with node.client() as ledger:
         saved = ledger.save("Close the shutters", "At dusk.", ["plan"], id="shutters", scopes=["public"])
         told = refused(node.data)
-        assert "another node runs on" in told
+        assert f"another node (process {node.process.pid}) runs on" in told
         assert str(node.data) in told
         assert "data_directory_in_use" in told
         told = refused(elsewhere, node.url.removeprefix("http://"))
@@ -66,6 +67,15 @@ def test_an_address_that_makes_no_sense_is_refused_with_what_to_write(
     tmp_path: Path, http: str, more: tuple[str, ...], said: str
 ) -> None:
     assert said in refused(tmp_path / "data", http, *more)
+
+
+def test_a_node_ends_well_though_its_broker_has_just_been_killed(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as node:
+        with node.client() as ledger:
+            ledger.save_many(items(20))
+        os.kill(node.broker, signal.SIGKILL)
+        assert node.stop() == 0, node.said()
+        assert "Traceback" not in node.said()
 
 
 def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,7 +125,9 @@ class RunningNode:
 
 
 @contextmanager
-def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[RunningNode]:
+def running(
+    data: Path, *more: str, http: str = "127.0.0.1:0", env: Mapping[str, str] | None = None
+) -> Iterator[RunningNode]:
     """A node on `data`. What still runs in the end is stopped, and has to exit with 0."""
     log = data.parent / f"{data.name}.log"
     with log.open("ab") as errors:
@@ -135,7 +137,7 @@ def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[Runni
             stderr=errors,
             text=True,
             cwd=ROOT,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **(env or {})},
         )
     assert process.stdout is not None
     try:
@@ -143,7 +145,7 @@ def running(data: Path, *more: str, http: str = "127.0.0.1:0") -> Iterator[Runni
         node = RunningNode(data, process, ready.split()[3], ready, log)
         yield node
         if process.poll() is None:
-            assert node.stop() == 0, node.said()
+            assert (code := node.stop()) == 0, f"exit code {code}; {node.said()}"
     finally:
         if process.poll() is None:
             process.kill()
@@ -156,7 +158,12 @@ def _ready_line(process: subprocess.Popen[str], log: Path) -> str:
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdout, selectors.EVENT_READ)
         ready = process.stdout.readline() if waiting.select(STARTS_WITHIN) else ""
-    assert ready.startswith("kledger is ready: http://"), f"{ready!r}; the log says:\n{log.read_text()[-4000:]}"
+    if not ready:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # its exit code says more
+    assert ready.startswith("kledger is ready: http://"), (
+        f"{ready!r} {process.poll()}; the log says:\n{log.read_text()[-4000:]}"
+    )
     return ready
 
 

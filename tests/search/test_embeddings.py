@@ -16,7 +16,13 @@ from projections.vectors.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenA
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
-from projections.vectors.kept_jetstream import JetStreamEmbeddings, ensure_embeddings_stream, subject_of
+from projections.vectors.kept_jetstream import (
+    DIGEST,
+    JetStreamEmbeddings,
+    digest_of,
+    ensure_embeddings_stream,
+    subject_of,
+)
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 
@@ -206,3 +212,29 @@ def test_a_subject_holds_nothing_that_the_broker_reads_as_more_than_a_name() -> 
     assert subject.count(".") == 3
     assert not set(subject) & set("*> /\t")
     assert subject.isascii()
+
+
+async def test_a_damaged_embedding_is_noticed_and_paid_for_again(
+    endpoint: EmbeddingEndpoint, embedder: OpenAIEmbedder, tmp_path: Path
+) -> None:
+    server = EmbeddedServer(tmp_path)
+    access = await server.start()
+    await ensure_embeddings_stream(access)
+    connection = await BrokerConnection.open(access, "reader")
+    first = await KeptEmbedder(embedder, JetStreamEmbeddings(connection)).embed(["git", "tar", "zip", "old"])
+    keys = [KeptEmbedder(embedder, MemoryEmbeddings())._key(text) for text in ("git", "tar", "zip", "old")]
+    flipped = bytearray(first[0].astype("<f4").tobytes())
+    flipped[7] ^= 1
+    damaged = [bytes(flipped), first[1].astype("<f4").tobytes()[:-4], np.full(64, np.nan, "<f4").tobytes()]
+    for key, body in zip(keys, damaged, strict=False):
+        headers = {DIGEST: digest_of(first[0].astype("<f4").tobytes())} if body is damaged[0] else None
+        await connection.request(subject_of(key), body, headers)
+    await connection.request(subject_of(keys[3]), first[3].astype("<f4").tobytes())  # by a version without digests
+    again = KeptEmbedder(embedder, JetStreamEmbeddings(connection))
+    assert np.array_equal(await again.embed(["git", "tar", "zip", "old"]), first)
+    assert again.paid_texts == 3
+    third = KeptEmbedder(embedder, JetStreamEmbeddings(connection))
+    assert np.array_equal(await third.embed(["git", "tar", "zip", "old"]), first)
+    assert third.paid_texts == 0, "what was paid for again is kept whole"
+    await connection.close()
+    await server.stop()

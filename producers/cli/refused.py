@@ -1,0 +1,63 @@
+"""`kledger refused list|retry|dismiss`: which events do not count, and what is done about a parked one?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from producers.cli.progress import bar
+from producers.cli.screen import facts, plain, short_time, snippet, table
+from producers.cli.session import Answer, Session
+
+Position = Annotated[int, typer.Argument(min=1, help="The event's position in the log.", show_default=False)]
+
+
+def list_refused(
+    session: Session,
+    after: Annotated[int, typer.Option(min=0, help="Only those after this position.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
+    code: Annotated[str | None, typer.Option(help="Only those refused with this code, such as unfoldable.")] = None,
+) -> Answer:
+    """The events that are in the log and do not count, with their reasons.
+
+    Example: kledger refused list --code unfoldable
+    """
+    told = session.ledger.refused(after=after, limit=limit, code=code)
+    rows = table("position", "time", "event", "code", "state", "reason", right=("position",))
+    for one in told["refused"]:
+        rows.add_row(
+            f"{one['position']:,}",
+            short_time(one["time"]),
+            plain(one["type"] or one["subject"]),
+            plain(one["code"]),
+            plain(one["state"] or ""),
+            snippet(one["reason"]),
+        )
+    return Answer(told, Group(rows, f"{len(told['refused'])} events, as of position {told['position']}"))
+
+
+def retry(session: Session, position: Position) -> Answer:
+    """Fold a parked event after all: everything is folded anew with it in its place, and swapped.
+
+    Exits with 1 when it still cannot be folded; then nothing has changed.
+
+    Example: kledger refused retry 1234
+    """
+    started = session.ledger.retry_parked(position)
+    with bar("retry", None) as shown:
+        done = session.ledger.wait_job(
+            started["id"], lambda job: shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
+        )
+    told = done["result"] or {}
+    return Answer(told, facts(("folded", f"position {position:,}"), ("views as of", f"{told['position']:,}")))
+
+
+def dismiss(session: Session, position: Position) -> Answer:
+    """Let a parked event rest: it stays refused, and no longer asks for attention.
+
+    Example: kledger refused dismiss 1234
+    """
+    told = session.ledger.dismiss_parked(position)
+    return Answer(told, facts(("dismissed", f"position {position:,}"), ("reason", told["reason"])))

@@ -1,0 +1,110 @@
+"""Did the log and the views keep their promises? Asked of the running node, and of a replay in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from pathlib import Path
+
+from ledger.access import BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.event import DEFAULT_ORG
+from ledger.jetstream import JetStreamLedger
+from ledger.parked import ParkedEvents
+from producers.sdk import LedgerClient
+from projections.digest import RELATIONS, RelationDigest, digests
+from projections.duckdb import open_view
+from projections.runner import catch_up
+from projections.vectors.client import VectorClient
+from projections.vectors.feed import changes_after
+from projections.vectors.wire import Settings
+from projections.view import Instance, View
+from tests.faults.harness.workload import Workload
+from tests.journeys.running_node import word_of
+
+_DIGESTS = " UNION ALL ".join(
+    f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
+    coalesce(sum(md5_number_lower(told)), 0)::VARCHAR FROM (SELECT {relation}::VARCHAR AS told FROM {relation})"""
+    for relation in RELATIONS
+)
+
+
+def live_digests(client: LedgerClient) -> tuple[int, dict[str, RelationDigest]]:
+    """The position of the live view and what projections.digest.digests would say of it."""
+    told = client.sql(_DIGESTS)
+    return told["position"], {
+        relation: RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
+        for relation, rows, upper, lower in told["rows"]
+    }
+
+
+async def _replayed(access: BrokerAccess, to: int) -> View:
+    ledger = await JetStreamLedger.connect(access, role="reader", name="replay")
+    parked = ParkedEvents(await BrokerConnection.open(access, "node", name="replay-parked"))
+    try:
+        await parked.refresh()
+        view = View(Instance(open_view(None)))
+        await catch_up(ledger, view, to, parked=parked.parked)
+        return view
+    finally:
+        await parked.close()
+        await ledger.close()
+
+
+def broken_promises(client: LedgerClient, access: BrokerAccess, work: Workload, poisoned: int) -> list[str]:
+    """What is wrong with a node that is caught up and at rest; nothing, if all is well."""
+    found: list[str] = list(work.moved)
+    position, live = live_digests(client)
+    replay = asyncio.run(_replayed(access, position))
+    try:
+        differ = [relation for relation, digest in digests(replay.instance.con).items() if live[relation] != digest]
+        found += [f"{relation} is not what a replay of {position} events gives" for relation in differ]
+    finally:
+        replay.close()
+    kept: dict[str, list[int]] = {}
+    for entity_id, at in client.sql("SELECT entity_id, position FROM events WHERE type = 'knowledge.saved'")["rows"]:
+        kept.setdefault(entity_id, []).append(at)
+    at_all = {at for (at,) in client.sql("SELECT position FROM events")["rows"]}
+    refused = client.sql("SELECT position, code FROM refused_events")["rows"]
+    parked = {at for at, code in refused if code == "unfoldable"}
+    for name, at in work.acknowledged.items():
+        if at not in at_all | parked:
+            found.append(f"lost: {name} was acknowledged at position {at}")
+        elif name in kept and kept[name] != [at]:
+            found.append(f"applied twice: {name} was acknowledged at {at} and stands at {kept[name]}")
+    ((events, ids),) = client.sql("SELECT count(*), count(DISTINCT event_id) FROM events")["rows"]
+    if events != ids:
+        found.append(f"applied twice: {events} events have {ids} ids")
+    if len(parked) != poisoned or len(parked) != len(refused):
+        found.append(f"{poisoned} events should be refused, these are: {refused}")
+    rated = dict(client.sql("SELECT id, helpful - 1 FROM knowledge WHERE helpful > 1")["rows"])  # 1 by being saved
+    if rated != work.ratings:
+        found.append(f"ratings count {rated}, given were {work.ratings}")
+    numbers = [int(name.removeprefix("base-")) for name in work.acknowledged if name.startswith("base-")]
+    for number in numbers[:2]:
+        hits = client.search(word_of(number, "base"), top_k=3, record=False)["results"]
+        if f"base-{number:05d}" not in [item["id"] for item in hits]:
+            found.append(f"base-{number:05d} is not found any more")
+    return found
+
+
+async def vectors_are_as_fed_anew(access: BrokerAccess, directory: Path, position: int) -> bool:
+    """Whether the vectors of a stopped node are those that feeding its whole view to an empty store gives."""
+    view = await _replayed(access, position)
+    with tempfile.TemporaryDirectory() as empty:
+        kept, fresh = await VectorClient.start(Settings(str(directory))), await VectorClient.start(Settings(empty))
+        try:
+            applied = 0
+            while applied < position:
+                changes, upto = changes_after(view.instance.con.cursor(), DEFAULT_ORG, applied, 500)
+                applied = await fresh.index(changes, after=applied, checkpoint=upto)
+            applied = int((await kept.status())["applied"])
+            while applied < position:  # what the end of the node had not made durable is fed again
+                changes, upto = changes_after(view.instance.con.cursor(), DEFAULT_ORG, applied, 500)
+                applied = await kept.index(changes, after=applied, checkpoint=upto)
+            return await kept.digest() == await fresh.digest()
+        finally:
+            await kept.close()
+            await fresh.close()
+            view.close()

@@ -1,0 +1,52 @@
+"""A broker whose clock goes backwards: the order is that of positions, and no view depends on the hands of a clock."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ledger.event import NewEvent, StoredEvent
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised
+from ledger.scopes import Caller
+from projections import batch
+from projections.knowledge.ask import versions
+from tests.projections.histories import rows, saved, state, stored, view_of
+
+HOUR_NS = 3_600_000_000_000
+
+
+def history() -> list[StoredEvent]:
+    """A save and nineteen changes, whose stored times jump to and fro by hours."""
+    chance = random.Random(3)
+    events = [saved("k1", content="at 1")]
+    for position in range(2, 21):
+        fact = KnowledgeRevised(content=f"at {position}") if position % 2 else KnowledgeRated(verdict="helpful")
+        events.append(NewEvent(fact, "k1", "agent:a"))
+    return [e._replace(stored_ns=e.stored_ns + chance.randint(-5, 5) * HOUR_NS) for e in stored(events)]
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_versions_follow_positions_whatever_the_clock_said(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "SMALL", 64 if few else 0)
+    log = history()
+    times = [event.stored_ns for event in log]
+    assert times != sorted(times)
+    bench = view_of(log)
+    asked = "SELECT version, content, valid_from, valid_to FROM knowledge_versions ORDER BY version"
+    revised = [1, *range(3, 21, 2)]
+    assert rows(bench.con, asked) == [
+        (version, f"at {at}", at, ended)
+        for version, (at, ended) in enumerate(zip(revised, [*revised[1:], None], strict=True), 1)
+    ]
+    assert rows(bench.con, "SELECT content, helpful FROM knowledge") == [("at 19", 11)]
+    assert rows(bench.con, "SELECT content FROM knowledge_as_of(6)") == [("at 5",)]
+    told = versions(bench.con.cursor(), "default", Caller(), "k1")
+    assert [one["version"] for one in told] == sorted(one["version"] for one in told)
+
+
+def test_the_view_is_the_same_in_any_batches_and_delivered_again() -> None:
+    log = history()
+    whole = state(view_of(log))
+    assert state(view_of(log, cuts=[1, 2, 7, 13])) == whole
+    assert state(view_of(log, cuts=list(range(20)))) == whole

@@ -1,0 +1,93 @@
+"""Three servers, two nodes: one, another, all three are killed while events are appended; and who writes vectors."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ledger.access import BrokerAccess
+from ledger.connection import BrokerConnection
+from ledger.errors import BrokerMisconfigured
+from ledger.lease import Lease, ensure_leases
+from ledger.memory_stream import MemoryLedger
+from ledger.stream_setup import ensure_stream
+from projections.duckdb import open_view
+from projections.runner import Projector
+from projections.vectors.feed import VectorFeed
+from projections.vectors.wire import Settings
+from projections.view import Instance, View
+from tests.faults.harness.survival import survive
+from tests.projections.histories import saved
+
+SECONDS = 0.6
+
+
+async def held(lease: Lease, within: float = 10.0) -> None:
+    async with asyncio.timeout(within):
+        while not lease.held:  # noqa: ASYNC110  # the broker's answer is what is waited for
+            await asyncio.sleep(0.01)
+
+
+def test_a_cluster_loses_and_doubles_nothing_though_every_server_is_killed(tmp_path: Path) -> None:
+    told = survive(1_000, tmp_path)
+    assert told.ok, told
+    assert told.acknowledged == 1_000
+    assert told.kills == 5
+
+
+async def test_one_of_two_nodes_holds_the_lease_and_the_other_takes_it_when_it_is_gone(access: BrokerAccess) -> None:
+    await ensure_leases(access)
+    connections = [await BrokerConnection.open(access, "node", name=f"test-{n}") for n in (1, 2)]
+    first, second = (Lease(c, "k", f"node-{n}", seconds=SECONDS) for n, c in enumerate(connections))
+    keeping = [asyncio.create_task(first.keep())]
+    await held(first)
+    keeping.append(asyncio.create_task(second.keep()))
+    for _ in range(100):
+        assert not (first.held and second.held)
+        await asyncio.sleep(SECONDS / 50)
+    assert first.held, "a holder that lives keeps it"
+    assert second.holder == "node-0"
+    keeping[0].cancel()  # as if killed: it lets nothing go
+    while not second.held:  # as above
+        assert not (first.held and second.held)
+        await asyncio.sleep(0.005)
+    await second.release()
+    assert not second.held
+    third = Lease(connections[0], "k", "node-2", seconds=SECONDS)
+    keeping += [asyncio.create_task(third.keep())]
+    keeping[1].cancel()
+    await held(third, SECONDS)  # what was let go is taken without waiting for it to end
+    for task in keeping:
+        task.cancel()
+    await asyncio.gather(*keeping, return_exceptions=True)
+    for connection in connections:
+        await connection.close()
+
+
+async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ended(tmp_path: Path) -> None:
+    ledger, view = MemoryLedger(), View(Instance(open_view(None)))
+    projector = Projector(ledger, view)
+    may = {"write": False}
+    feed = VectorFeed(view, Settings(str(tmp_path)), "default", may_write=lambda: may["write"])
+    await feed.start()
+    tasks = [asyncio.create_task(projector.run()), asyncio.create_task(feed.run())]
+    last = (await ledger.append_many([saved(f"k{n}") for n in range(5)]))[-1].position
+    await view.wait_for(last)
+    await asyncio.sleep(0.3)  # time in which one that may write would have
+    assert (feed.applied, (await feed.status())["count"]) == (0, 0)
+    may["write"] = True
+    await feed.wait_for(last, 10)
+    assert (await feed.status())["count"] == 5
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await feed.close()
+    projector.close()
+    view.close()
+
+
+async def test_a_log_that_was_begun_with_one_copy_is_not_taken_for_one_with_three(access: BrokerAccess) -> None:
+    with pytest.raises(BrokerMisconfigured, match=r"replicas > 1|insufficient|no suitable peers"):
+        await ensure_stream(access, replicas=3)

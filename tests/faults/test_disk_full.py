@@ -1,0 +1,98 @@
+"""A disk that is full: a clear error, an unhealthy node, nothing lost, and it goes on by itself when there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger import broker_disk
+from ledger.errors import BrokerUnavailable
+from ledger.jetstream import JetStreamLedger
+from ledger.server import EmbeddedServer
+from ledger.stream_setup import ensure_stream
+from tests.conftest import saved
+from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until
+
+
+@contextmanager
+def small_disk(at: Path, mebibytes: int) -> Iterator[Path]:
+    """A file system of its own, in memory; only root may mount one."""
+    at.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(at)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+def fill(disk: Path, but: int) -> Path:
+    """Take all the room there is, except `but` bytes; returns the file to remove."""
+    ballast = disk / "ballast"
+    state = os.statvfs(disk)
+    ballast.write_bytes(b"x" * (state.f_bavail * state.f_frsize - but))
+    return ballast
+
+
+async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes_on_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_disk, "ROOM_BYTES", 4 * 1024 * 1024)
+    with small_disk(tmp_path / "disk", 16) as disk:
+        server = EmbeddedServer(disk / "broker")
+        await ensure_stream(await server.start())
+        ledger = await JetStreamLedger.connect(server.access, append_timeout=1.0)
+        ledger.hindered = lambda: server.trouble
+        acknowledged = {(await ledger.append(saved("before"))).position: "before"}
+        ballast = fill(disk, 120_000)
+        with contextlib.suppress(BrokerUnavailable):
+            for number in range(20):
+                kept = await ledger.append(saved(f"item-{number}", content="x" * 30_000))
+                acknowledged[kept.position] = f"item-{number}"
+        assert 1 < len(acknowledged) < 20
+        async with asyncio.timeout(10):
+            while server.trouble is None:  # noqa: ASYNC110  # the server's log is what is waited for
+                await asyncio.sleep(0.02)
+        with pytest.raises(BrokerUnavailable, match=r"its disk is full\. Nothing is kept until there are 4 MiB free"):
+            await ledger.append(saved("meanwhile"))
+        ballast.unlink()
+        async with asyncio.timeout(20):
+            while server.trouble is not None or server.restarts == 0:  # noqa: ASYNC110  # as above
+                await asyncio.sleep(0.02)
+        after = await ledger.append(saved("after"))
+        read = [event async for events in ledger.read() for event in events]
+        assert [event.position for event in read] == list(range(1, after.position + 1))
+        assert all(f"/{item}" in read[position - 1].body.decode() for position, item in acknowledged.items())
+        assert server.restarts == 1
+        await ledger.close()
+        await server.stop()
+
+
+def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_is_some(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with small_disk(data / "views", 24) as disk, running(data) as node, node.client(read_your_writes=False) as ledger:
+        ledger.save_many(items(20))
+        caught_up(ledger)
+        ballast = fill(disk, 40_000)
+        big = [{**item, "content": "x" * 5_000} for item in items(60, "big")]
+        told = ledger.save_many(big)
+        assert told["saved"] == len(big), "the log has room"
+        until(lambda: not ledger.status()["healthy"], "the node says that it is not well")
+        reasons = ledger.status()["reasons"]
+        assert any("No space left" in reason for reason in reasons), reasons
+        assert ledger.health()["status"] == "unhealthy"
+        assert_found(ledger, [3])  # what is known can still be asked
+        ballast.unlink()
+        assert caught_up(ledger)["refused"] == 0
+        assert_kept_once(ledger, {str(one["id"]): int(one["position"] or 0) for one in told["results"]})
+        assert result_of(ledger, "verify")["equal"] is True
