@@ -94,7 +94,6 @@ class Eraser:
 
         self.keyring.when_forgotten(tell)
         while True:
-            before = self.operator.view.position
             try:
                 await self._end_what_was_begun()
             except Exception as error:  # whatever it is: a promise to forget is not dropped
@@ -103,6 +102,7 @@ class Eraser:
                 continue
             await told.wait()
             told.clear()
+            before = self.operator.view.position
             with contextlib.suppress(TimeoutError):  # it is told while the batch is folded: let it be
                 async with asyncio.timeout(_AGAIN_SECONDS):
                     await self.operator.view.until(lambda at=before: self.operator.view.position > at)  # type: ignore[misc]
@@ -112,12 +112,16 @@ class Eraser:
             for order in self.receipts.pending():
                 log.warning("a forgetting that was begun goes on", receipt=order.receipt)
                 await self._carry_out(order)
-            for subject, receipt, _, _ in await self.operator.view.ask(persons.forgotten):
+            for subject, receipt, position in await self.operator.view.ask(persons.forgotten):
                 if self.receipts.found(receipt) is not None:
                     continue
                 held = (await self.vault.look([subject])).get(subject)
                 if isinstance(held, Tombstone) and held.receipt == receipt:
-                    await self._carry_out(Order(receipt, subject, held.by, held.at))
+                    order = Order(receipt, subject, held.by, held.at)
+                    if await self._knows_nothing_of(subject):
+                        self.receipts.finish(order, _receipt(order, position, self.operator.view.position))
+                    else:
+                        await self._carry_out(order)
 
     async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
         view = self.operator.view
@@ -125,7 +129,7 @@ class Eraser:
             hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
             order = replace(order, hashes=hashes, items=items)
         self.receipts.begin(order)
-        told = await self.vault.destroy(order.subject, by=order.by, at=order.at, receipt=order.receipt)
+        await self.vault.destroy(order.subject, by=order.by, at=order.at, receipt=order.receipt)
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
         position = await self._tell(order)
@@ -138,23 +142,17 @@ class Eraser:
         left = await view.ask(persons.left_in_clear, order.subject)
         if left:
             log.warning("events that were never sealed stay readable", receipt=order.receipt, events=len(left))
-        return self.receipts.finish(
-            order,
-            {
-                "id": order.receipt,
-                "subject": order.subject,
-                "asked_by": told.by,
-                "asked_at": told.at,
-                "done_at": moment(),
-                "key": "destroyed",
-                "position": position,
-                "view": {"file": file.name, "position": view.position},
-                "vectors": "made anew",
-                "embeddings_removed": embeddings,
-                "snapshots_removed": snapshots,
-                "left_in_clear": left,
-            },
-        )
+        receipt = _receipt(order, position, view.position)
+        receipt["view"]["file"], receipt["vectors"] = file.name, "made anew"
+        receipt["embeddings_removed"], receipt["snapshots_removed"] = embeddings, snapshots
+        receipt["left_in_clear"] = left
+        return self.receipts.finish(order, receipt)
+
+    async def _knows_nothing_of(self, subject: str) -> bool:
+        """True on a node that folded the log after the key was gone, and has no frozen file: nothing is to be done."""
+        if any((self.operator.data / "snapshots").glob("view-*")):
+            return False
+        return not await self.operator.view.ask(persons.left_in_clear, subject)
 
     async def _items(self, order: Order) -> list[str]:
         found: list[str] = await self.operator.view.ask(persons.items_of, order.subject)
@@ -216,6 +214,24 @@ class Eraser:
             if removed:
                 await asyncio.to_thread(copy_frozen, self.operator.view.instance, directory)
         return removed
+
+
+def _receipt(order: Order, position: int, folded: int) -> JsonObject:
+    """What is true once the key is destroyed, where nothing had to be made anew."""
+    return {
+        "id": order.receipt,
+        "subject": order.subject,
+        "asked_by": order.by,
+        "asked_at": order.at,
+        "done_at": moment(),
+        "key": "destroyed",
+        "position": position,
+        "view": {"file": None, "position": folded},
+        "vectors": "as they were",
+        "embeddings_removed": 0,
+        "snapshots_removed": [],
+        "left_in_clear": [],
+    }
 
 
 def _until_gone(path: Path | None) -> None:

@@ -51,16 +51,18 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
+           UNION SELECT position FROM feedback
+               WHERE (actor = $1 OR knowledge_id IN (SELECT id FROM knowledge_versions WHERE owner = $1))
+               AND coalesce(nullif(task, $2), nullif(query, $2), nullif(outcome, $2), nullif(reason, $2)) IS NOT NULL
            ORDER BY position""",
         [person, ERASED],
     ).fetchall()
     return [position for (position,) in rows]
 
 
-def forgotten(cursor: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str, str]]:
-    """(person, receipt, actor, time as RFC 3339) of everybody whom the log says is forgotten, in its order."""
+def forgotten(cursor: duckdb.DuckDBPyConnection) -> list[tuple[str, str, int]]:
+    """(person, receipt, position) of everybody whom the log says is forgotten, in its order."""
     return cursor.execute(
-        """SELECT data->>'subject', data->>'receipt', actor,
-               strftime(stream_time AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ')
+        """SELECT data->>'subject', data->>'receipt', position
            FROM events WHERE type = 'subject.forgotten' ORDER BY position"""
     ).fetchall()

@@ -187,6 +187,26 @@ def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_star
         assert len(op.sql("SELECT 1 FROM events WHERE type = 'subject.forgotten'")["rows"]) == 1
 
 
+def test_another_node_of_the_same_log_forgets_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "KLEDGER_MASTER_KEY", "ab" * 32)
+    with (
+        running(tmp_path / "one") as one,
+        running(tmp_path / "two", "--nats", one.access.url_for("admin")) as two,
+        one.client() as op,
+        two.client() as other,
+    ):
+        tell_everything(op)
+        caught_up(other)
+        assert files_with(tmp_path / "two", MARKERS), "it has folded what she said"
+        told = result_of(op, "forget", subject="user:alice")
+        name = f"{told['receipt']['id']}.json"
+        until(lambda: (tmp_path / "two" / "receipts" / name).exists(), "the other node follows")
+        assert files_with(tmp_path / "two", MARKERS) == {}
+        assert result_of(other, "verify")["equal"]
+        with pytest.raises(SubjectForgotten):
+            other.acting_as(user="alice").save("t", MARKERS[0], ["tool"])
+
+
 def begun(data: Path) -> list[Path]:
     """The orders that are not carried out yet."""
     return list((data / "receipts").glob("*.pending.json"))
