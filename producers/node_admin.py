@@ -25,7 +25,7 @@ from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
 from producers.node_integrity import Integrity
 from producers.operations.admin import Health, Job, JobKind
-from producers.readiness import LONGEST_LAG_SECONDS, Readiness
+from producers.readiness import LONGEST_LAG_SECONDS, Readiness, lag
 from projections.catching_up import catch_up
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
@@ -84,8 +84,8 @@ class Operator:
         if why := self.ledger.hindered():
             reasons.append(why)
         views = [
-            self._lag("duckdb", self.view.position, self.view.instance.stored_us, head, stored_ns),
-            self._lag("vectors", self.feed.applied, self.view.instance.stored_us, head, stored_ns),
+            lag("duckdb", self.view.position, self.view.instance.stored_us, head, stored_ns),
+            lag("vectors", self.feed.applied, self.view.instance.stored_us, head, stored_ns),
         ]
         for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
             if trouble is not None:
@@ -126,19 +126,6 @@ class Operator:
             },
             "uptime_seconds": round(time.monotonic() - self.started, 3),
             "quack": {"port": self.files.address.port} if self.files.address else None,
-        }
-
-    def _lag(self, name: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
-        """At least how long the oldest event that is not folded has waited; 0 when there is none."""
-        seconds = 0.0
-        if position < head:
-            now = time.time()
-            seconds = max(now - head_ns / 1e9, head_ns / 1e9 - stored_us / 1e6 if stored_us else 0.0, 0.0)
-        return {
-            "name": name,
-            "position": position,
-            "lag_events": max(0, head - position),
-            "lag_seconds": round(seconds, 3),
         }
 
     async def health(self) -> Health:

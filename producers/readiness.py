@@ -6,6 +6,7 @@ now. Degraded: ready, and something is not as it should be (no broker: what is k
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from ledger.event import JsonObject
@@ -42,3 +43,17 @@ class Readiness:
             waits_for.append(f"the view {NEEDED} is {needed['lag_seconds']} s behind")
         lags = {str(view["name"]): float(view["lag_seconds"]) for view in status["views"]}
         return Health(bool(status["healthy"]), reasons, waits_for, lags)
+
+
+def lag(view: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
+    """How far a view is behind: in events, and at least how long the oldest that is not folded has waited."""
+    seconds = 0.0
+    if position < head:
+        now = time.time()
+        seconds = max(now - head_ns / 1e9, head_ns / 1e9 - stored_us / 1e6 if stored_us else 0.0, 0.0)
+    return {
+        "name": view,
+        "position": position,
+        "lag_events": max(0, head - position),
+        "lag_seconds": round(seconds, 3),
+    }

@@ -18,11 +18,12 @@ from ledger.memory_stream import MemoryLedger
 from ledger.parked import NONE_PARKED, Decision, Parked, ParkedEvents, ensure_parked_stream, fingerprint_of
 from projections import batch, parking
 from projections.batch import Folded, fold_batch
+from projections.catching_up import catch_up
 from projections.digest import digests
 from projections.duckdb import open_view
 from projections.parking import attention, disagreement, fold_strictly, held_apart
 from projections.rebuild import rebuild_into
-from projections.runner import Projector, catch_up
+from projections.runner import Projector
 from projections.view import Instance, View
 from projections.workbench import Workbench
 from tests.faults import poison

@@ -13,9 +13,9 @@ from ledger.event import DEFAULT_ORG
 from ledger.jetstream import JetStreamLedger
 from ledger.parked import ParkedEvents
 from producers.sdk import LedgerClient
+from projections.catching_up import catch_up
 from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
-from projections.runner import catch_up
 from projections.vectors.client import VectorClient
 from projections.vectors.feed import changes_after
 from projections.vectors.wire import Settings
