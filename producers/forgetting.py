@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from ledger.backup.keys import keep_keys
 from ledger.errors import IllegalState, UnknownReference
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
@@ -83,6 +84,11 @@ class Eraser:
             if begun is None and held is None and not await self.operator.view.ask(persons.left_in_clear, subject):
                 raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
             return await self._carry_out(begun or new_order(subject, by), progress)
+
+    async def keep_keys(self, backup: Path) -> int:
+        """Put the vault as it is now beside a backup; how many records. No forgetting is under way meanwhile."""
+        async with self.turn:
+            return await keep_keys(self.vault.connection, backup)
 
     async def run(self) -> None:
         """End what was begun before this start, and what other nodes tell, until cancelled."""

@@ -314,7 +314,8 @@ class Operator:
     async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
         with contextlib.suppress(LedgerError):  # one without a signature is better than none; the status says why
             await self.integrity.notary.certify((await self.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
-        return asdict(await back_up_in_own_process(self.access, into, self.data, progress))
+        told = asdict(await back_up_in_own_process(self.access, into, self.data, progress))
+        return told | {"keys": await self.eraser.keep_keys(into) if self.eraser else 0}
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         async with self.projector.paused():

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.segments import Kept, file_digest, read_segment
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
 from ledger.chain import Chain, chain_head, leaf_hashes
-from ledger.errors import BackupMismatch
+from ledger.errors import BackupDamaged, BackupMismatch
 from ledger.event import JsonObject
 from ledger.signing_keys import VerifyingKey
 
@@ -63,6 +64,10 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
         problems.append("the manifest's chain is not the one that its files make")
+    try:
+        kept_keys(directory)
+    except BackupDamaged as error:
+        problems.append(error.message)
     return Checked(
         str(directory),
         manifest.position,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ledger.access import LEDGER_STREAM, BrokerAccess
 from ledger.backup.checking import intact, read_backup
+from ledger.backup.keys import bring_back_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.segments import Kept
 from ledger.backup.sending import Sender
@@ -47,6 +48,8 @@ class Restored:
     root: str
     continued_from: int
     signed: JsonObject | None
+    keys: int
+    """How many records of the vault came back with it; the master key that they need is in no backup."""
     seconds: float
 
 
@@ -84,6 +87,7 @@ async def restore(
         chain = await _read_back(
             connection, stream, directory, manifest, lambda at: tell(manifest.position - reached + at)
         )
+        keys = await bring_back_keys(access, connection, directory)
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -93,6 +97,7 @@ async def restore(
         chain.root().hex(),
         reached,
         manifest.signed.to_json() if manifest.signed else None,
+        keys,
         round(time.monotonic() - started, 3),
     )
 

@@ -127,6 +127,7 @@ def restore(
         ("root", restored.root),
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
+        *([("keys", "of persons came back; give the node the master key that it had")] if restored.keys else []),
     )
     return Answer(asdict(restored), told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,9 @@ def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.stderr
     proof = json.loads(ran.stdout)
     assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 122)
+    assert proof["keys"] == 2  # of 王芳, and the mark of the master key, which is in no backup
+    (tmp_path / "new" / "keys").mkdir(mode=0o700)
+    shutil.copy(tmp_path / "data" / "keys" / "master.key", tmp_path / "new" / "keys")
     with running(tmp_path / "new") as node, node.client() as ledger:
         caught_up(ledger)
         verified = result_of(ledger, "verify")

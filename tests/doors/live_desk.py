@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from ledger.errors import IllegalQuery, UnknownReference
+from ledger.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from ledger.event import JsonObject
 from ledger.memory_stream import MemoryLedger
 from ledger.scopes import Caller
@@ -89,6 +89,15 @@ class Operated:
 
     async def start_backup(self, into: str) -> Job:
         return self._start("backup", into)
+
+    async def start_audit(self) -> Job:
+        return self._start("audit")
+
+    async def start_forget(self, subject: str, by: str) -> Job:
+        return self._start("forget", subject, by)
+
+    async def prove(self, item_id: str) -> JsonObject:
+        raise UnknownKnowledge(f"there is no item {item_id} here to prove")
 
     async def job(self, job_id: str) -> Job:
         if job_id not in self.jobs:

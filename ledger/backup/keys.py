@@ -1,0 +1,103 @@
+"""Which keys of persons does a backup keep? Those that the vault has when it is written, wrapped, and its tombstones.
+
+`keys.json` is written anew by each run, so that a key that was destroyed is gone from the backup too. It opens nothing
+without the master key, which no backup holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+import orjson
+
+from ledger.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
+from ledger.backup.manifest import sync_directory
+from ledger.connection import BrokerConnection
+from ledger.errors import BackupDamaged
+from ledger.event import JsonObject
+from ledger.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.server_config import write_private
+from ledger.vault_jetstream import ensure_keys_bucket
+
+FILE = "keys.json"
+_PREFIX = KEY_SUBJECTS.removesuffix(">")
+_NOT_THERE = frozenset({10037, 10059})
+_ONE_A_SUBJECT = 10077
+Records = dict[str, bytes]
+
+
+async def keep_keys(connection: BrokerConnection, directory: Path) -> int:
+    """Put the vault as it is now beside a backup; how many records that are. The role reads the vault: `node`.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    records = await _records(connection)
+    told = {subject.removeprefix(_PREFIX): base64.b64encode(record).decode() for subject, record in records.items()}
+    body = orjson.dumps({"format": 1, "records": told, "sha256": _digest(told)}, option=orjson.OPT_SORT_KEYS)
+    write_private(directory / FILE, body)
+    sync_directory(directory)
+    return len(told)
+
+
+def kept_keys(directory: Path) -> Records:
+    """The records that a backup keeps, by subject; none where it has no vault. Raises BackupDamaged."""
+    file = directory / FILE
+    if not file.exists():
+        return {}
+    try:
+        document = orjson.loads(file.read_bytes())
+        told: JsonObject = document["records"]
+        canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == file.read_bytes()
+        if document["sha256"] != _digest(told) or document["format"] != 1 or not canonical:
+            raise ValueError("its digest is another one")
+        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in told.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BackupDamaged(
+            f"{file} is damaged ({error}): what persons said cannot be read without it; run kledger backup again",
+            problems=[f"{FILE} is damaged"],
+        ) from error
+
+
+async def bring_back_keys(access: BrokerAccess, connection: BrokerConnection, directory: Path) -> int:
+    """Put a backup's keys and tombstones into the vault, tombstones first; how many. The role is `admin`.
+
+    A record that is there already stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
+    """
+    records = kept_keys(directory)
+    if not records:
+        return 0
+    await ensure_keys_bucket(access)
+    for subject, record in sorted(records.items(), key=lambda each: not each[0].startswith(f"{_PREFIX}gone.")):
+        answer = parse_answer((await connection.request(subject, record, {EXPECTED: "0"})).data)
+        code = error_code(answer)
+        if code and code not in WRONG_LAST_SEQUENCE and code != _ONE_A_SUBJECT:
+            raise error_of(answer, "a key of the vault")
+    return len(records)
+
+
+async def _records(connection: BrokerConnection) -> Records:
+    records: Records = {}
+    offset, more = 0, True
+    while more:
+        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", {"subjects_filter": KEY_SUBJECTS, "offset": offset})
+        if error_code(info) in _NOT_THERE:
+            return records
+        if error_code(info):
+            raise error_of(info, "a look into the vault")
+        subjects = list(info["state"].get("subjects") or {})
+        for subject in subjects:
+            answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
+            if error_code(answer) in _NOT_THERE:
+                continue  # destroyed meanwhile
+            if error_code(answer):
+                raise error_of(answer, "a look into the vault")
+            records[subject] = base64.b64decode(answer["message"].get("data") or "")
+        offset += len(subjects)
+        more = bool(subjects) and offset < int(info.get("total", 0))
+    return records
+
+
+def _digest(told: JsonObject) -> str:
+    return hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
