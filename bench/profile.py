@@ -1,4 +1,4 @@
-"""Where does the time of a rebuild go? Reading, then folding, in this process, statement by statement."""
+"""Where does the time of a rebuild go? Reading, decoding, folding one after the other, statement by statement."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from bench.append import run_on_fast_loop
 from bench.corpus import history
 from bench.rebuild import append, broker
 from ledger.jetstream import JetStreamLedger
-from projections.batch import fold_batch
+from ledger.parked import NONE_PARKED
+from projections.batch import fold_decoded, ready
+from projections.decode import decode
 from projections.digest import digests
-from projections.duckdb import open_view
+from projections.duckdb import open_new_view
 from projections.rebuild import MEMORY_LIMIT
-from projections.runner import BATCH
 from projections.view import Instance
 
-# What the gate asks and tells; the Python before "load verdicts" is its loop over the events.
+BATCH = 32_768
+# What the gate asks; the Python before the first "load accepted_…" is its loop over the events.
 Result = TypeVar("Result")
-GATE = ("SELECT … FROM events", "SELECT … FROM knowledge_state", "load verdicts", "INSERT INTO accepted")
+GATE = ("SELECT … FROM events", "SELECT … FROM event_keys", "SELECT … FROM knowledge_state")
 
 
 @dataclass(slots=True)
@@ -59,6 +61,9 @@ class TimedConnection:
     def executemany(self, statement: str, parameters: Any) -> TimedConnection:
         self._timed(self._kind_of(statement), lambda: self.con.executemany(statement, parameters))
         return self
+
+    def close(self) -> None:
+        self.con.close()
 
     def fetchall(self) -> list[Any]:
         return self._timed(self._kind, self.con.fetchall, calls=0)
@@ -105,7 +110,7 @@ async def profile(events: int) -> None:
         async with broker(Path(directory) / "broker") as access:
             await append(access, history(events), events)
             ledger = await JetStreamLedger.connect(access, role="reader")
-            instance = Instance(open_view(Path(directory) / "rebuilt.duckdb", memory_limit=MEMORY_LIMIT))
+            instance = Instance(open_new_view(Path(directory) / "rebuilt.duckdb", memory_limit=MEMORY_LIMIT))
             timed = TimedConnection(instance.con)
             instance.bench.con = cast(duckdb.DuckDBPyConnection, timed)
             try:
@@ -117,7 +122,7 @@ async def profile(events: int) -> None:
 
 
 async def _stages(ledger: JetStreamLedger, instance: Instance, timed: TimedConnection) -> dict[str, float]:
-    stages = dict.fromkeys(("read", "fold", "final checkpoint", "digest"), 0.0)
+    stages = dict.fromkeys(("read", "decode", "fold", "final checkpoint", "digest"), 0.0)
     began, processor = time.perf_counter(), time.process_time()
 
     def lap(stage: str) -> None:
@@ -128,8 +133,10 @@ async def _stages(ledger: JetStreamLedger, instance: Instance, timed: TimedConne
 
     async for batch in ledger.read(1, batch=BATCH):
         lap("read")
+        decoded = decode(instance.bench.parser, ready(instance.bench.keyring, batch, NONE_PARKED))
+        lap("decode")
         timed.begin()
-        fold_batch(instance.bench, batch)
+        fold_decoded(instance.bench, decoded)
         lap("fold")
     lap("read")
     instance.con.execute("CHECKPOINT")
@@ -145,18 +152,21 @@ def _print_profile(events: int, stages: dict[str, float], spent: dict[str, Spent
     inside, before = sum(each.inside for each in spent.values()), sum(each.before for each in spent.values())
     lines = {
         "read": stages["read"],
+        "decode": stages["decode"],
         "fold": stages["fold"],
         "  in DuckDB": inside,
         "    of it commit": spent["COMMIT"].inside,
         "    of it the gate's": sum(each.inside for each in gate),
         "  in Python": before,
-        "    of it the gate's loop": sum(each.before for each in gate),
+        "    of it up to the gate's verdicts": sum(
+            each.before for kind, each in spent.items() if kind.startswith("load accepted")
+        ),
         "final checkpoint": stages["final checkpoint"],
         "digest (not part of the rate)": stages["digest"],
         "processor time, without digest": stages["processor time until here"],
     }
-    whole = stages["read"] + stages["fold"] + stages["final checkpoint"]
-    print(f"{events:,} events, read and folded after each other: {whole:.2f} s, {events / whole:,.0f} events/s")
+    whole = stages["read"] + stages["decode"] + stages["fold"] + stages["final checkpoint"]
+    print(f"{events:,} events, one stage after the other: {whole:.2f} s, {events / whole:,.0f} events/s")
     for name, seconds in lines.items():
         print(f"{name:<34} {seconds:8.3f} s {seconds / whole:7.1%} {seconds / events * 1e6:8.2f} us/event")
     print(f"\n{'statement':<44} {'calls':>6} {'in DuckDB':>10} {'Python before':>14}")

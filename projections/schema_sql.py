@@ -99,6 +99,8 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
         # Flat, and each key once: of repeated keys and of depth only the models know what they make.
         checks.append(f"json_type({path}) = 'OBJECT'")
         checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
+        # A number that is no short whole one has more than one spelling, or no double holds it.
+        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')")
         checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])

@@ -43,6 +43,7 @@ def _envelope_fits() -> str:
     return (
         f"e_id IS NOT NULL AND e_source IS NOT NULL AND {lengths} AND length(e_subject) BETWEEN 1 AND 1024 "
         f"AND {entity_check('e_actor')} "
-        "AND regexp_full_match(e_time, '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,6})?(Z|[+-]\\d\\d:\\d\\d)') "
+        "AND regexp_full_match(e_time, '\\d{4}-\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?"
+        "(Z|[+-]\\d\\d:\\d\\d)') "
         "AND TRY_CAST(e_time AS TIMESTAMPTZ) IS NOT NULL"
     )

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Any
 
 import duckdb
 import orjson
@@ -33,6 +34,7 @@ class Searcher:
         self._view = view
         self._feed = feed
         self._versions = KnownVersions()
+        feed.fed = self._learn
 
     async def search(
         self,
@@ -94,6 +96,10 @@ class Searcher:
         """Remember nothing of what versions said: some of it was erased."""
         self._versions = KnownVersions()
 
+    async def _learn(self, after: int, upto: int) -> None:
+        """Read what can be searched now before somebody asks for it."""
+        await self._view.ask(self._versions.learn, after, upto)
+
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once a search finds what `position` said. Raises ViewBehind."""
         await self._feed.wait_for(position, timeout)
@@ -134,6 +140,16 @@ class KnownVersions:
             if at in said
         ]
 
+    def learn(self, cursor: duckdb.DuckDBPyConnection, after: int, upto: int) -> None:
+        """Remember the versions that were made between two positions and still hold; no more than fit."""
+        self._remember(
+            cursor.execute(
+                f"""SELECT {VERSION_COLUMNS}, valid_from FROM knowledge_versions
+                WHERE valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL
+                ORDER BY valid_from DESC LIMIT {self._most}"""
+            ).fetchall()
+        )
+
     def _said_by(self, cursor: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, JsonObject]:
         with self._lock:
             known = {at: self._said[at] for at in positions if at in self._said}
@@ -143,12 +159,15 @@ class KnownVersions:
         rows = cursor.execute(
             f"SELECT {VERSION_COLUMNS}, valid_from FROM knowledge_versions WHERE valid_from IN ({_slots(missing)})"
         ).fetchall()
+        return known | self._remember(rows)
+
+    def _remember(self, rows: list[tuple[Any, ...]]) -> dict[int, JsonObject]:
         fresh = {row[-1]: item_of(row) for row in rows}
         with self._lock:
             self._said.update(fresh)
             while len(self._said) > self._most:
                 self._said.popitem(last=False)
-        return known | fresh
+        return fresh
 
 
 def _slots(positions: list[int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,8 @@ class VectorFeed:
         self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
+        self.fed: Callable[[int, int], Awaitable[None]] | None = None
+        """Told of each (after, upto) whose changes can be searched from now on."""
 
     @property
     def settings(self) -> Settings:
@@ -202,8 +204,11 @@ class VectorFeed:
             changes, upto = await self._view.ask(changes_after, self.org, self.applied, CHANGES)
             if not self._may_write():
                 return
+            after = self.applied
             with _saying_when_gone():
-                self.applied = await client.index(changes, after=self.applied, checkpoint=upto)
+                self.applied = await client.index(changes, after=after, checkpoint=upto)
+            if changes and self.fed is not None:
+                await self.fed(after, self.applied)
         self._answered_from = max(self._answered_from, self.applied)
         await self._view.moved()
 

@@ -51,6 +51,13 @@ def rows_with(file: Path, markers: list[str]) -> dict[str, list[str]]:
     return found
 
 
+def backed_up_with(directory: Path, markers: list[str]) -> list[str]:
+    """The markers that a backup holds anywhere: in the bytes of its files, or in an event."""
+    events = duckdb.execute("SELECT * FROM read_parquet(?)", [str(directory / "**" / "*.parquet")]).fetchall()
+    assert events
+    return [marker for marker in markers if files_with(directory, [marker]) or marker in str(events)]
+
+
 def tell_everything(op: LedgerClient) -> str:
     """Alice says each marker somewhere; bob and an agent say some about her. Returns an item of hers."""
     m = iter(MARKERS)
@@ -105,6 +112,9 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
         with running(data) as node, node.client() as op:
             item = tell_everything(op)
             result_of(op, "snapshot")
+            result_of(op, "backup", into=tmp_path / "backup")
+            assert backed_up_with(tmp_path / "backup", MARKERS) == [], "a backup holds no word in clear even before"
+            assert b"key.user" in (tmp_path / "backup" / "keys.json").read_bytes()
             in_clear = {name.partition("/")[0] for name in files_with(data, MARKERS)}
             assert in_clear == {"views", "snapshots"}, "the log itself holds no word in clear even before"
             hers = {text for text in paid.texts if any(marker in text for marker in MARKERS)}
@@ -118,6 +128,12 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
             assert_no_embedding_of(hers, data)
             result_of(op, "replay", into=tmp_path / "after.duckdb")
             assert rows_with(tmp_path / "after.duckdb", MARKERS) == {}
+            for backup in (tmp_path / "backup", tmp_path / "backup-made-afterwards"):
+                result_of(op, "backup", into=backup)
+                assert backed_up_with(backup, MARKERS) == []
+                kept = set(orjson.loads((backup / "keys.json").read_bytes())["records"])
+                assert "gone.user=3Aalice" in kept
+                assert "key.user=3Aalice" not in kept, "the backup holds no key of hers any more"
             assert result_of(op, "rebuild")["equal"]
             assert result_of(op, "forget", subject="user:alice") == told
             with pytest.raises(SubjectForgotten):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -94,14 +96,35 @@ def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log:
     )
 
 
-@pytest.mark.parametrize(
-    "tags",
-    [b'{"a":1,"a":2}', b'{"a":{"b":1,"b":2}}', b'{"a":' * 300 + b"1" + b"}" * 300, b'{"a":[1,{"b":2}]}', b'{"a":1e22}'],
-    ids=["a key twice", "a key twice inside", "deep", "nested", "a large number"],
-)
+ODD_TAGS = {
+    "a key twice": b'{"a":1,"a":2}',
+    "a key twice inside": b'{"a":{"b":1,"b":2}}',
+    "deep": b'{"a":' * 300 + b"1" + b"}" * 300,
+    "nested": b'{"a":[1,{"b":2}]}',
+    "a large number": b'{"a":1e22}',
+    "no double": b'{"a":1e400}',
+    "digits without end": b'{"a":' + b"9" * 400 + b"}",
+    "a zero too many": b'{"a":1.50}',
+    "minus nothing": b'{"a":-0}',
+    "seventeen digits": b'{"a":12345678901234567}',
+}
+
+
+@pytest.mark.parametrize("tags", ODD_TAGS.values(), ids=ODD_TAGS.keys())
 def test_tags_that_parsers_read_differently_come_to_the_same_view_on_both_roads(tags: bytes) -> None:
     (event,) = stored([saved("k1")])
     log = [event._replace(body=event.body.replace(b'"tags":{}', b'"tags":' + tags))]
+    assert log[0].body != event.body
+    batch.SMALL = 256
+    judged = state(view_of(log))
+    batch.SMALL = 0
+    assert state(view_of(log)) == judged
+
+
+@pytest.mark.parametrize("time", [b"2026-03-05T24:00:00Z", b"2026-03-05T23:59:60Z", b"2026-02-30T00:00:00Z"])
+def test_a_moment_that_only_some_know_comes_to_the_same_view_on_both_roads(time: bytes) -> None:
+    (event,) = stored([saved("k1")])
+    log = [event._replace(body=re.sub(rb'"time":"[^"]*"', b'"time":"' + time + b'"', event.body))]
     assert log[0].body != event.body
     batch.SMALL = 256
     judged = state(view_of(log))
