@@ -19,6 +19,7 @@ from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
 
 from ledger.access import BrokerAccess
+from ledger.connection import close_client
 from ledger.event import JsonObject
 
 log = structlog.get_logger(__name__)
@@ -40,10 +41,12 @@ class _Broker(NatsBroker):
     ) -> None:
         try:
             await super().stop(exc_type, exc_val, exc_tb)
-        except nats.errors.Error as error:
-            log.info("the broker is gone as the node stops", error=str(error))
+        except (nats.errors.Error, asyncio.CancelledError) as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            log.info("the broker is gone as the node stops", error=repr(error))
             if self._connection is not None:
-                await self._connection.close()
+                await close_client(self._connection)
 
 
 def create_app(

@@ -7,7 +7,6 @@ the connection is lost, nobody listens, the user may not ask, or the time is ove
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 import nats
@@ -167,8 +166,7 @@ class BrokerConnection:
         """Close for good; requests under way end with BrokerUnavailable."""
         self._closed = True
         self._fail_all(BrokerUnavailable("the connection to the broker was closed"))
-        with contextlib.suppress(nats.errors.Error, OSError):
-            await self._client.close()
+        await close_client(self._client)
 
     async def _connect(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
@@ -180,8 +178,7 @@ class BrokerConnection:
                     await self._try(client)
                 break
             except (TimeoutError, OSError, nats.errors.Error) as error:
-                with contextlib.suppress(nats.errors.Error, OSError):
-                    await client.close()
+                await close_client(client)
                 if "authorization violation" in str(error).lower():
                     raise BrokerMisconfigured(
                         f"the broker at {self.address} refuses the credentials of role {self._role!r}"
@@ -269,3 +266,18 @@ class BrokerConnection:
             if not future.done():
                 future.set_exception(error)
                 future.add_done_callback(lambda f: f.exception())  # a caller that gave up does not look
+
+
+async def close_client(client: Client) -> None:
+    """Close a client for good, whatever state its connection is in.
+
+    One that is just coming back ends with a cancellation of its own; one that is meant for the caller is let through.
+    """
+    try:
+        await client.close()
+    except (nats.errors.Error, OSError):
+        pass
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise

@@ -281,7 +281,7 @@ def _only_node_on(data: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read(20).strip()
             raise DataDirectoryInUse(
-                f"another node{f' (process {holder})' if holder.isdecimal() else ''} runs on {data.resolve()}: "
+                f"another node runs on {data.resolve()}{f' (process {holder})' if holder.isdecimal() else ''}: "
                 "stop it, or choose another directory with --data"
             ) from error
         with contextlib.suppress(OSError):  # a disk that is full keeps no node from starting
