@@ -20,12 +20,12 @@ from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, VaultDamaged, WrongMasterKey
 from ledger.event import JsonObject
 from ledger.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.stream_setup import ensure
 from ledger.subjects import encode_token
 from ledger.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _NOT_FOUND = frozenset({10037, 10057, 404})
-_NAME_TAKEN = 10058
 _ONE_A_SUBJECT = 10077
 _CONCURRENCY = 64
 _PATIENCE = 10.0
@@ -48,17 +48,15 @@ def bucket_settings(replicas: int = 1) -> JsonObject:
 
 
 async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None:
-    """Create the bucket when it is not there; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
+    """Create the bucket when it is not there, with more copies where it has fewer; connects as `admin`.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
-        answer = await connection.api(f"STREAM.CREATE.{KEYS_STREAM}", bucket_settings(replicas))
-        if error_code(answer) == _NAME_TAKEN:
-            answer = await connection.api(f"STREAM.INFO.{KEYS_STREAM}")
+        config = await ensure(connection, KEYS_STREAM, bucket_settings(replicas))
     finally:
         await connection.close()
-    if error_code(answer):
-        raise error_of(answer, f"the bucket {KEYS_STREAM}")
-    config = answer["config"]
     if config.get("storage") != "file" or not config.get("discard_new_per_subject") or config.get("deny_delete"):
         raise BrokerMisconfigured(
             f"the bucket {KEYS_STREAM} is not one that keeps and erases keys: it needs file storage, "

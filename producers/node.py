@@ -134,7 +134,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         access, hindered = await _broker(settings, stack)
         await ensure_stream(access, replicas=settings.replicas)
         master = master_key(settings.data)
-        vault = await _open_vault(access, master, stack)
+        vault = await _open_vault(access, master, settings.replicas, stack)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = hindered
@@ -211,8 +211,8 @@ async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[Broker
     return access, lambda: server.trouble
 
 
-async def _open_vault(access: BrokerAccess, master: bytes, stack: AsyncExitStack) -> JetStreamVault:
-    await ensure_keys_bucket(access)
+async def _open_vault(access: BrokerAccess, master: bytes, replicas: int, stack: AsyncExitStack) -> JetStreamVault:
+    await ensure_keys_bucket(access, replicas=replicas)
     vault = await JetStreamVault.open(access, master)
     stack.push_async_callback(vault.close)
     return vault

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import structlog
 
+from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
-from projections.vectors.feed import CHANGES, VectorFeed, changes_after
+from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
 from projections.view import View
 

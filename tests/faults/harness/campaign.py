@@ -18,7 +18,7 @@ from pathlib import Path
 from ledger.server import EmbeddedServer
 from tests.faults import poison
 from tests.faults.crash_points import VIOLATION
-from tests.faults.harness.checks import broken_promises, vectors_are_as_fed_anew
+from tests.faults.harness.checks import MASTER_KEY, broken_promises, vectors_are_as_fed_anew
 from tests.faults.harness.points import POISON, REBUILD, RESTART, SOON, Point, campaign
 from tests.faults.harness.workload import Workload
 from tests.journeys import running_node
@@ -83,6 +83,7 @@ class Life:
                 "FAULT_ARMED": str(self.armed),
                 "FAULT_DATA": str(self.data),
                 "FAULT_POISON": str(self.active),
+                "KLEDGER_MASTER_KEY": MASTER_KEY,
                 "FAULT_SEED": str(self._chance.randrange(2**32)),
             }
             armed = list(self.armed.glob("node.start.*"))

@@ -11,18 +11,22 @@ from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
 from ledger.event import DEFAULT_ORG
 from ledger.jetstream import JetStreamLedger
+from ledger.keyring import Keyring
 from ledger.parked import ParkedEvents
+from ledger.vault_jetstream import JetStreamVault
 from producers.sdk import LedgerClient
 from projections.catching_up import catch_up
 from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
+from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
-from projections.vectors.feed import changes_after
 from projections.vectors.wire import Settings
 from projections.view import Instance, View
 from tests.faults.harness.workload import Workload
 from tests.journeys.running_node import word_of
 
+MASTER_KEY = "ab" * 32
+"""Of every node that is put to the test, so that a replay beside it reads what it reads."""
 _DIGESTS = " UNION ALL ".join(
     f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
     coalesce(sum(md5_number_lower(told)), 0)::VARCHAR FROM (SELECT {relation}::VARCHAR AS told FROM {relation})"""
@@ -44,8 +48,12 @@ async def _replayed(access: BrokerAccess, to: int) -> View:
     parked = ParkedEvents(await BrokerConnection.open(access, "node", name="replay-parked"))
     try:
         await parked.refresh()
-        view = View(Instance(open_view(None)))
-        await catch_up(ledger, view, to, parked=parked.parked)
+        vault = await JetStreamVault.open(access, bytes.fromhex(MASTER_KEY), name="replay-vault")
+        view = View(Instance(open_view(None), keyring=Keyring.over(vault, asyncio.get_running_loop())))
+        try:
+            await catch_up(ledger, view, to, parked=parked.parked)
+        finally:
+            await vault.close()
         return view
     finally:
         await parked.close()

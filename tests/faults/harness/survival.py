@@ -15,7 +15,7 @@ from ledger.jetstream import JetStreamLedger
 from projections.digest import RelationDigest
 from tests.conftest import saved
 from tests.faults.cluster import Cluster, three_members
-from tests.faults.harness.checks import live_digests
+from tests.faults.harness.checks import MASTER_KEY, live_digests
 from tests.journeys.running_node import RunningNode, caught_up, running
 
 BATCH = 20
@@ -43,7 +43,13 @@ def survive(events: int, directory: Path) -> Survival:
     """Append `events` events to a cluster of three with two nodes, killing the leader, a follower, and all three."""
     with three_members(directory / "nats") as cluster, ExitStack() as stack:
         nodes = [
-            stack.enter_context(running(directory / f"node-{n}", "--nats", cluster.url, "--replicas", "3"))
+            stack.enter_context(
+                running(
+                    directory / f"node-{n}",
+                    *("--nats", cluster.url, "--replicas", "3"),
+                    env={"KLEDGER_MASTER_KEY": MASTER_KEY},
+                )
+            )
             for n in (1, 2)
         ]
         assert asyncio.run(cluster.stream())["config"]["num_replicas"] == 3
