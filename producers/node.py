@@ -41,7 +41,7 @@ from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.node_admin import Operator
-from producers.node_integrity import Integrity, create_notary
+from producers.node_integrity import Integrity, create_notary, receipt_signer
 from producers.node_parking import Parking, open_parked, opened_as_decided
 from producers.node_roles import ALL_ROLES, Role, writes_vectors
 from producers.operations.desk import Desk
@@ -179,7 +179,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.push_async_callback(operator.close)
         searcher = Searcher(view, feed)
         sealing = SealingLedger(ledger, vault, partial(view.ask, persons_of))
-        receipts = Receipts(settings.data / "receipts")
+        receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import os
 from collections.abc import Callable
@@ -34,6 +35,20 @@ Progress = Callable[[int, int, float], None]
 def create_notary(ledger: Ledger, data: Path, hook: str | None) -> Notary:
     """The notary of a node on the directory `data`. Raises UnsafeKeyFile, InvalidPayload (the hook)."""
     return Notary(ledger, NotaryFiles.of(data), hook=CheckpointHook(hook) if hook else None)
+
+
+def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
+    """What signs a receipt with the key that signs the log: `key` (the public key), `signature` (base64).
+
+    Signed is a line that says what it is, and then the receipt as JSON with sorted keys.
+    """
+
+    def sign(receipt: bytes) -> JsonObject:
+        keys = SigningKeys(files.keys)
+        signature = keys.sign(b"kledger receipt\n" + receipt)
+        return {"key": keys.current().text(), "signature": base64.b64encode(signature).decode()}
+
+    return sign
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,9 @@ async def catch_up(
             for task in (reading, decoding):
                 task.cancel()
             await asyncio.gather(reading, decoding, return_exceptions=True)
+            # A thread may be asking the vault, which answers on this loop: it is not to be held up.
+            await asyncio.to_thread(decoder.shutdown)
+            await asyncio.to_thread(writer.shutdown)
     return refused
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from ledger.errors import Erased, SubjectForgotten, UnknownReference
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.jetstream import JetStreamLedger
+from ledger.signing_keys import VerifyingKey, public_keys
 from producers.sdk import LedgerClient
 from projections.vectors.hashed import hashed_vectors
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running, until
@@ -121,6 +123,10 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
             calls = len(paid.texts)
             told = forget_by_command(node)
             assert told["receipt"]["left_in_clear"] == []
+            said = b"kledger receipt\n" + orjson.dumps(told["receipt"], option=orjson.OPT_SORT_KEYS)
+            by = VerifyingKey.from_text(told["signature"]["key"])
+            assert by.signed(said, base64.b64decode(told["signature"]["signature"]))
+            assert by.id in public_keys(data / "keys")
             assert told["receipt"]["snapshots_removed"] != []
             assert told["receipt"]["embeddings_removed"] == len(hers) > 4
             assert len(paid.texts) == calls, "what others said was not paid for again"
