@@ -32,7 +32,7 @@ from ledger.server import EmbeddedServer
 from ledger.signing_keys import SigningKeys
 from ledger.stream_setup import ensure_stream
 from projections.files import discard
-from projections.rebuild import in_own_process
+from projections.rebuild import rebuild_in_own_process
 
 EVENTS = 40_000
 ROUNDS = 5
@@ -113,7 +113,7 @@ async def _rebuilding(access: BrokerAccess, ledger: JetStreamLedger, notary: Not
     plain, certified = [], []
     for _ in range(REBUILDS):
         began = time.perf_counter()
-        rebuilt = await in_own_process(access, path, None)
+        rebuilt = await rebuild_in_own_process(access, path, None)
         middle = time.perf_counter()
         async with at_work(notary):
             chain = await notary.chain_at(position)

@@ -34,7 +34,7 @@ from ledger.jetstream import JetStreamLedger
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
 from projections.files import discard
-from projections.rebuild import Rebuilt, in_own_process
+from projections.rebuild import Rebuilt, rebuild_in_own_process
 
 EVENTS = 200_000
 MORE = 5
@@ -89,7 +89,7 @@ async def rebuild(access: BrokerAccess, path: Path) -> Measured:
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
     try:
-        rebuilt = await in_own_process(access, path, None)
+        rebuilt = await rebuild_in_own_process(access, path, None)
         seconds = time.perf_counter() - began
     finally:
         watching.cancel()

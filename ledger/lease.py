@@ -53,11 +53,7 @@ def bucket_settings(replicas: int = 1) -> JsonObject:
 
 async def ensure_leases(access: BrokerAccess, *, replicas: int = 1) -> None:
     """Create the bucket when it is not there; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
-    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
-    try:
-        await ensure(connection, f"KV_{LEASE_BUCKET}", bucket_settings(replicas))
-    finally:
-        await connection.close()
+    await ensure(access, f"KV_{LEASE_BUCKET}", bucket_settings(replicas))
 
 
 class Lease:

@@ -87,11 +87,7 @@ async def ensure_parked_stream(access: BrokerAccess, *, replicas: int = 1) -> No
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
-    try:
-        await ensure(connection, PARKED_STREAM, stream_settings(replicas))
-    finally:
-        await connection.close()
+    await ensure(access, PARKED_STREAM, stream_settings(replicas))
 
 
 class ParkedEvents:

@@ -48,17 +48,22 @@ async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, repl
     Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
     BrokerUnavailable.
     """
+    check_settings(await ensure(access, name, stream_config(name, replicas)))
+
+
+async def ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:
+    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
+
+    Connects as `admin`. Raises BrokerMisconfigured, BrokerUnavailable.
+    """
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
-        check_settings(await ensure(connection, name, stream_config(name, replicas)))
+        return await _ensured(connection, name, wanted)
     finally:
         await connection.close()
 
 
-async def ensure(connection: BrokerConnection, name: str, wanted: JsonObject) -> JsonObject:
-    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
-
-    Raises BrokerMisconfigured, BrokerUnavailable."""
+async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) -> JsonObject:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETUP_TIMEOUT
     while True:

@@ -52,11 +52,7 @@ async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
-    try:
-        config = await ensure(connection, KEYS_STREAM, bucket_settings(replicas))
-    finally:
-        await connection.close()
+    config = await ensure(access, KEYS_STREAM, bucket_settings(replicas))
     if config.get("storage") != "file" or not config.get("discard_new_per_subject") or config.get("deny_delete"):
         raise BrokerMisconfigured(
             f"the bucket {KEYS_STREAM} is not one that keeps and erases keys: it needs file storage, "

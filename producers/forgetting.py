@@ -23,6 +23,7 @@ from ledger.errors import IllegalState, UnknownReference
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
 from ledger.keyring import Keyring
+from ledger.own_process import Progress
 from ledger.personal import is_person
 from ledger.vault import Tombstone
 from ledger.vault_jetstream import JetStreamVault
@@ -30,18 +31,15 @@ from producers.publish import NAMESPACE
 from producers.receipts import Order, Receipts, moment, new_order
 from producers.sealing import SealingLedger
 from projections import persons
-from projections.catching_up import catch_up
-from projections.files import discard, discard_others, next_file, point_to
+from projections.files import discard_others
 from projections.lineage.ask import kept_events
-from projections.rebuild import in_own_process
 from projections.search.ask import Searcher
 from projections.snapshot import copy_frozen
 from projections.vectors.forget_kept import forget_embeddings
 from projections.vectors.renewal import renew
-from projections.view import Instance, View
 
 if TYPE_CHECKING:
-    from producers.node_admin import Operator, Progress
+    from producers.node_admin import Operator
 
 log = structlog.get_logger(__name__)
 
@@ -181,33 +179,17 @@ class Eraser:
     async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:
         """Fold everything anew into a fresh file, and remove the one that knows too much."""
         operator = self.operator
-        path = next_file(operator.data / "views")
-        await in_own_process(operator.access, path, None, progress, master=self.master)
-        fresh = operator.files.open(path)
         old = operator.view.instance
-        try:
-            async with operator.projector.paused():
-                await self._level(fresh)
-                point_to(path)
-                await operator.files.swap(operator.view, fresh)
-        except BaseException:
-            if operator.view.instance is not fresh:
-                fresh.close()
-                discard(path)
-            raise
+        async with operator.made_anew(progress, await operator.decided()) as (fresh, _):
+            await operator.serve(fresh)
+        path = fresh.path
+        assert path is not None  # it was opened from a file
         await asyncio.to_thread(_until_gone, old.path)
         discard_others(path.parent, path)
         for spilled in path.parent.glob("*.tmp"):
             if spilled.name != f"{path.name}.tmp":
                 shutil.rmtree(spilled, ignore_errors=True)
         return path
-
-    async def _level(self, fresh: Instance) -> None:
-        """Bring the fresh file, or the live one, to where the other is."""
-        live = self.operator.view
-        if live.position < fresh.position:
-            await catch_up(self.operator.ledger, live, fresh.position)
-        await catch_up(self.operator.ledger, View(fresh), live.position)
 
     async def _renew_snapshots(self) -> list[str]:
         """Remove the frozen files; where there were some, freeze the present."""

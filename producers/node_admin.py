@@ -7,7 +7,8 @@ import contextlib
 import platform
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from ledger.backup.process import back_up_in_own_process
 from ledger.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
+from ledger.own_process import Progress
 from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
@@ -33,7 +35,7 @@ from projections.lineage.ask import refused_count
 from projections.live import LiveFiles
 from projections.parking import attention
 from projections.quack import sql_read_only
-from projections.rebuild import Rebuilt, in_own_process, position_at
+from projections.rebuild import Rebuilt, position_at, rebuild_in_own_process
 from projections.runner import Projector
 from projections.snapshot import copy_frozen
 from projections.vectors.feed import VectorFeed
@@ -45,7 +47,6 @@ _KEPT_JOBS = 100
 _SIGNED_WITHIN_SECONDS = 10.0
 YOUR_TOKEN = "YOUR-TOKEN"
 
-Progress = Callable[[int, int, float], None]
 Work = Callable[[Progress], Awaitable[JsonObject]]
 
 
@@ -224,55 +225,58 @@ class Operator:
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold anew and swap; an event that is to be released from parking is folded like any other."""
         async with self.beside:
-            path = next_file(self.data / "views")
-            parked = await self._decided(release)
-            rebuilt = await in_own_process(self.access, path, None, progress, parked, master=self.master)
-            fresh = self.files.open(path)
-            try:
-                async with self.projector.paused():
-                    compared = await self._compared(fresh, rebuilt, parked)
-                    if not compared["equal"]:  # what the vectors were made from was not what follows from the log
-                        self.feed.will_begin_anew()
-                    if release is not None and self.parked is not None:
-                        await self.parked.decide(release, "released")
-                    point_to(path)
-                    await self.files.swap(self.view, fresh)
-                    if not compared["equal"]:
-                        await self.feed.begin_anew()
-            except BaseException:
-                if self.view.instance is not fresh:
-                    fresh.close()
-                    discard(path)
-                raise
-            swapped = live_file(self.data / "views") == path
+            async with self.made_anew(progress, await self.decided(release)) as (fresh, rebuilt):
+                compared = await self._compared(fresh, rebuilt)
+                if not compared["equal"]:  # what the vectors were made from was not what follows from the log
+                    self.feed.will_begin_anew()
+                if release is not None and self.parked is not None:
+                    await self.parked.decide(release, "released")
+                await self.serve(fresh)
+                if not compared["equal"]:
+                    await self.feed.begin_anew()
+            swapped = live_file(self.data / "views") == fresh.path
         return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
-        async with self.beside:
-            path = next_file(self.data / "views")
-            parked = await self._decided()
-            rebuilt = await in_own_process(self.access, path, None, progress, parked, master=self.master)
-            fresh = self.files.open(path)
-            try:
-                async with self.projector.paused():
-                    return await self._compared(fresh, rebuilt, parked)
-            finally:
+        async with self.beside, self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
+            return await self._compared(fresh, rebuilt)
+
+    @asynccontextmanager
+    async def made_anew(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:
+        """A view folded from zero in a file of its own, at the position of the live one, which stands still meanwhile.
+
+        It is removed again unless the body serves it. The caller holds `beside`.
+        """
+        path = next_file(self.data / "views")
+        rebuilt = await rebuild_in_own_process(self.access, path, None, progress, parked, master=self.master)
+        fresh = self.files.open(path)
+        try:
+            async with self.projector.paused():
+                if self.view.position < rebuilt.position:
+                    await catch_up(self.ledger, self.view, rebuilt.position, parked=await self.decided())
+                await catch_up(self.ledger, View(fresh), self.view.position, parked=parked)
+                yield fresh, rebuilt
+        finally:
+            if self.view.instance is not fresh:
                 fresh.close()
                 discard(path)
 
-    async def _decided(self, release: int | None = None) -> Parked:
+    async def serve(self, fresh: Instance) -> None:
+        """Put a view that was made anew in the place of the live one, for good."""
+        assert fresh.path is not None  # it was opened from a file
+        point_to(fresh.path)
+        await self.files.swap(self.view, fresh)
+
+    async def decided(self, release: int | None = None) -> Parked:
         """What is parked now, without the one that is to be released."""
         if self.parked is None:
             return NONE_PARKED
         await self.parked.refresh()
         return {at: decision for at, decision in self.parked.parked.items() if at != release}
 
-    async def _compared(self, fresh: Instance, rebuilt: Rebuilt, parked: Parked) -> JsonObject:
-        """Bring the new file to the live view's position and compare; the projector is paused meanwhile."""
+    async def _compared(self, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
+        """What a view that was made anew says beside the live one, both at one position."""
         live = self.view.instance
-        if live.position < rebuilt.position:
-            await catch_up(self.ledger, self.view, rebuilt.position, parked=await self._decided())
-        await catch_up(self.ledger, View(fresh), live.position, parked=parked)
         ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
         found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
         return {
@@ -299,8 +303,8 @@ class Operator:
 
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
-        parked = await self._decided()
-        rebuilt = await in_own_process(self.access, into, position, progress, parked, master=self.master)
+        parked = await self.decided()
+        rebuilt = await rebuild_in_own_process(self.access, into, position, progress, parked, master=self.master)
         told = {
             "into": str(into),
             "position": rebuilt.position,

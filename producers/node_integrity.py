@@ -22,14 +22,13 @@ from ledger.errors import BrokerUnavailable, ChainContradicted, LedgerError, Not
 from ledger.event import JsonObject, StoredEvent
 from ledger.notary import Notary
 from ledger.notary_start import NotaryFiles
+from ledger.own_process import Progress
 from ledger.proof import make_proof
 from ledger.signing_keys import SigningKeys, public_keys
 from ledger.stream import Ledger
 from projections.duckdb import SCHEMA_VERSION
 from projections.knowledge.behind import positions_behind
 from projections.view import View
-
-Progress = Callable[[int, int, float], None]
 
 
 def create_notary(ledger: Ledger, data: Path, hook: str | None) -> Notary:

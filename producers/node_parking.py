@@ -16,9 +16,10 @@ from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
 from ledger.errors import LedgerError, UnknownReference
 from ledger.event import JsonObject
+from ledger.own_process import Progress
 from ledger.parked import ParkedEvents, ensure_parked_stream
 from ledger.stream import Ledger
-from producers.node_admin import Operator, Progress
+from producers.node_admin import Operator
 from producers.operations.admin import Job
 from projections.files import discard
 from projections.live import LiveFiles

@@ -1,8 +1,7 @@
 """How is a view made anew from the log, up to any position, while the live one goes on being read?
 
-In a process of its own, so that folding takes neither the node's processor time nor its memory:
-`python -m projections.rebuild` reads its order from standard input and tells its progress, a JSON line each, on
-standard output. It holds one new file and nothing of the live view.
+In a process of its own (ledger/own_process.py), so that folding takes neither the node's processor time nor its memory.
+It holds one new file and nothing of the live view.
 """
 
 from __future__ import annotations
@@ -12,20 +11,19 @@ import contextlib
 import gc
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
-import orjson
 import structlog
 
-from ledger.access import BrokerAccess, Role
-from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.access import BrokerAccess
+from ledger.errors import InvalidPayload
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
 from ledger.keyring import Keyring
+from ledger.own_process import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.parked import NONE_PARKED, Parked, read_told
 from ledger.parked import told as told_decisions
 from ledger.stream import Ledger
@@ -57,7 +55,7 @@ async def rebuild_into(
     ledger: Ledger,
     path: Path,
     to: int | None = None,
-    progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    progress: Progress = lambda _done, _total, _rate: None,
     parked: Parked = NONE_PARKED,
     *,
     keyring: Keyring | None = None,
@@ -107,11 +105,11 @@ async def position_at(ledger: Ledger, moment: datetime) -> int:
     return found
 
 
-async def in_own_process(
+async def rebuild_in_own_process(
     access: BrokerAccess,
     path: Path,
     to: int | None,
-    progress: Callable[[int, int, float], None] = lambda _done, _total, _rate: None,
+    progress: Progress = lambda _done, _total, _rate: None,
     parked: Parked = NONE_PARKED,
     *,
     master: bytes = b"",
@@ -120,89 +118,36 @@ async def in_own_process(
 
     With the `master` key it asks the vault for the keys that it needs.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "projections.rebuild",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdin is not None  # both are pipes
-    assert process.stdout is not None
-    order: JsonObject = {"url": access.url, "user": access.credentials("reader"), "own": access.own_user is not None}
-    order |= {"path": str(path), "to": to, "parked": told_decisions(parked.values())}
-    order |= {"master": master.hex(), "node": access.credentials("node")}
-    try:
-        process.stdin.write(orjson.dumps(order) + b"\n")
-        process.stdin.close()
-        async for line in process.stdout:
-            told: JsonObject = orjson.loads(line)
-            if "rebuilt" in told:
-                return Rebuilt(**told["rebuilt"])
-            if "error" in told:
-                raise _error_named(told["error"]["code"])(told["error"]["message"])
-            progress(told["done"], told["total"], told["rate"])
-        raise ServiceFailed(f"the rebuild into {path} ended without a result; its log says why")
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-        await process.wait()
+    order: JsonObject = {
+        "broker": access_told(access, "reader", *(("node",) if master else ())),
+        "path": str(path),
+        "to": to,
+        "parked": told_decisions(parked.values()),
+        "master": master.hex(),
+    }
+    told = await in_own_process("projections.rebuild", order, progress)
+    return Rebuilt(**told)
 
 
-def _error_named(code: str) -> type[LedgerError]:
-    return next((kind for kind in LedgerError.__subclasses__() if kind.code == code), ServiceFailed)
-
-
-def _access(order: JsonObject) -> BrokerAccess:
-    user = order["user"]
-    if user is None or order["own"]:
-        return BrokerAccess(order["url"], own_user=tuple(user) if user else None)
-    passwords: dict[Role, str] = {"reader": user[1]}
-    if order["master"]:
-        passwords["node"] = order["node"][1]
-    return BrokerAccess(order["url"], passwords)
-
-
-async def _main() -> None:
-    order: JsonObject = orjson.loads(sys.stdin.readline())
-    # Each batch makes many objects and no cycles: looking for garbage as often as usual took a seventh of the time.
-    gc.set_threshold(200_000, 20, 100)
-
-    def tell(told: JsonObject) -> None:
-        sys.stdout.write(orjson.dumps(told).decode() + "\n")
-        sys.stdout.flush()
-
-    try:
-        access, keyring = _access(order), None
+async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
+    async with contextlib.AsyncExitStack() as stack:
+        access, keyring = access_read(order["broker"]), None
         ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-rebuild")
-        vault = None
-        try:
-            if order["master"]:
-                vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
-                keyring = Keyring.over(vault, asyncio.get_running_loop())
-            rebuilt = await rebuild_into(
-                ledger,
-                Path(order["path"]),
-                order["to"],
-                lambda done, total, rate: tell({"done": done, "total": total, "rate": rate}),
-                read_told(order["parked"]),
-                keyring=keyring,
-            )
-        finally:
-            if vault is not None:
-                await vault.close()
-            await ledger.close()
-    except LedgerError as error:
-        tell({"error": {"code": error.code, "message": error.message}})
-    else:
-        tell({"rebuilt": asdict(rebuilt)})
+        stack.push_async_callback(ledger.close)
+        if order["master"]:
+            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
+            stack.push_async_callback(vault.close)
+            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        path, parked = Path(order["path"]), read_told(order["parked"])
+        return asdict(await rebuild_into(ledger, path, order["to"], progress, parked, keyring=keyring))
 
 
 if __name__ == "__main__":
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # the other output is for progress
+    # Each batch makes many objects and no cycles: looking for garbage as often as usual took a seventh of the time.
+    gc.set_threshold(200_000, 20, 100)
     with contextlib.suppress(ImportError):
         import uvloop
 
         uvloop.install()
-    asyncio.run(_main())
+    asyncio.run(carry_out(_rebuild))

@@ -26,8 +26,8 @@ FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
 class ViewOfLog:
     """A part of what follows from the log.
 
-    `fold` reads the scratch tables `accepted` and `parsed_*` of a large batch and changes the view's own tables, set
-    by set; `fold_few` does the same with a few events that the models have read. Neither learns whether it is live or
+    `fold` reads the relations that the gate presents of a large batch and changes the view's own tables, set by set;
+    `fold_few` does the same with a few events that the models have read. Neither learns whether it is live or
     rebuilding, and a law in the tests holds them to the same result.
     `digested` are the relations that a digest compares, each with the columns that identify a row.
     """

@@ -56,11 +56,7 @@ async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -
 
     Raises BrokerUnavailable, and BrokerMisconfigured when the broker refuses.
     """
-    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
-    try:
-        await ensure(connection, EMBEDDINGS_STREAM, stream_settings(replicas))
-    finally:
-        await connection.close()
+    await ensure(access, EMBEDDINGS_STREAM, stream_settings(replicas))
 
 
 def digest_of(body: bytes) -> str:

@@ -133,7 +133,7 @@ def _in_the_node(points: _Points) -> None:
     points.around(View, "moved", before="view.moving", after="view.moved")
     points.around(runner.Projector, "_checkpoint", before="checkpoint.begun", after="checkpoint.done")
     points.around(VectorClient, "index", before="vectors.asked", after="vectors.answered")
-    points.around(node_admin, "in_own_process", after="swap.rebuilt")
+    points.around(node_admin, "rebuild_in_own_process", after="swap.rebuilt")
     points.around(node_admin, "point_to", before="swap.compared", after="swap.pointed")
     points.around(LiveFiles, "swap", after="swap.done")
     points.around(ParkedEvents, "decide", before="park.begun", after="park.decided")

@@ -69,13 +69,20 @@ async def test_one_of_two_nodes_holds_the_lease_and_the_other_takes_it_when_it_i
 async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ended(tmp_path: Path) -> None:
     ledger, view = MemoryLedger(), View(Instance(open_view(None)))
     projector = Projector(ledger, view)
-    may = {"write": False}
-    feed = VectorFeed(view, Settings(str(tmp_path)), "default", may_write=lambda: may["write"])
+    may, asked = {"write": False}, asyncio.Event()
+
+    def may_write() -> bool:
+        asked.set()
+        return may["write"]
+
+    feed = VectorFeed(view, Settings(str(tmp_path)), "default", may_write=may_write)
     await feed.start()
     tasks = [asyncio.create_task(projector.run()), asyncio.create_task(feed.run())]
     last = (await ledger.append_many([saved(f"k{n}") for n in range(5)]))[-1].position
     await view.wait_for(last)
-    await asyncio.sleep(0.3)  # time in which one that may write would have
+    for _ in range(3):  # it would have written the first time
+        asked.clear()
+        await asked.wait()
     assert (feed.applied, (await feed.status())["count"]) == (0, 0)
     may["write"] = True
     await feed.wait_for(last, 10)

@@ -73,6 +73,17 @@ def test_the_rest_goes_on_and_the_operator_is_told(poisoned: RunningNode) -> Non
         (12, "parked", 3),
     ]
     assert all("ConversionException" in one["reason"] and MARKER in one["body"] for one in listed["refused"])
+
+
+def test_a_person_is_forgotten_although_events_are_parked(poisoned: RunningNode) -> None:
+    with poisoned.client() as ledger:
+        saved = ledger.acting_as(user="ann").save("Ann's own", "ann-said-so", ["tool"], scopes=["user:ann"])
+        caught_up(ledger)
+        told = result_of(ledger, "forget", subject="user:ann")
+        assert told["receipt"]["key"] == "destroyed"
+        rows = ledger.sql(f"SELECT content FROM knowledge WHERE id = '{saved['id']}'")["rows"]
+        assert rows == [["[erased]"]]
+        assert result_of(ledger, "verify")["equal"] is True
     assert "an event is parked" in poisoned.said()
 
 
