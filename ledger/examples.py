@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ledger.event import Fact, Lineage, NewEvent
+from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
     Case,
     KnowledgeRated,
@@ -65,6 +66,17 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
             view_position=6,
         ),
         "recall-20260305-c3d4",
+        USER,
+    ),
+    (
+        GoalFocused(
+            goal_id="goal-123",
+            owner=USER,
+            description=TASK,
+            items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+            recall="recall-20260305-c3d4",
+        ),
+        goal_entity_id(USER, "goal-123"),
         USER,
     ),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ledger.event import Fact, NewEvent
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeRated,
     KnowledgeRestored,
@@ -42,6 +43,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ProfilePatched: ("patch",),
     ProfileDisabled: ("reason",),
     RecallServed: ("query",),
+    GoalFocused: ("description",),
 }
 """The parts of each fact that are somebody's words."""
 

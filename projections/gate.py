@@ -19,6 +19,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
+from projections.goals.rules import GoalRules
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
@@ -42,6 +43,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    "goal": GoalRules,
 }
 
 _VERDICT = ("item_version", "closes")

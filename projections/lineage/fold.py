@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import duckdb
 
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
+from projections.lineage.links import SERVING
 from projections.ruling import Counted
 from projections.sql_text import Moment, Value, insert
 from projections.workbench import Facts, Workbench
@@ -19,7 +21,7 @@ CREATE TABLE lineage (
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
-COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, or served (by a recall)';
+COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, served (by a recall) or injected (into a goal)';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
@@ -61,8 +63,8 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
     ]
     if isinstance(c.fact, (KnowledgeSaved, KnowledgeRevised)):
         links += [("resource", "resource:", resource) for resource in c.fact.resource_ids or ()]
-    elif isinstance(c.fact, RecallServed):
-        links += [("served", "", item.id) for item in c.fact.items]
+    elif isinstance(c.fact, (RecallServed, GoalFocused)):
+        links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:
             at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)

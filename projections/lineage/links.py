@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
+from ledger.event import Fact
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.recall import RecallServed
 from projections.workbench import Facts, table_of
+
+SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
+"""What a fact that hands out items links them by."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -31,6 +36,6 @@ def links(facts: Facts) -> str:
                 f"SELECT {row}, 'resource', concat('resource:', unnest(d.resource_ids)) FROM {table_of(fact)} "
                 "WHERE len(d.resource_ids) > 0"
             )
-        if fact is RecallServed:
-            selects.append(f"SELECT {row}, 'served', unnest(d.items).id FROM {table_of(fact)}")
+        if fact in SERVING:
+            selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)

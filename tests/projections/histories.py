@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.envelope import encode
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     Case,
     KnowledgeRated,
@@ -156,15 +157,26 @@ _recalls = st.builds(
     view_position=st.integers(0, 9),
 )
 
+_focuses = st.builds(
+    GoalFocused,
+    goal_id=st.sampled_from(["g1", "目标/2"]),
+    owner=_owners,
+    description=_contents,
+    items=st.lists(_served, max_size=3),
+    recall=st.none() | st.just("recall-1"),
+)
+
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls, _focuses))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
+    elif isinstance(fact, GoalFocused):
+        entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
     else:
         entity_id = draw(st.sampled_from(ITEMS))
         if isinstance(fact, KnowledgeSaved):
