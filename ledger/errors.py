@@ -77,6 +77,18 @@ class UnknownProfile(LedgerError):
     code = "unknown_profile"
 
 
+class UnknownGoal(LedgerError):
+    """No such goal, or none of the caller's: the two are told apart by nobody."""
+
+    code = "unknown_goal"
+
+
+class UnknownPrompt(LedgerError):
+    """The product ships no prompt of this name, or not in this language."""
+
+    code = "unknown_prompt"
+
+
 class UnknownReference(LedgerError):
     """A lineage reference that no event names."""
 
