@@ -34,14 +34,23 @@ def _fault(field: str, reason: str) -> InvalidPayload:
 
 
 async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(item_id)
+
+
+async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(goal_id)
+
+
+def _decoded_id(sent: str) -> str:
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
-        return unquote(item_id, errors="strict")
+        return unquote(sent, errors="strict")
     except UnicodeDecodeError as error:
         raise _fault("the id in the path", "is not percent-encoded UTF-8: encode it") from error
 
 
 ItemId = Annotated[str, Depends(_item_id)]
+GoalId = Annotated[str, Depends(_goal_id)]
 
 
 async def _freshness(
@@ -85,7 +94,8 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-def _named_types(types: str | None) -> list[str]:
+def named_types(types: str | None) -> list[str]:
+    """`a,b` as types of knowledge. Raises InvalidPayload."""
     named = _parts(types)
     for name in named:
         try:
@@ -98,7 +108,7 @@ def _named_types(types: str | None) -> list[str]:
 async def _types(
     types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
 ) -> list[str]:
-    return _named_types(types)
+    return named_types(types)
 
 
 Types = Annotated[list[str], Depends(_types)]
@@ -140,7 +150,7 @@ class SearchQuery(BaseModel):
 
     def named_types(self) -> list[str]:
         """The types asked for. Raises InvalidPayload."""
-        return _named_types(self.types)
+        return named_types(self.types)
 
 
 Search = Annotated[SearchQuery, Query()]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 
+from pydantic import TypeAdapter, ValidationError
+
 from ledger.errors import Erased, UnknownGoal, ViewBehind
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.goal import GoalFocused, goal_entity_id
@@ -18,12 +20,13 @@ from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.recall import recall_event, search
 from producers.publish import event_id, publish
-from producers.requests import FocusRequest
+from producers.requests import FocusRequest, NewId, refusal
 from projections.goals import ask
 from projections.lineage import ask as events
 from projections.recalls.section import goal_text, knowledge_section
 
 FOCUSED = "✅ Goal 已聚焦"
+_GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
 CATCH_UP = 2.0
 """Seconds that a focus waits for what was said just before it; then it knows what the view knows."""
 
@@ -81,6 +84,10 @@ async def focus(
 
     Raises InvalidPayload, IllegalSubject, PayloadTooLarge, SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
+    try:
+        _GOAL_ID.validate_python(goal_id)
+    except ValidationError as error:
+        raise refusal(error.errors(include_url=False, include_input=False), "the id of the goal") from error
     owner = first_entity(caller)
     own_id = event_id(retry)
     if retry is not None and (before := await _kept(desk, caller, owner, goal_id, own_id)) is not None:

@@ -104,7 +104,9 @@ def recall_event(
     retry: uuid.UUID | None = None,
 ) -> NewEvent:
     """That these items were served, best first, out of the state at `position`; with `retry` it is said once."""
-    served = [ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results]
+    served = [
+        ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
+    ]
     fact = RecallServed(
         kind=kind, query=query, visible_scopes=caller.visible_scopes(), items=served, view_position=position
     )

@@ -1,4 +1,4 @@
-"""What does an agent that starts have to know? Its user's profile first, then related knowledge (mission K7, P3, P4)."""
+"""What has an agent to know when it starts? Its user's profile first, then related knowledge (mission K7, P3, P4)."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ async def startup(
     position = desk.view.position
     known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
     related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
-    memories = (
-        profiles.Memories(None, None, position) if caller.user is None else await profiles.both(desk, caller)
-    )
+    memories = profiles.Memories(None, None, position) if caller.user is None else await profiles.both(desk, caller)
     sections = {
         "user_memory": build_memory_prompt("user", memories.user_memory),
         "work_memory": build_memory_prompt("work", memories.work_memory),

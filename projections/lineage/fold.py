@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import duckdb
 
-from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.recall import RecallServed
 from projections.lineage.links import SERVING
 from projections.ruling import Counted
@@ -21,7 +21,8 @@ CREATE TABLE lineage (
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
-COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, served (by a recall) or injected (into a goal)';
+COMMENT ON COLUMN lineage.relation IS
+    'trace, message, caused_by, correlation, resource, served (by a recall) or injected (into a goal)';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
