@@ -63,9 +63,6 @@ def history(session: Session, memory: WhichMemory) -> Answer:
     return Answer(told, rows)
 
 
-_OF_A_VERSION = ("version", "valid_from", "change", "status")
-
-
 def set_content(session: Session, memory: WhichMemory, content: Content) -> Answer:
     """State the whole content of one memory anew.
 
