@@ -89,6 +89,12 @@ class UnknownPrompt(LedgerError):
     code = "unknown_prompt"
 
 
+class UnknownProcess(LedgerError):
+    """There is no such evolution, extraction, slim or conflict, or none for this caller."""
+
+    code = "unknown_process"
+
+
 class UnknownReference(LedgerError):
     """A lineage reference that no event names."""
 

@@ -21,6 +21,7 @@ from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.goals.rules import GoalRules
 from projections.knowledge.rules import KnowledgeRules
+from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.sql_text import among
@@ -44,6 +45,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
     "goal": GoalRules,
+    **dict.fromkeys(KINDS, ProcessRules),
 }
 
 _VERDICT = ("item_version", "closes")
