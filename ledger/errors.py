@@ -155,6 +155,12 @@ class LogReplaced(LedgerError):
     code = "log_replaced"
 
 
+class IllegalTree(LedgerError):
+    """A directory that is no tree of knowledge, or that an export may not write over."""
+
+    code = "illegal_tree"
+
+
 class BackupDamaged(LedgerError):
     """A backup has missing, changed or cut files; `details["problems"]` lists them."""
 

@@ -17,6 +17,7 @@ from producers.cli import (
     remembering,
     saying,
     tokens,
+    trees,
 )
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
@@ -63,6 +64,8 @@ app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
+app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 profile.command("show")(as_caller(remembering.show))
