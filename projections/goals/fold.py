@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from ledger.events.goal import GoalFocused
+from projections.recalls.ranked import EACH_ITEM, RANKED_COLUMNS, ranked
 from projections.ruling import Counted
 from projections.sql_text import Moment, insert
 from projections.workbench import Facts, Workbench, table_of
@@ -44,12 +45,10 @@ def fold(bench: Workbench, facts: Facts) -> None:
         return
     bench.run(f"""
         INSERT INTO goal_focuses
-        SELECT position, stream_time, org, d.owner, d.goal_id, d.description, n, item.id, item.version, item.relevance,
+        SELECT position, stream_time, org, d.owner, d.goal_id, d.description, {RANKED_COLUMNS},
             d.recall, trace_id, message_id, event_id
         FROM {table_of(GoalFocused)}
-        LEFT JOIN LATERAL (
-            SELECT unnest(d.items) AS item, generate_subscripts(d.items, 1) AS n
-        ) ON true
+        {EACH_ITEM}
     """)
 
 
@@ -61,11 +60,11 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         (
             (
                 *(c.position, Moment(c.stored_us), c.org, fact.owner, fact.goal_id, fact.description),
-                *((rank, item.id, item.version, item.relevance) if item else (None, None, None, None)),
+                *item,
                 *(fact.recall, c.trace_id, c.message_id, c.envelope.id),
             )
             for c in counted
             if isinstance(fact := c.fact, GoalFocused)
-            for rank, item in enumerate(fact.items or [None], 1)
+            for item in ranked(fact.items)
         ),
     )

@@ -8,21 +8,10 @@ from typing import Any
 import pytest
 
 from ledger.event import JsonObject
-from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.doors.http_door import ALICE, BOB, PROFILE_EXAMPLE, Door, http_door, refusal
 
 CODER = {"X-Ledger-Agent": "coder"}
-PROFILE = {  # source 000, "用户画像特殊处理", for alice
-    "id": "profile_001",
-    "type": "user_profile",
-    "task": "用户编码风格偏好",
-    "tags": {"category": "preference", "domain": "coding_style"},
-    "scopes": ["user:alice", "project:456"],
-    "owner": "user:alice",
-    "visibility": "shared",
-    "content": "用户偏好使用 TypeScript 而非 JavaScript,注重类型安全",
-    "source": {"agent_id": "general_assistant", "trace_id": "trace-xxx", "timestamp": "2026-03-03"},
-    "eval": {"helpful": 5, "harmful": 0, "confidence": 0.9},
-}
+PROFILE = {**PROFILE_EXAMPLE, "owner": "user:alice", "scopes": ["user:alice", "project:456"]}
 
 
 @pytest.fixture

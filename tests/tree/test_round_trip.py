@@ -15,6 +15,7 @@ from ledger.errors import IllegalTree
 from producers.sdk import LedgerClient
 from producers.tree.bringing import Brought, import_tree
 from producers.tree.writing import MANIFEST, Written, export_tree
+from tests.doors.http_door import PROFILE_EXAMPLE
 from tests.tree.in_process import head, in_process
 
 SEES: dict[str, Any] = {"user": "Ann/..", "agent": "general_assistant", "project": "p", "team": "T", "org": "组织"}
@@ -97,27 +98,13 @@ def put(directory: Path, name: str, document: Any) -> None:
     path.write_bytes(document if isinstance(document, bytes) else orjson.dumps(document))
 
 
-SEED = {  # source 000, "用户画像特殊处理"
-    "id": "profile_001",
-    "type": "user_profile",
-    "task": "用户编码风格偏好",
-    "tags": {"category": "preference", "domain": "coding_style"},
-    "scopes": ["user:123", "project:456"],
-    "owner": "user:123",
-    "visibility": "shared",
-    "content": "用户偏好使用 TypeScript 而非 JavaScript,注重类型安全",
-    "source": {"agent_id": "general_assistant", "trace_id": "trace-xxx", "timestamp": "2026-03-03"},
-    "eval": {"helpful": 5, "harmful": 0, "confidence": 0.9},
-}
-
-
 def test_a_tree_written_by_hand_says_by_its_places_what_its_entries_leave_out(tmp_path: Path) -> None:
     said = {"task": "t", "content": "c"}
     put(tmp_path, "global/tools.json", [{"id": "tool", **said}])
     put(tmp_path, "global/definitions.json", {"id": "definition", **said, "owner": "team:docs"})
     put(tmp_path, "agents/general_assistant/experience.json", [{"id": "experience", **said}])
     put(tmp_path, "agents/crawler_ops/usecases.json", [{"id": "usecase", **said, "scopes": ["public"]}])
-    put(tmp_path, "users/user_123/preferences.json", [SEED])
+    put(tmp_path, "users/user_123/preferences.json", [PROFILE_EXAMPLE])
     put(tmp_path, "users/用户/habits.json", [{"id": "habit", **said, "created_at": "2026-03-03"}])
     put(tmp_path, "users/用户/profile.json", b"\xef\xbb\xbf" + orjson.dumps([{"id": "base", **said}]))
     with in_process() as ledger:
@@ -135,7 +122,7 @@ def test_a_tree_written_by_hand_says_by_its_places_what_its_entries_leave_out(tm
         assert (found["habit"]["tags"], found["base"]["tags"]) == ({"category": "habit"}, {"category": "background"})
         assert found["habit"]["source"]["timestamp"] == "2026-03-03"
         profile = ledger.get("profile_001")
-        assert (profile["scopes"], profile["eval"]["helpful"]) == (SEED["scopes"], 5)
+        assert (profile["scopes"], profile["eval"]["helpful"]) == (PROFILE_EXAMPLE["scopes"], 5)
         before = head(ledger)
         assert_brought(import_tree(ledger, tmp_path), unchanged=7)
         assert head(ledger) == before
