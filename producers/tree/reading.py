@@ -49,7 +49,8 @@ def read_tree(directory: Path) -> Tree:
         place = PurePosixPath(path.relative_to(directory).as_posix())
         if place.name == MANIFEST and len(place.parts) == 1:
             continue
-        if place.suffix != ".json" or defaults_at(place) is None:
+        # A link could lead to any file of the reader's, whose contents would then be sent to the node.
+        if place.suffix != ".json" or path.is_symlink() or defaults_at(place) is None:
             tree.skipped.append(str(place))
             continue
         _read_file(path, place, tree)
@@ -57,7 +58,7 @@ def read_tree(directory: Path) -> Tree:
 
 
 def _files(directory: Path) -> Iterator[Path]:
-    """Every file that does not hide, in the order of names; links to directories are not followed."""
+    """Every file that does not hide, in the order of names; links are not followed."""
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))

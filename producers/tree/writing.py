@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORM, FORM_VERSION = "kledger tree", 1
 MANIFEST = "manifest.json"
 PAGE = 1_000
+OVERLAP = 100
 _PARTS = ".parts-"
 _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700  # knowledge may be personal
 
@@ -38,12 +39,9 @@ class Written:
     """What an export came to: entries by file, and what the form does not hold, by kind."""
 
     position: int = 0
+    items: int = 0
     files: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def items(self) -> int:
-        return self.files.total() - sum(1 for name in self.files if name.endswith("/memories.json"))
 
 
 def export_tree(
@@ -65,6 +63,7 @@ def export_tree(
             place = place_of(item)
             _append(parts / place, item)
             written.files[str(place)] += 1
+            written.items += 1
             written.left_out["earlier_versions"] += item["version"] > 1
             counts = (item["eval"]["helpful"], item["eval"]["harmful"])
             written.left_out["feedback_cases"] += counts != (1, 0)
@@ -88,15 +87,24 @@ def export_tree(
 
 
 def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
-    """Every item that the caller sees, as of the position of the first page: what is saved meanwhile moves none."""
+    """Every item that the caller sees, once, as of the position of the first page: what is saved meanwhile moves none.
+
+    What is closed meanwhile moves later pages up. So each page begins with items of the one before; one that does not
+    has skipped something, and is asked for again from further back.
+    """
     written.position = ledger.list(limit=1)["position"]
-    offset = 0
+    seen: set[str] = set()
+    start = 0
     while True:
-        page = ledger.list(limit=PAGE, offset=offset, status="all", as_of=written.position)["results"]
-        yield from page
-        offset += PAGE
+        page = ledger.list(limit=PAGE, offset=start, status="all", as_of=written.position)["results"]
+        if start and (not page or page[0]["id"] not in seen):
+            start = max(0, start - PAGE)
+            continue
+        yield from (item for item in page if item["id"] not in seen)
+        seen.update(item["id"] for item in page)
         if len(page) < PAGE:
             return
+        start += PAGE - OVERLAP
 
 
 def _manifest(written: Written) -> dict[str, Any]:

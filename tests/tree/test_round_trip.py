@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ledger.errors import IllegalTree
 from producers.sdk import LedgerClient
+from producers.tree import writing
 from producers.tree.bringing import Brought, import_tree
 from producers.tree.writing import MANIFEST, Written, export_tree
 from tests.doors.http_door import PROFILE_EXAMPLE
@@ -141,6 +142,7 @@ def test_what_cannot_be_brought_is_told_with_its_place_and_the_rest_comes(tmp_pa
     put(tmp_path, "notes/readme.md", b"# mine")
     put(tmp_path, "users/ann/memories.json", {"user_memory": None})
     put(tmp_path, ".git/config.json", b"[]")
+    (tmp_path / "users" / "ann" / "habits.json").symlink_to(tmp_path / "global" / "tools.json")
     with in_process() as ledger:
         brought = import_tree(ledger, tmp_path)
         assert brought.saved == 1
@@ -150,8 +152,8 @@ def test_what_cannot_be_brought_is_told_with_its_place_and_the_rest_comes(tmp_pa
             ("global/tools.json", 2, "invalid_payload"),
             ("global/tools.json", 3, "invalid_payload"),
         }
-        assert brought.tree.skipped[0] == "notes/readme.md"
-        assert "user:ann" in brought.tree.skipped[1]
+        assert brought.tree.skipped[:2] == ["notes/readme.md", "users/ann/habits.json"]
+        assert "user:ann" in brought.tree.skipped[2]
     with pytest.raises(IllegalTree), in_process() as ledger:
         import_tree(ledger, tmp_path / "nothing")
 
@@ -198,6 +200,28 @@ def test_an_export_goes_into_an_empty_directory_or_over_an_earlier_one(tmp_path:
         with pytest.raises(IllegalTree, match="not the manifest"):
             export_tree(ann, tmp_path / "other")
         assert {path.name for path in (tmp_path / "other").iterdir()} == {"file.json", MANIFEST}
+
+
+def test_an_export_of_many_pages_has_each_item_once_though_some_are_closed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "PAGE", 10)
+    monkeypatch.setattr(writing, "OVERLAP", 2)
+    with in_process() as ledger:
+        payloads = [
+            {"id": f"k{number:02d}", "task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}
+            for number in range(45)
+        ]
+        ledger.save_many(payloads)
+
+        def closing(count: int) -> None:
+            if count == 15:  # the latest come first: these are written already
+                for number in range(40, 45):
+                    ledger.revise(f"k{number}", scopes=["user:ann"])
+
+        export_tree(ledger, tmp_path / "tree", told=closing)
+        entries = files(tmp_path / "tree")["global/tools.json"]
+        assert [entry["id"] for entry in entries] == [f"k{number:02d}" for number in range(45)]
 
 
 def exported(ledger: LedgerClient, directory: Path) -> set[str]:
