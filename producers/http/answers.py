@@ -202,6 +202,7 @@ class FocusedAnswer(BaseModel):
 
 class GoalAnswer(BaseModel):
     class Injected(FoundItemAnswer):
+        focused_id: str
         focused_version: int
 
     goal_id: str

@@ -52,7 +52,7 @@ class GoalShown:
     """A goal with the knowledge that its reader may see now, and that as text for the goal tree (`section`).
 
     `left_out` is how many of the items injected were closed, retired or erased since; `focuses` how often the goal
-    was focused. Each item has the `focused_version` beside what it says now.
+    was focused. Each item has the `focused_id` and `focused_version` beside what it says now.
     """
 
     goal_id: str
@@ -141,7 +141,7 @@ async def _kept(desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: st
     goal = await desk.view.ask(ask.goal, desk.org, [owner], goal_id, own_id)
     if goal is None:
         return None
-    items = await desk.view.ask(ask.shown_items, desk.org, caller, goal)
+    items, _ = await desk.view.ask(ask.shown_items, desk.org, caller, goal)
     fact = GoalFocused(goal_id=goal_id, owner=owner, description=goal.description, recall=goal.recall_id)
     return _focused(fact, items, own_id, goal.position)
 
@@ -180,14 +180,14 @@ async def goal(
         )
     if found.description == ERASED:
         raise Erased(f"what {goal_id} said was erased with the person it belonged to", id=goal_id)
-    items = await desk.view.ask(ask.shown_items, desk.org, caller, found)
+    items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, found)
     return GoalShown(
         goal_id=goal_id,
         owner=found.owner,
         description=found.description,
         knowledge=items,
         section=knowledge_section(items),
-        left_out=len(found.injected) - len(items),
+        left_out=left_out,
         focuses=found.focuses,
         created_at=found.created_at,
         focused_at=found.focused_at,

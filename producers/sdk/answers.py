@@ -183,8 +183,9 @@ class FocusedGoal(TypedDict):
 
 
 class InjectedItem(Hit):
-    """An item on a goal: as it is now, and the version that was injected."""
+    """An item on a goal: as it is now, and the id and version that were injected (it may have been merged)."""
 
+    focused_id: str
     focused_version: int
 
 

@@ -13,6 +13,9 @@ from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
 from projections.sql_text import among
 
+MAX_MERGES = 16
+"""How many merges in a row are followed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Injected:
@@ -74,25 +77,51 @@ def goal(
     )
 
 
-def shown_items(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, goal: Goal) -> list[JsonObject]:
-    """What was injected and the caller sees now, as it is now, in the order of relevance then.
+def shown_items(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, goal: Goal
+) -> tuple[list[JsonObject], int]:
+    """What was injected and the caller sees now, as it is now, in the order of relevance then; how many it does not.
 
-    What was closed, retired or erased since is left out; `focused_version` is the version that was injected.
+    What was closed, retired or erased since is left out; in the place of what was merged stands what took its place.
+    `focused_id` and `focused_version` say what was injected.
     """
+    holding = _holding(cursor, org, [each.id for each in goal.injected])
     seen, values = seen_by(caller)
-    holding = cursor.execute(  # narrow first: versions are then found by their positions, not by a scan of texts
-        f"SELECT version_position FROM knowledge_state WHERE org = ? AND id IN ({LISTED}) AND status = 'active'",
-        [org, listed([each.id for each in goal.injected])],
-    ).fetchall()
     rows = cursor.execute(
-        f"""SELECT {ITEM_COLUMNS} FROM knowledge WHERE version_position IN ({among(at for (at,) in holding)})
+        f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(holding.values())})
             AND org = ? AND status = 'active' AND {seen}""",
         [org, *values],
     ).fetchall()
     # Judged here: DuckDB would compare the texts of every item in the view.
-    found = {row[0]: item_of(row) for row in rows if row[2] != ERASED}
-    return [
-        {**found[each.id], "relevance": each.relevance, "focused_version": each.version}
-        for each in goal.injected
-        if each.id in found
-    ]
+    found = {row[-1]: item_of(row) for row in rows if row[2] != ERASED}
+    shown: dict[int, JsonObject] = {}
+    for each in goal.injected:
+        at = holding.get(each.id)
+        if at in found and at not in shown:  # two that were merged into one stand there once
+            injected = {"relevance": each.relevance, "focused_id": each.id, "focused_version": each.version}
+            shown[at] = {**found[at], **injected}
+    return list(shown.values()), sum(holding.get(each.id) not in found for each in goal.injected)
+
+
+def _holding(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, int]:
+    """The version position of each of these items, or of what it was merged into, while that is in recall."""
+    follows = {item_id: item_id for item_id in ids}
+    found: dict[str, int] = {}
+    for _ in range(MAX_MERGES):
+        # Narrow first: versions are then found by their positions, not by a scan of texts.
+        states = cursor.execute(
+            f"SELECT id, status, version_position FROM knowledge_state WHERE org = ? AND id IN ({LISTED})",
+            [org, listed(sorted(set(follows.values())))],
+        ).fetchall()
+        active = {item_id: at for item_id, status, at in states if status == "active"}
+        found |= {first: active[now] for first, now in follows.items() if now in active}
+        merged = {item_id: at for item_id, status, at in states if status == "merged"}
+        if not merged:
+            break
+        into = dict(
+            cursor.execute(
+                f"SELECT id, merged_into FROM knowledge_versions WHERE valid_from IN ({among(merged.values())})"
+            ).fetchall()
+        )
+        follows = {first: into[now] for first, now in follows.items() if now in into}
+    return found

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger.event import JsonObject
+from ledger.event import JsonObject, NewEvent
+from ledger.events.knowledge import KnowledgeMerged
 from tests.doors.http_door import ALICE, BOB, PROFILE_EXAMPLE, Door, http_door, refusal
 
 CODER = {"X-Ledger-Agent": "coder"}
@@ -215,6 +216,21 @@ async def test_a_goal_never_shows_what_its_reader_may_not_see_now(door: Door) ->
     (item,) = goal["knowledge"]
     assert (item["content"], item["version"], item["focused_version"]) == ("content, revised", 2, 1)
     assert set(ids((await shown(door, team))["knowledge"])) == {"kept", "of-the-team"}
+
+
+async def test_in_the_place_of_what_was_merged_a_goal_shows_what_took_its_place(door: Door) -> None:
+    for name in ("first", "second", "survivor"):
+        await door.saved(id=name)
+    assert len((await focused(door, ALICE, top_k=3))["metadata"]["items"]) == 3
+    for name, into in (("first", "second"), ("second", "survivor")):
+        fact = KnowledgeMerged(into=into, slim="slim-1")
+        await door.desk.ledger.append(NewEvent(fact, name, "user:alice"))
+    goal = await shown(door, ALICE)
+    assert ids(goal["knowledge"]) == ["survivor"]
+    assert goal["left_out"] == 0
+    await door.put("/api/knowledge/survivor", json={"scopes": ["user:bob"]}, headers=ALICE)
+    goal = await shown(door, ALICE)
+    assert (goal["knowledge"], goal["left_out"]) == ([], 3)
 
 
 async def test_a_start_tells_nobody_of_an_item_outside_their_scopes(door: Door) -> None:
