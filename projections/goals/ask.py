@@ -97,7 +97,7 @@ def shown_items(
     shown: dict[int, JsonObject] = {}
     for each in goal.injected:
         at = holding.get(each.id)
-        if at in found and at not in shown:  # two that were merged into one stand there once
+        if at is not None and at in found and at not in shown:  # two that were merged into one stand there once
             injected = {"relevance": each.relevance, "focused_id": each.id, "focused_version": each.version}
             shown[at] = {**found[at], **injected}
     return list(shown.values()), sum(holding.get(each.id) not in found for each in goal.injected)
