@@ -24,6 +24,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.sealed import USER, seal
 from ledger.vault import DataKey
 
@@ -42,8 +43,12 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ProfilePatched: ("patch",),
     ProfileDisabled: ("reason",),
     RecallServed: ("query",),
+    ResourceSaved: ("title", "body", "metadata"),
+    ResourceRetired: ("reason",),
+    ResourceRestored: ("reason",),
+    ResourceSecretDestroyed: ("reason",),
 }
-"""The parts of each fact that are somebody's words."""
+"""The parts of each fact that are somebody's words; the secret of a resource is sealed before it is a fact."""
 
 
 def is_person(entity: str) -> bool:
@@ -64,7 +69,7 @@ def stated_persons(event: NewEvent) -> list[str]:
     found = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact) and is_person(fact.owner):
         found.append(fact.owner)
-    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised)):
+    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ResourceSaved)):
         found += persons(fact.owner, fact.scopes or ())
     return sorted(set(found))
 

@@ -21,6 +21,7 @@ from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
+from projections.resources.rules import ResourceRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.sql_text import among
 from projections.workbench import Workbench, table_of
@@ -42,6 +43,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    "resource": ResourceRules,
 }
 
 _VERDICT = ("item_version", "closes")

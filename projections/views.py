@@ -15,6 +15,8 @@ from projections.lineage import fold as lineage
 from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
+from projections.resources import fold as resources
+from projections.resources import tables as resource_tables
 from projections.ruling import Counted
 from projections.workbench import Facts, Workbench
 
@@ -55,5 +57,8 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
     ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
+    ViewOfLog(
+        "resources", resource_tables.TABLES, resources.fold, resources.fold_few, {"resource_versions": ("valid_from",)}
+    ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

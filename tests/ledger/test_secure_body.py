@@ -10,6 +10,7 @@ import structlog
 
 from ledger.errors import Erased, NotOwner, SealBroken, SubjectForgotten
 from ledger.keyring import Keyring
+from ledger.personal import persons
 from ledger.redaction import Redactor
 from ledger.scopes import Caller
 from ledger.sealed import open_document
@@ -27,7 +28,7 @@ def vault() -> MemoryVault:
 
 async def in_view(vault: MemoryVault, resource_id: str = "db", owner: str = OWNER) -> str:
     """What a view holds of a secret that was kept."""
-    sealed = await seal_secure(vault, SECRET, resource_id, owner=owner, event_id="e1")
+    sealed = await seal_secure(vault, SECRET, resource_id, persons=persons(owner, []), event_id="e1")
     assert SECRET not in sealed
     document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
     shown: str = orjson.loads(orjson.dumps(document))["secure_body"]
@@ -56,13 +57,13 @@ async def test_a_view_holds_it_sealed_with_the_key_of_the_resource(vault: Memory
 
 
 async def test_forgetting_the_owner_erases_it(vault: MemoryVault) -> None:
-    sealed = await seal_secure(vault, SECRET, "db", owner=OWNER, event_id="e1")
+    sealed = await seal_secure(vault, SECRET, "db", persons=[OWNER], event_id="e1")
     await vault.destroy(OWNER, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
     document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
     with pytest.raises(Erased):
         await open_secure(vault, document["secure_body"], "db", caller=Caller(user="ada"), owner=OWNER)
     with pytest.raises(SubjectForgotten):
-        await seal_secure(vault, SECRET, "db2", owner=OWNER, event_id="e2")
+        await seal_secure(vault, SECRET, "db2", persons=[OWNER], event_id="e2")
 
 
 async def test_destroying_the_key_of_the_resource_erases_it_alone(vault: MemoryVault) -> None:

@@ -26,6 +26,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.subjects import event_subject
 from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
@@ -34,6 +35,7 @@ from projections.workbench import Workbench
 
 START_NS = 1_790_000_000_000_000_000
 OWNERS = ("agent:a", "user:王", "org:x y")
+RESOURCES = ("r1", "code/登录/x", "/r")
 ITEMS = ("k1", "k2", "论/文.1", "k*>4")
 
 
@@ -157,12 +159,39 @@ _recalls = st.builds(
 )
 
 
+_secrets = st.none() | st.just("sealed:v1:resource:r1:QUJD") | st.sampled_from(["[erased]"])
+_moments = st.sampled_from(["2026-03-07T10:00:00Z", "2999-01-01T00:00:00.5+08:00"])
+_resources = st.builds(
+    ResourceSaved,
+    title=_contents,
+    body=_texts,
+    secure_body=_secrets,
+    content_type=st.sampled_from(["code", "cookie"]),
+    metadata=_tags | st.fixed_dictionaries({}, optional={"expires_at": _moments, "language": _texts}),
+    scopes=_scopes,
+    owner=_owners,
+    shared_with=st.lists(_owners, max_size=2),
+    expected_version=st.none() | st.none() | st.integers(1, 3),
+)
+_about_resources = st.one_of(
+    _resources,
+    _resources,
+    st.builds(ResourceRetired, reason=st.none() | _texts),
+    st.builds(ResourceRestored),
+    st.builds(ResourceSecretDestroyed),
+)
+
+
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _about_resources, _recalls))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
+    elif fact.entity() == "resource":
+        entity_id = draw(st.sampled_from(RESOURCES))
+        if isinstance(fact, ResourceSaved):
+            actor = draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
     else:
