@@ -143,8 +143,8 @@ def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None
     for fault in error.errors(include_url=False, include_input=False, include_context=False):
         if fault["loc"] and fault["loc"][0] in fact.sealed_only:
             raise SecretInClear(
-                f"{fault['loc'][0]} of {fact.name} is not sealed: save it over HTTP, which seals it. It stands in the log "
-                "as it was published, so change the secret"
+                f"{fault['loc'][0]} of {fact.name} is not sealed: save it over HTTP, which seals it. The log holds "
+                "it as it was published, so change the secret"
             ) from None
 
 

@@ -21,7 +21,7 @@ TIMES = ("acquired_at", "expires_at")
 """The parts of the metadata that are moments."""
 # What has a key of the resource's own under the marks of ledger/sealed.py; or what is read once that key is destroyed.
 SEALED_PATTERN = r"^(sealed:v1:.+:[A-Za-z0-9+/=]+|\[erased\])$"
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def fault_of_id(resource_id: str) -> str | None:
@@ -43,7 +43,7 @@ def moment_of(value: str) -> datetime:
     if not _MOMENT.fullmatch(value):
         raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
     try:
-        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+        return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
 

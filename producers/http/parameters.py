@@ -33,15 +33,24 @@ def _fault(field: str, reason: str) -> InvalidPayload:
     return InvalidPayload(f"{field} {reason}", errors=[{"field": field, "reason": reason}])
 
 
-async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+def _decoded(part: str) -> str:
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
-        return unquote(item_id, errors="strict")
+        return unquote(part, errors="strict")
     except UnicodeDecodeError as error:
         raise _fault("the id in the path", "is not percent-encoded UTF-8: encode it") from error
 
 
+async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded(item_id)
+
+
+async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
+    return _decoded(resource_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+ResourceId = Annotated[str, Depends(_resource_id)]
 
 
 async def _freshness(

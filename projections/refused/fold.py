@@ -17,7 +17,7 @@ CREATE TABLE refused_events (
 COMMENT ON TABLE refused_events IS 'Events that are in the log and do not count, each with its reason';
 COMMENT ON COLUMN refused_events.time IS 'When the log kept it';
 COMMENT ON COLUMN refused_events.code IS 'Stable error code, as the doors use it';
-COMMENT ON COLUMN refused_events.body IS 'The event as it was published, without secrets (bytes that are no text are shown as \\xNN)';
+COMMENT ON COLUMN refused_events.body IS 'As it was published, without secrets (bytes that are no text: as \\xNN)';
 """
 
 
