@@ -41,8 +41,8 @@ async def seal_secure(
     The inner seal is bound to the resource alone, for views keep it; the outer ones, of `persons`, to the event, as
     every text of a person is. Raises SubjectForgotten, BrokerUnavailable.
     """
-    keys = [(await vault.obtain(key_name(resource_id)), _about(resource_id))]
-    keys += [(await vault.obtain(person), f"{event_id}\n{place}".encode()) for person in persons]
+    outer = [(await vault.obtain(person), f"{event_id}\n{place}".encode()) for person in persons]
+    keys = [(await vault.obtain(key_name(resource_id)), _about(resource_id)), *outer]
     inner: bytes = to_json(value)
     for key, about in keys:
         inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()

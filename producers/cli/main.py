@@ -10,6 +10,7 @@ from producers.cli import (
     forgetting,
     importing,
     integrity,
+    keeping,
     operating,
     publishers,
     refused,
@@ -30,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+resource = typer.Typer(no_args_is_help=True, help="Code, credentials and cookies that knowledge refers to.")
 refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
@@ -59,6 +61,14 @@ app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
+
+app.add_typer(resource, name="resource", rich_help_panel=KNOWLEDGE)
+resource.command("save")(as_caller(keeping.save))
+resource.command("show")(as_caller(keeping.show))
+resource.command("list")(as_caller(keeping.list_resources))
+resource.command("history")(as_caller(keeping.history))
+resource.command("retire")(as_caller(keeping.retire))
+resource.command("restore")(as_caller(keeping.restore))
 
 profile.command("show")(as_caller(remembering.show))
 profile.command("set")(as_caller(remembering.set_content))
