@@ -20,6 +20,7 @@ from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
+from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.resources.rules import ResourceRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
@@ -44,6 +45,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
     "resource": ResourceRules,
+    **dict.fromkeys(KINDS, ProcessRules),
 }
 
 _VERDICT = ("item_version", "closes")
