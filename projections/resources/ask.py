@@ -95,13 +95,11 @@ def resource(
     As of a position it has to be readable then and now: what was closed since stays closed.
     """
     readable, values = _readable(caller)
-    asked: list[Any] = [] if as_of is None else [as_of]
-    source = "resources" if as_of is None else "resources_as_of(?)"
-    row = cursor.execute(
-        f"""SELECT {_COLUMNS} FROM {source} WHERE org = ? AND id = ? AND {readable}
-            AND EXISTS (FROM resources WHERE org = ? AND id = ? AND {readable})""",
-        [*asked, org, resource_id, *values, org, resource_id, *values],
-    ).fetchone()
+    source, where, bound = "resources", f"org = ? AND id = ? AND {readable}", [org, resource_id, *values]
+    if as_of is not None:
+        where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
+        source = "resources_as_of(?)"
+    row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
     if row is None:
         return None
     told = _told(row)
