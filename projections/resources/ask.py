@@ -95,7 +95,8 @@ def resource(
     As of a position it has to be readable then and now: what was closed since stays closed.
     """
     readable, values = _readable(caller)
-    source, where, bound = "resources", f"org = ? AND id = ? AND {readable}", [org, resource_id, *values]
+    source, where = "resources", f"org = ? AND id = ? AND {readable}"
+    bound: list[Any] = [org, resource_id, *values]
     if as_of is not None:
         where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
         source = "resources_as_of(?)"

@@ -48,7 +48,6 @@ from ledger.events.knowledge import (
 from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
-from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.events.slim import (
     Similar,
     Skipped,
@@ -67,10 +66,10 @@ from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
 from projections.workbench import Workbench
+from tests.projections.resource_facts import RESOURCES, about_resources
 
 START_NS = 1_790_000_000_000_000_000
 OWNERS = ("agent:a", "user:王", "org:x y")
-RESOURCES = ("r1", "code/登录/x", "/r")
 ITEMS = ("k1", "k2", "论/文.1", "k*>4")
 
 
@@ -280,42 +279,20 @@ _recalls = st.builds(
     items=st.lists(_served, max_size=3),
     view_position=st.integers(0, 9),
 )
-
-
-_secrets = st.none() | st.just("sealed:v1:resource:r1:QUJD") | st.sampled_from(["[erased]"])
-_moments = st.sampled_from(["2026-03-07T10:00:00Z", "2999-01-01T00:00:00.5+08:00"])
-_resources = st.builds(
-    ResourceSaved,
-    title=_contents,
-    body=_texts,
-    secure_body=_secrets,
-    content_type=st.sampled_from(["code", "cookie"]),
-    metadata=_tags | st.fixed_dictionaries({}, optional={"expires_at": _moments, "language": _texts}),
-    scopes=_scopes,
-    owner=_owners,
-    shared_with=st.lists(_owners, max_size=2),
-    expected_version=st.none() | st.none() | st.integers(1, 3),
-)
-_about_resources = st.one_of(
-    _resources,
-    _resources,
-    st.builds(ResourceRetired, reason=st.none() | _texts),
-    st.builds(ResourceRestored),
-    st.builds(ResourceSecretDestroyed),
-)
+_resources = about_resources(_texts, _contents, _tags, _scopes, _owners)
 
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    kinds = (_about_items, _about_items, _about_processes, _about_profiles, _about_resources, _recalls)
-    fact: Fact = draw(st.one_of(*kinds))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _resources, _recalls))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif fact.entity() == "resource":
-        entity_id = draw(st.sampled_from(RESOURCES))
-        if isinstance(fact, ResourceSaved):
-            actor = draw(st.sampled_from([fact.owner, fact.owner, actor]))
+        entity_id, actor = (
+            draw(st.sampled_from(RESOURCES)),
+            draw(st.sampled_from([getattr(fact, "owner", actor), actor])),
+        )
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
     elif isinstance(fact, ProcessFact):
