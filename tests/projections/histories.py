@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import duckdb
-import orjson
 from hypothesis import strategies as st
 
 from ledger.envelope import encode
@@ -66,6 +65,7 @@ from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
 from projections.workbench import Workbench
+from tests.projections.damage import DAMAGE, older
 from tests.projections.resource_facts import RESOURCES, about_resources
 
 START_NS = 1_790_000_000_000_000_000
@@ -312,25 +312,6 @@ def _event(draw: st.DrawFn) -> NewEvent:
     )
 
 
-def _older(event: StoredEvent) -> StoredEvent:
-    """The same save in the first version of its schema, as another program may still write it."""
-    document = orjson.loads(event.body)
-    document["dataschema"] = "urn:kledger:knowledge.saved:1"
-    document["data"]["type"] = document["data"].pop("types")[0]
-    return event._replace(body=orjson.dumps(document, option=orjson.OPT_INDENT_2))
-
-
-_DAMAGE = (
-    lambda event: event._replace(body=event.body[: len(event.body) // 2]),
-    lambda event: event._replace(body=b"\xff\xfe" + event.body),
-    lambda event: event._replace(body=event.body.replace(b'"data":{', b'"data":{"score":"x","verdict":7,"owner":1,')),
-    lambda event: event._replace(subject=event.subject + ".more"),
-    lambda event: event._replace(subject=event.subject.rpartition(".")[0] + ".somebody"),
-    lambda event: event._replace(body=event.body.replace(b'"specversion":"1.0"', b'"specversion":"0.3"')),
-    lambda event: event._replace(body=event.body.replace(b"urn:kledger:", b"urn:other:")),
-)
-
-
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
     """A log: every kind of event, with refusable, repeated, older and damaged ones among them."""
@@ -339,9 +320,9 @@ def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
     for event in kept:
         kind = draw(st.integers(0, 9))
         if kind == 0:
-            event = draw(st.sampled_from(_DAMAGE))(event)
+            event = draw(st.sampled_from(DAMAGE))(event)
         elif kind == 1 and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
-            event = _older(event)
+            event = older(event)
         elif kind == 2 and told:
             event = replace_position(draw(st.sampled_from(told)), event.position)
         told.append(event)
