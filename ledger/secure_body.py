@@ -32,17 +32,18 @@ async def seal_secure(
     value: Any,
     resource_id: str,
     *,
+    org: str,
     persons: Sequence[str],
     event_id: str,
     place: str = "/data/secure_body",
 ) -> str:
     """The secret as an event holds it, at `place` of the event `event_id`.
 
-    The inner seal is bound to the resource alone, for views keep it; the outer ones, of `persons`, to the event, as
-    every text of a person is. Raises SubjectForgotten, BrokerUnavailable.
+    The inner seal is bound to tenant and resource alone, for views keep it; the outer ones, of `persons`, to the event,
+    as every text of a person is. Raises SubjectForgotten, BrokerUnavailable.
     """
     outer = [(await vault.obtain(person), f"{event_id}\n{place}".encode()) for person in persons]
-    keys = [(await vault.obtain(key_name(resource_id)), _about(resource_id)), *outer]
+    keys = [(await vault.obtain(key_name(resource_id)), _about(org, resource_id)), *outer]
     inner: bytes = to_json(value)
     for key, about in keys:
         inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()
@@ -59,7 +60,14 @@ def may_open(caller: Caller, owner: str, shared_with: Sequence[str]) -> bool:
 
 
 async def open_secure(
-    vault: Vault, sealed: str, resource_id: str, *, caller: Caller, owner: str, shared_with: Sequence[str] = ()
+    vault: Vault,
+    sealed: str,
+    resource_id: str,
+    *,
+    org: str,
+    caller: Caller,
+    owner: str,
+    shared_with: Sequence[str] = (),
 ) -> Any:
     """The secret in clear, from what a view holds.
 
@@ -69,10 +77,10 @@ async def open_secure(
         raise NotOwner(
             f"the secret of {resource_id} is its owner's and of those it is shared with: ask {owner}", id=resource_id
         )
-    return await unsealed(vault, sealed, resource_id)
+    return await unsealed(vault, sealed, resource_id, org=org)
 
 
-async def unsealed(vault: Vault, sealed: str, resource_id: str) -> Any:
+async def unsealed(vault: Vault, sealed: str, resource_id: str, *, org: str) -> Any:
     """The secret in clear, for whoever has asked `may_open` already. Raises Erased, KeyMissing, SealBroken."""
     if not sealed.startswith(MARK):  # what a view says of a secret that was erased with its owner
         raise _erased(resource_id)
@@ -85,13 +93,15 @@ async def unsealed(vault: Vault, sealed: str, resource_id: str) -> Any:
     if not isinstance(held, DataKey):
         raise KeyMissing(f"the vault has no key for {resource_id}: is it the vault of this ledger?", key=name)
     try:
-        return orjson.loads(held.decrypt(base64.b64decode(sealed[len(MARK) + len(name) + 1 :]), _about(resource_id)))
+        return orjson.loads(
+            held.decrypt(base64.b64decode(sealed[len(MARK) + len(name) + 1 :]), _about(org, resource_id))
+        )
     except (InvalidTag, ValueError) as error:
         raise SealBroken(f"the secret of {resource_id} does not verify: it was changed", id=resource_id) from error
 
 
-def _about(resource_id: str) -> bytes:
-    return f"secure body\n{resource_id}".encode()
+def _about(org: str, resource_id: str) -> bytes:
+    return f"secure body\n{org}\n{resource_id}".encode()
 
 
 def _erased(resource_id: str) -> Erased:

@@ -63,7 +63,7 @@ async def get(
         owner, shared_with = told["owner"], told["shared_with"]
         try:
             secret = await open_secure(
-                vault_of(desk), sealed, resource_id, caller=caller, owner=owner, shared_with=shared_with
+                vault_of(desk), sealed, resource_id, org=desk.org, caller=caller, owner=owner, shared_with=shared_with
             )
         except Erased:
             secure = "erased"

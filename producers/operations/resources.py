@@ -128,7 +128,7 @@ async def _says_the_same(desk: Desk, payload: ResourceRequest, scopes: list[str]
     if not standing.sealed or payload.secure_body is None:
         return not standing.sealed and payload.secure_body is None
     try:
-        return bool(payload.secure_body == await unsealed(vault_of(desk), standing.sealed, payload.id))
+        return bool(payload.secure_body == await unsealed(vault_of(desk), standing.sealed, payload.id, org=desk.org))
     except LedgerError:  # what cannot be opened any more is stated anew
         return False
 
@@ -143,7 +143,9 @@ async def _sealed(desk: Desk, payload: ResourceRequest, owner: str, scopes: list
             f"the secret of {payload.id} was destroyed at {held.at}, and this id keeps no other: choose another",
             id=payload.id,
         )
-    return await seal_secure(vault, payload.secure_body, payload.id, persons=persons(owner, scopes), event_id=own_id)
+    return await seal_secure(
+        vault, payload.secure_body, payload.id, org=desk.org, persons=persons(owner, scopes), event_id=own_id
+    )
 
 
 async def retire(

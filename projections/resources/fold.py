@@ -10,8 +10,9 @@ import orjson
 
 from ledger.event import Fact
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from projections.ended import end_versions
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, Value, among, insert, literal
+from projections.sql_text import Json, Moment, Value, among, insert
 from projections.workbench import Facts, Workbench, table_of
 
 # What an event states; what it leaves null stays as in the version before. A save states the whole resource.
@@ -105,12 +106,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         from_event = (c.envelope.actor, c.trace_id, c.message_id, c.envelope.id)
         rows.append((*about, *from_event, *(now[name] for name in _KEPT)))
     insert(con, "resource_versions", rows)
-    if closed:
-        ends = ", ".join(f"({c.closes}, {c.position}, {literal(Moment(c.stored_us))})" for c in closed)
-        con.execute(f"""
-            UPDATE resource_versions SET valid_to = e.position, valid_to_time = e.moment
-            FROM (VALUES {ends}) e(closes, position, moment) WHERE resource_versions.valid_from = e.closes
-        """)
+    end_versions(con, "resource_versions", closed)
 
 
 def _begun(c: Counted) -> dict[str, Value]:
