@@ -182,7 +182,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
-        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked))
+        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked), vault=vault)
         projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:

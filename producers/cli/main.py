@@ -10,6 +10,7 @@ from producers.cli import (
     forgetting,
     importing,
     integrity,
+    keeping,
     operating,
     publishers,
     recalling,
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+resource = typer.Typer(no_args_is_help=True, help="Code, credentials and cookies that knowledge refers to.")
 refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
@@ -67,6 +69,14 @@ app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
 app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
 app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
+
+app.add_typer(resource, name="resource", rich_help_panel=KNOWLEDGE)
+resource.command("save")(as_caller(keeping.save))
+resource.command("show")(as_caller(keeping.show))
+resource.command("list")(as_caller(keeping.list_resources))
+resource.command("history")(as_caller(keeping.history))
+resource.command("retire")(as_caller(keeping.retire))
+resource.command("restore")(as_caller(keeping.restore))
 
 profile.command("show")(as_caller(remembering.show))
 profile.command("prompt")(as_caller(remembering.prompt))

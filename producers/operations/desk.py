@@ -11,6 +11,7 @@ from ledger.errors import InvalidPayload, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
+from ledger.vault import Vault
 from producers.operations.admin import NodeAdmin
 from producers.publish import Tally
 from projections.lineage import ask as lineage
@@ -72,6 +73,8 @@ class Desk:
     org: str = DEFAULT_ORG
     tally: Tally = field(default_factory=Tally)
     parking: ParkingAdmin | None = None
+    vault: Vault | None = None
+    """Where the keys of secrets are; without one, no secret is kept or read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""Which endpoints does a client have? The two tables below; each line is one, on both faces."""
+"""Which endpoints does a client have? The tables below; each line is one, on both faces."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles, recall
+from producers.sdk import knowledge, operating, parking, profiles, recall, resources
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -61,12 +61,31 @@ class MemoryEndpoints:
     history = Endpoint(profiles.history)
 
 
+class ResourceEndpoints:
+    """What knowledge refers to: code, credentials, cookies."""
+
+    save = Endpoint(resources.save)
+    get = Endpoint(resources.get)
+    list = Endpoint(resources.list_resources)
+    history = Endpoint(resources.history)
+    retire = Endpoint(resources.retire)
+    restore = Endpoint(resources.restore)
+
+
 class AsyncMemories(AsyncFace, MemoryEndpoints):
     """`client.memories` of the async client."""
 
 
 class SyncMemories(SyncFace, MemoryEndpoints):
     """`client.memories` of the sync client."""
+
+
+class AsyncResources(AsyncFace, ResourceEndpoints):
+    """`client.resources` of the async client."""
+
+
+class SyncResources(SyncFace, ResourceEndpoints):
+    """`client.resources` of the sync client."""
 
 
 class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
@@ -92,6 +111,11 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
     def memories(self) -> AsyncMemories:
         """The two memories of the acting user."""
         return AsyncMemories(self._wire)
+
+    @property
+    def resources(self) -> AsyncResources:
+        """What knowledge refers to: code, credentials, cookies."""
+        return AsyncResources(self._wire)
 
     async def aclose(self) -> None:
         """Close the connection, for every client derived from this one as well."""
@@ -127,6 +151,11 @@ class LedgerClient(SyncFace, LedgerEndpoints):
     def memories(self) -> SyncMemories:
         """The two memories of the acting user."""
         return SyncMemories(self._wire, self._portal)
+
+    @property
+    def resources(self) -> SyncResources:
+        """What knowledge refers to: code, credentials, cookies."""
+        return SyncResources(self._wire, self._portal)
 
     def close(self) -> None:
         """Close the connection, for every client derived from this one as well."""

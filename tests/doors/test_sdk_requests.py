@@ -45,6 +45,12 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
     ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
     ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("POST /api/resource", lambda c: c.resources.save("a/b", "t", secure_body="s", shared_with=["team:web"]), SAVED),
+    ("GET /api/resource/a%2Fb", lambda c: c.resources.get("a/b", as_of=4, include_expired=True), {"id": "a/b"}),
+    ("GET /api/resource", lambda c: c.resources.list(content_type="code", status="all"), FOUND),
+    ("GET /api/resource/a%2Fb/history", lambda c: c.resources.history("a/b"), {"id": "a/b"}),
+    ("DELETE /api/resource/a%2Fb", lambda c: c.resources.retire("a/b", destroy_secret=True), SAVED),
+    ("POST /api/resource/a%2Fb/restore", lambda c: c.resources.restore("a/b", reason="r"), SAVED),
     ("GET /api/v1/memories/user/prompt", lambda c: c.memories.prompt("user"), {"prompt": "<!-- … -->"}),
     ("GET /api/v1/memories/work/history", lambda c: c.memories.history("work"), {"versions": []}),
     ("GET /api/recall/startup", lambda c: c.startup("tests", types=["tool"]), {"profile": [], "results": []}),
@@ -94,10 +100,11 @@ async def test_both_faces_ask_the_same_and_return_the_answer(
 def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
+    public += [f"resources.{name}" for name in ("save", "get", "list", "history", "retire", "restore")]
     public += [
         f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register", "prompt", "history")
     ]
-    others = {"acting_as", "within", "seeing", "written", "memories", "close"}
+    others = {"resources", "acting_as", "within", "seeing", "written", "memories", "close"}
     assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
 
 
