@@ -16,8 +16,9 @@ from producers.cli import (
     remembering,
     saying,
     tokens,
+    tools,
 )
-from producers.cli.session import EXIT_CODES, as_caller, as_operator
+from producers.cli.session import EXIT_CODES, as_caller, as_operator, as_server
 
 app = typer.Typer(
     name="kledger",
@@ -58,6 +59,7 @@ app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
+app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 profile.command("show")(as_caller(remembering.show))
