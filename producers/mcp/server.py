@@ -86,12 +86,16 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
     )
 
 
-def _answer(told: JsonObject, is_error: bool = False) -> types.CallToolResult:
+def _answer(told: JsonObject) -> types.CallToolResult:
     """A document as structured content, and as text for clients that read no other."""
-    text = types.TextContent(type="text", text=orjson.dumps(told).decode())
-    return types.CallToolResult(content=[text], structured_content=told, is_error=is_error)
+    return types.CallToolResult(content=[_text(told)], structured_content=told)
 
 
 def _refused(error: LedgerError) -> types.CallToolResult:
+    """An error as text alone: clients hold structured content against the tool's output schema even then."""
     body = {"code": error.code, "message": error.message, "details": error.details}
-    return _answer({"error": body}, is_error=True)
+    return types.CallToolResult(content=[_text({"error": body})], is_error=True)
+
+
+def _text(document: JsonObject) -> types.TextContent:
+    return types.TextContent(type="text", text=orjson.dumps(document).decode())
