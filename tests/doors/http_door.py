@@ -11,10 +11,8 @@ import httpx
 from ledger.event import JsonObject
 from producers.http.app import create_app
 from tests.doors.live_desk import LiveDesk, live_desk
-from tests.knowhub.source import ITEM as EXAMPLE
 
 AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
-__all__ = ["AGENT", "ALICE", "BOB", "EXAMPLE", "Door", "http_door", "refusal"]
 ALICE = {"X-Ledger-User": "alice"}
 BOB = {"X-Ledger-User": "bob"}
 
