@@ -1,4 +1,4 @@
-"""What does the MCP server answer? The list of tools, and for each call what the node says to it.
+"""What does the MCP server answer? The list of tools, for each call what the node says to it, and the prompts.
 
 An error of the ledger is the result of the call, with `isError`, its code and its message, so that a model can read it
 and do better. Only a tool that does not exist is an error of the protocol.
@@ -19,6 +19,7 @@ from mcp.server import CacheHint, Server, ServerRequestContext
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.scopes import Caller
+from producers.mcp import prompts
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
 from producers.sdk.tools import AGENT
@@ -74,6 +75,14 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         counted(tool.name, "ok")
         return _answer(told)
 
+    async def list_prompts(call: Call, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        with prompts.as_protocol():
+            return await prompts.listed(await wire_of(call))
+
+    async def get_prompt(call: Call, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        with prompts.as_protocol():
+            return await prompts.gotten(await wire_of(call), params.name, params.arguments or {})
+
     return Server(
         NAME,
         version=version("knowledge-ledger"),
@@ -83,6 +92,8 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         get_tool_input_schema=lambda name: BY_NAME[name].described.input_schema if name in BY_NAME else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from mcp import MCPError
 
 from tests.journeys.running_node import RunningNode
-from tests.knowhub.source import NAMED_ONLY, NEEDED, TOOLS
+from tests.knowhub.source import NAMED_ONLY, NEEDED, RESOURCES, TOOLS
 from tests.mcp.connecting import WAYS, Way, connected, refused, told
 
 every_way = pytest.mark.parametrize("way", WAYS)
@@ -115,6 +116,65 @@ async def test_what_does_not_fit_and_what_is_not_to_be_seen_is_told_so_that_a_mo
         assert hidden["id"] not in [item["id"] for item in found["results"]]
         with pytest.raises(MCPError, match="tools/list"):
             await client.call_tool("drop_table", {})
+
+
+@one_way_each
+async def test_resources_and_their_secrets_are_saved_and_read_with_the_tools(
+    shared_node: RunningNode, way: Way
+) -> None:
+    has(shared_node, "/api/resource")
+    prefix = way.replace(" ", "-")
+    async with connected(shared_node.url, way, agent="keeper") as keeper:
+        for resource in RESOURCES.values():
+            resource_id = f"{prefix}/{resource['id']}"
+            stated = {name: value for name, value in resource.items() if name != "id"}
+            await told(keeper, "resource_save", {"resource_id": resource_id, **stated, "scopes": ["public"]})
+            if "expires_at" not in resource["metadata"]:  # an expired secret is never served as valid (X4)
+                read = await told(keeper, "resource_get", {"resource_id": resource_id})
+                assert read.items() >= {**stated, "id": resource_id}.items()
+        assert await refused(keeper, "resource_get", {"resource_id": "never/saved"}) == "unknown_resource"
+    async with connected(shared_node.url, way, agent="other") as other:
+        read = await told(other, "resource_get", {"resource_id": f"{prefix}/credentials/website_a"})
+        assert (read["secure_body"], read["body"]) == (None, RESOURCES["credentials/website_a"]["body"])
+
+
+@one_way_each
+async def test_a_goal_is_focused_with_what_was_saved_a_moment_ago(shared_node: RunningNode, way: Way) -> None:
+    has(shared_node, "/api/goals/{goal_id}/focus")
+    name = f"planner-{WAYS.index(way)}"
+    async with connected(shared_node.url, way, agent=name) as client:
+        saved = await told(
+            client, "knowledge_save", {"task": f"水泵漏水 {name}", "content": "先换密封圈", "types": ["plan"]}
+        )
+        goal = {"goal_id": "goal-123", "description": f"让水泵不再漏水 {name}"}
+        focused = await told(client, "goal_focus", goal)
+        assert saved["id"] in [item["id"] for item in focused["metadata"]["items"]]
+        assert "先换密封圈" in focused["output"]
+        assert "相关知识" in focused["output"]
+        assert await refused(client, "goal_focus", {**goal, "description": ""}) == "invalid_payload"
+
+
+@one_way_each
+async def test_the_prompts_of_the_source_are_handed_out(shared_node: RunningNode, way: Way) -> None:
+    has(shared_node, "/api/prompts")
+    async with connected(shared_node.url, way) as client:
+        prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+        assert "knowledge_management" in prompts
+        (message,) = (await client.get_prompt("knowledge_management")).messages
+        assert message.content.type == "text"
+        assert "知识充足" in message.content.text
+        (message,) = (await client.get_prompt("knowledge_management", {"language": "en"})).messages
+        assert message.content.type == "text"
+        assert message.content.text.isascii()
+        with pytest.raises(MCPError):
+            await client.get_prompt("no_such_prompt")
+
+
+def has(node: RunningNode, route: str) -> None:
+    """Skip where the node has no such route yet."""
+    with httpx.Client(trust_env=False) as client:
+        if route not in client.get(f"{node.url}/openapi.json").json()["paths"]:
+            pytest.skip(f"the node has no {route} yet")
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])
