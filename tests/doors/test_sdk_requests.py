@@ -12,6 +12,7 @@ import pytest
 
 from ledger.errors import IllegalScope, InvalidPayload
 from producers.sdk import AsyncLedgerClient, LedgerClient
+from producers.sdk.clients import ToolEndpoints
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
@@ -45,6 +46,19 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
     ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
     ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("GET /api/knowledge/search", lambda c: c.tools.knowledge_search("回滚", 3, 2, ["tool"]), FOUND),
+    ("POST /api/knowledge", lambda c: c.tools.knowledge_save("t", "c", ["tool"], {"a": "b"}, score=4), SAVED),
+    ("PUT /api/knowledge/k%2F1", lambda c: c.tools.knowledge_update("k/1", {"task": "t"}, None, 4), CHANGED),
+    (
+        "POST /api/knowledge/batch_update",
+        lambda c: c.tools.knowledge_batch_update([{"knowledge_id": "k-1", "is_helpful": True}]),
+        {"updated": 1, "refused": [], "position": 9},
+    ),
+    ("GET /api/knowledge", lambda c: c.tools.knowledge_list(3, ["tool"], ["public"]), FOUND),
+    ("POST /api/knowledge/slim", lambda c: c.tools.knowledge_slim("a/model"), {"id": "slim-1"}),
+    ("POST /api/resource", lambda c: c.tools.resource_save("code/a", "A", "x = 1", "code"), SAVED),
+    ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
+    ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/admin/status", lambda c: c.status(), {"healthy": True}),
     ("GET /health", lambda c: c.health(), {"healthy": True}),
     ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
@@ -87,7 +101,8 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
     public += [f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register")]
-    others = {"acting_as", "within", "seeing", "written", "memories", "close"}
+    public += [f"tools.{name}" for name in vars(ToolEndpoints) if not name.startswith("_")]
+    others = {"acting_as", "within", "seeing", "written", "wire", "memories", "tools", "close"}
     assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from producers.mcp.catalogue import CATALOGUE
 from tests.journeys.running_node import KLEDGER, ROOT, RunningNode
+from tests.npm import installed
 
 PACKAGE = Path(__file__).parent / "inspector" / "package.json"
 
@@ -46,20 +47,9 @@ class Inspector:
 @pytest.fixture(scope="module")
 def inspector(tmp_path_factory: pytest.TempPathFactory) -> Inspector:
     """The inspector with its packages; skips where it cannot be had."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("the MCP inspector needs node and npm, and one of them is not installed")
     folder = tmp_path_factory.mktemp("inspector")
     shutil.copy(PACKAGE, folder)
-    installed = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    if installed.returncode:
-        pytest.skip(f"npm could not install the MCP inspector: {installed.stderr.strip()[-300:]}")
+    installed(folder, "the MCP inspector")
     inspector = Inspector(folder)
     if (ran := inspector.run("--version")).returncode:
         pytest.skip(f"the MCP inspector does not run with this version of node: {ran.stderr.strip()[-300:]}")
