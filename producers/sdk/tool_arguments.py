@@ -41,11 +41,14 @@ HelpfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which
 HarmfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it harmed: task, outcome, why")]
 EvolveFeedback = Annotated[str | None, Field(description="What to make better: a model rewrites the content")]
 FeedbackList = Annotated[list[dict[str, Any]], Field(description="Verdicts, each judged on its own")]
-Model = Annotated[str, Field(description="The model that merges")]
+Model = Annotated[str, Field(description="The model that merges; left alone, the one that the node is configured with")]
 ResourceId = Annotated[str, Field(description="A path-like id, for example code/selenium/login")]
 Title = Annotated[str, Field(description="What it is, in a line")]
 Body = Annotated[str, Field(description="What everybody who sees the resource may read")]
 SecureBody = Annotated[str, Field(description="A secret (password, cookie): sealed, for its owner and those named")]
+SharedWith = Annotated[
+    list[str] | None, Field(description="Who may read the secret beside its owner, for example user:ID")
+]
 ContentType = Annotated[str, Field(description="code, credential, cookie, text or another word")]
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="For example language, acquired_at, expires_at (RFC 3339)")

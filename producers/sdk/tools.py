@@ -17,6 +17,8 @@ RESOURCE = "/api/resource"
 GOALS = "/api/goals"
 AGENT = "research_agent"
 """Who speaks when nobody says so, as in source 001."""
+MODEL = "google/gemini-2.0-flash-001"
+"""The default of source 001, which stands for the model that the node is configured with."""
 
 
 async def knowledge_search(
@@ -119,9 +121,10 @@ async def knowledge_list(
     return await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
 
 
-async def knowledge_slim(wire: Wire, model: given.Model = "google/gemini-2.0-flash-001") -> dict[str, Any]:
+async def knowledge_slim(wire: Wire, model: given.Model = MODEL) -> dict[str, Any]:
     """Merge items that say the same. The merged ones stay readable and point to the one that replaced them."""
-    told: dict[str, Any] = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", {"model": model})
+    body = {} if model == MODEL else {"model": model}
+    told: dict[str, Any] = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", body)
     return told
 
 
@@ -135,6 +138,7 @@ async def resource_save(
     metadata: given.Metadata = None,
     scopes: given.Scopes = None,
     owner: given.Owner = None,
+    shared_with: given.SharedWith = None,
 ) -> dict[str, Any]:
     """Keep code, a credential, a cookie or a text that knowledge can refer to. Secrets belong into `secure_body`."""
     said = {
@@ -146,6 +150,7 @@ async def resource_save(
         "metadata": metadata,
         "scopes": scopes or default_scopes(),
         "owner": owner or default_owner(wire.caller.agent or AGENT),
+        "shared_with": shared_with,
     }
     told: dict[str, Any] = await wire.write("POST", RESOURCE, {name: value for name, value in said.items() if value})
     return told
@@ -172,5 +177,6 @@ async def goal_focus(
         "POST",
         f"{GOALS}/{segment(goal_id)}/focus",
         {"description": description, "top_k": top_k, "min_score": min_score},
+        params=wire.freshness(),
     )
     return told
