@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -139,17 +138,21 @@ def test_knowledge_refers_to_resources_as_in_the_four_scenes(door: httpx.Client)
         assert kept["resource_ids"] == item["resource_ids"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [("PUT", "/api/knowledge/{id}", source.EVOLVE), ("POST", "/api/knowledge/slim", source.SLIM)],
-    ids=["evolve", "slim"],
-)
-def test_what_needs_a_model_takes_the_sources_body_and_says_that_there_is_none(
-    door: httpx.Client, word: str, method: str, path: str, body: JsonObject
-) -> None:
+def test_evolve_takes_the_sources_body_and_says_that_there_is_no_model(door: httpx.Client, word: str) -> None:
     item_id, _ = saved(door, word)
-    answer = door.request(method, path.format(id=quote(item_id)), json=body)
+    answer = door.put(f"/api/knowledge/{item_id}", json=source.EVOLVE)
     assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
+
+
+async def test_slim_takes_the_sources_body_and_says_that_there_is_no_model(
+    door: httpx.Client, shared_node: RunningNode
+) -> None:
+    answer = door.post("/api/knowledge/slim", json=source.SLIM)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
+    async with AsyncLedgerClient(shared_node.url) as ledger:
+        with pytest.raises(LedgerError) as refusal:
+            await ledger.acting_as(agent="slimmer").tools.knowledge_slim()
+        assert refusal.value.code == "not_available"
 
 
 @pytest.mark.parametrize("name", source.TOOLS)
@@ -189,10 +192,9 @@ async def test_the_tools_of_the_sdk_do_what_the_source_says_on_the_face_that_awa
         assert (rated["updated"], rated["refused"]) == (1, [])
         listed = await use.knowledge_list(10, ["tool"], ["org:cybertogether"])
         assert kept["id"] in [one["id"] for one in listed["results"]]
-        for needs_a_model in (use.knowledge_slim(), use.knowledge_update(kept["id"], **source.EVOLVE)):
-            with pytest.raises(LedgerError) as refusal:
-                await needs_a_model
-            assert refusal.value.code == "not_available"
+        with pytest.raises(LedgerError) as refusal:
+            await use.knowledge_update(kept["id"], **source.EVOLVE)
+        assert refusal.value.code == "not_available"
 
 
 def test_a_deployment_states_the_owner_and_the_scopes_of_what_its_agents_save(

@@ -103,9 +103,9 @@ async def test_a_tool_call_is_one_request_for_the_rate_and_named_in_the_metrics(
         assert await door.metric(f'{calls}{{outcome="ok",tool="knowledge_list"}}') == 1
         assert (await door.post("tools/list")).status_code == 429
     async with mcp_door() as door:
-        await door.refused("knowledge_slim")
+        await door.refused("knowledge_update", knowledge_id="never-saved", update_score=4)
         await door.call("knowledge_list")
-        assert await door.metric(f'{calls}{{outcome="not_available",tool="knowledge_slim"}}') == 1
+        assert await door.metric(f'{calls}{{outcome="unknown_knowledge",tool="knowledge_update"}}') == 1
         assert await door.metric('kledger_http_requests_total{method="POST",route="/mcp",status="200"}') == 2
         assert await door.metric('kledger_http_requests_total{method="GET",route="/api/knowledge",status="200"}') == 1
 

@@ -107,10 +107,11 @@ async def test_what_does_not_fit_and_what_is_not_to_be_seen_is_told_so_that_a_mo
         ("knowledge_update", {"knowledge_id": hidden["id"], "add_helpful_case": {}}, "unknown_knowledge"),
         ("knowledge_update", {"knowledge_id": hidden["id"]}, "invalid_payload"),
         ("knowledge_batch_update", {"feedback_list": []}, "invalid_payload"),
-        ("knowledge_slim", {}, "not_available"),
     ]
     async with connected(shared_node.url, way, agent="reader") as client:
-        for tool, arguments, code in wrong:
+        own = await told(client, "knowledge_save", {"task": "t", "content": "c", "types": ["tool"]})
+        needs_a_model = {"knowledge_id": own["id"], "evolve_feedback": "Say it shorter."}
+        for tool, arguments, code in [*wrong, ("knowledge_update", needs_a_model, "not_available")]:
             assert await refused(client, tool, arguments) == code, (tool, arguments)
         found = await told(client, "knowledge_search", {"query": "Find the spare key"})
         assert hidden["id"] not in [item["id"] for item in found["results"]]
