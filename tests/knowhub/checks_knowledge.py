@@ -45,9 +45,10 @@ def k2(walk: Walk) -> None:
     door = walk.door(agent="typist")
     kinds = ["user_profile", "strategy", "tool", "usecase", "definition", "plan", "recipe"]
     saved = {kind: door.save(types=[kind, "typed"]) for kind in kinds}
+    own = [f"agent:{walk.own('typist')}"]
     for kind in kinds:
-        assert [item["id"] for item in door.list(types=[kind])] == [saved[kind]]
-    assert {item["id"] for item in door.list(types=["typed"])} == set(saved.values())
+        assert [item["id"] for item in door.list(types=[kind], scopes=own)] == [saved[kind]]
+    assert {item["id"] for item in door.list(types=["typed"], scopes=own)} == set(saved.values())
     with pytest.raises(Refused, match="invalid_payload"):
         door.save(types=["No Type"])
 

@@ -144,15 +144,14 @@ def test_evolve_takes_the_sources_body_and_says_that_there_is_no_model(door: htt
     assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
 
 
-async def test_slim_takes_the_sources_body_and_says_that_there_is_no_model(
+def test_slim_takes_the_sources_body_and_says_that_there_is_no_model(
     door: httpx.Client, shared_node: RunningNode
 ) -> None:
     answer = door.post("/api/knowledge/slim", json=source.SLIM)
     assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
-    async with AsyncLedgerClient(shared_node.url) as ledger:
-        with pytest.raises(LedgerError) as refusal:
-            await ledger.acting_as(agent="slimmer").tools.knowledge_slim()
-        assert refusal.value.code == "not_available"
+    with shared_node.client() as ledger, pytest.raises(LedgerError) as refusal:
+        ledger.acting_as(agent="slimmer").tools.knowledge_slim()
+    assert refusal.value.code == "not_available"
 
 
 @pytest.mark.parametrize("name", source.TOOLS)

@@ -59,8 +59,7 @@ async def test_an_agent_saves_finds_judges_and_lists_with_the_tools(shared_node:
             {"task": f"泵漏水时换 {word}", "content": "Replace the seal first.", "types": ["tool"], "score": 4},
         )
         found = await told(client, "knowledge_search", {"query": word, "types": ["tool"]})
-        assert [item["id"] for item in found["results"]] == [saved["id"]]
-        (item,) = found["results"]
+        (item,) = (one for one in found["results"] if one["id"] == saved["id"])
         assert (item["owner"], item["source"]["agent_id"], item["eval"]["score"]) == (f"agent:{name}", name, 4)
         case = {"task": "pump 7", "outcome": "dry"}
         changed = await told(
