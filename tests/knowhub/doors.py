@@ -81,8 +81,8 @@ class Http(Door):
         document = answer.json() if answer.content else None
         if answer.status_code >= 400:
             raise Refused(document["error"]["code"])
-        if isinstance(document, dict):
-            self.after = max(self.after, document.get("position") or 0)
+        position = document.get("position") if isinstance(document, dict) else None
+        self.after = max(self.after, position or int(answer.headers.get("X-Ledger-Position", 0)))
         return document
 
     def save(self, **item: Any) -> str:
