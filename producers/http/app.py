@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, knowledge, metrics, profiles, refused
+from producers.http import admin, errors, knowledge, metrics, profiles, recall, refused
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -48,6 +48,7 @@ def create_app(
     for router in (
         *knowledge.routes(desk),
         *profiles.routes(desk),
+        *recall.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),

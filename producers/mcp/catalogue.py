@@ -103,7 +103,7 @@ CATALOGUE = (
     CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", hides=True),
     CataloguedTool(tools.resource_save, "Save a resource", repeatable=True),
     CataloguedTool(tools.resource_get, "Read a resource", reads=True),
-    CataloguedTool(tools.goal_focus, "Focus on a goal"),
+    CataloguedTool(tools.goal_focus, "Focus on a goal", answers.FocusedAnswer),
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}
 

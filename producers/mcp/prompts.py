@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from mcp import MCPError, types
 
 from ledger.errors import LedgerError
-from producers.sdk.wire import Wire, segment
+from producers.sdk import recall
+from producers.sdk.wire import Wire
 
-PROMPTS = "/api/prompts"
 _OF_THE_CALLER = ("unknown_prompt", "invalid_payload")
 
 
 async def listed(wire: Wire) -> types.ListPromptsResult:
-    """What prompts/list says; nothing where the node is of a version that has no prompts. Raises LedgerError."""
-    try:
-        told = await wire.read(PROMPTS)
-    except LedgerError as error:
-        if error.code != "unknown_route":
-            raise
-        told = {"prompts": []}
+    """What prompts/list says. Raises LedgerError."""
     return types.ListPromptsResult(
         prompts=[
             types.Prompt(
@@ -31,14 +26,15 @@ async def listed(wire: Wire) -> types.ListPromptsResult:
                     types.PromptArgument(name="language", description=" or ".join(prompt["languages"]), required=False)
                 ],
             )
-            for prompt in told["prompts"]
+            for prompt in await recall.prompts(wire)
         ]
     )
 
 
 async def gotten(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """One prompt as a message. Raises LedgerError when there is none of this name or language."""
-    told = await wire.read(f"{PROMPTS}/{segment(name)}", arguments)
+    language: Any = arguments.get("language", "zh")  # the node says which there are
+    told = await recall.prompt(wire, name, language=language)
     said = types.TextContent(type="text", text=told["text"])
     return types.GetPromptResult(description=told["title"], messages=[types.PromptMessage(role="user", content=said)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles, tools
+from producers.sdk import knowledge, operating, parking, profiles, recall, tools
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -27,6 +27,12 @@ class LedgerEndpoints:
     list = Endpoint(knowledge.list_items)
     history = Endpoint(knowledge.history)
     lineage = Endpoint(knowledge.lineage)
+
+    startup = Endpoint(recall.startup)
+    focus = Endpoint(recall.focus)
+    goal = Endpoint(recall.goal)
+    prompts = Endpoint(recall.prompts)
+    prompt = Endpoint(recall.prompt)
 
     status = Endpoint(operating.status)
     health = Endpoint(operating.health)
@@ -51,6 +57,8 @@ class MemoryEndpoints:
     patch = Endpoint(profiles.patch)
     disable = Endpoint(profiles.disable)
     register = Endpoint(profiles.register)
+    prompt = Endpoint(profiles.prompt)
+    history = Endpoint(profiles.history)
 
 
 class ToolEndpoints:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from producers.sdk import knowledge
+from producers.sdk import knowledge, recall
 from producers.sdk import tool_arguments as given
-from producers.sdk.answers import Changed, ItemList, RatedMany, Saved, SearchResults
+from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Saved, SearchResults
 from producers.sdk.tool_defaults import default_owner, default_scopes
 from producers.sdk.wire import Wire, segment
 
 RESOURCE = "/api/resource"
-GOALS = "/api/goals"
 AGENT = "research_agent"
 """Who speaks when nobody says so, as in source 001."""
 MODEL = "google/gemini-2.0-flash-001"
@@ -168,15 +167,9 @@ async def goal_focus(
     description: given.Description,
     top_k: given.TopK = 3,
     min_score: given.MinScore = 3,
-) -> dict[str, Any]:
+) -> FocusedGoal:
     """Turn to a goal: what is known about it is looked up, kept with the goal, and answered as a section to read.
 
     Judge by that section whether to plan at once or to research first; focus again after you saved what you found.
     """
-    told: dict[str, Any] = await wire.write(
-        "POST",
-        f"{GOALS}/{segment(goal_id)}/focus",
-        {"description": description, "top_k": top_k, "min_score": min_score},
-        params=wire.freshness(),
-    )
-    return told
+    return await recall.focus(wire, goal_id, description, top_k=top_k, min_score=min_score)

@@ -140,7 +140,6 @@ async def test_resources_and_their_secrets_are_saved_and_read_with_the_tools(
 
 @one_way_each
 async def test_a_goal_is_focused_with_what_was_saved_a_moment_ago(shared_node: RunningNode, way: Way) -> None:
-    has(shared_node, "/api/goals/{goal_id}/focus")
     name = f"planner-{WAYS.index(way)}"
     async with connected(shared_node.url, way, agent=name) as client:
         saved = await told(
@@ -156,7 +155,6 @@ async def test_a_goal_is_focused_with_what_was_saved_a_moment_ago(shared_node: R
 
 @one_way_each
 async def test_the_prompts_of_the_source_are_handed_out(shared_node: RunningNode, way: Way) -> None:
-    has(shared_node, "/api/prompts")
     async with connected(shared_node.url, way) as client:
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         assert "knowledge_management" in prompts
