@@ -81,13 +81,6 @@ def k3(walk: Walk) -> None:
         assert door.one(item_id)["eval"]["helpful"] == 3
 
 
-def k7(walk: Walk) -> None:
-    """The explicit call finds; the start and the focus of a goal are recalls too."""
-    door = walk.door(agent="searcher")
-    item_id = door.save(content=f"记住 {walk.word}")
-    assert item_id in [item["id"] for item in door.search(walk.word)]
-
-
 def k8(walk: Walk) -> None:
     """At most top_k; nothing below min_score or of negative quality; what is most personal comes first."""
     door = walk.door(user="ranker", project="harbor", org="lantern")

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.journeys.running_node import RunningNode
-from tests.knowhub import checks_knowledge, checks_profiles, checks_scopes
+from tests.knowhub import checks_knowledge, checks_profiles, checks_recall, checks_scopes
 from tests.knowhub.doors import Name
 from tests.knowhub.mission import MISSING, PARTLY, ROWS
 from tests.knowhub.walking import Walk
@@ -16,7 +16,7 @@ from tests.knowhub.walking import Walk
 CHECKS: dict[str, Callable[[Walk], None]] = {
     row: getattr(family, row.lower())
     for row in ROWS
-    for family in (checks_knowledge, checks_scopes, checks_profiles)
+    for family in (checks_knowledge, checks_scopes, checks_profiles, checks_recall)
     if hasattr(family, row.lower())
 }
 STEPS = [(row, door) for row, doors in ROWS.items() for door in doors]
