@@ -245,7 +245,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         port=port,
         log_config=None,
         access_log=False,
-        lifespan="off",
+        lifespan="on",  # what MCP at /mcp runs in
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     try:

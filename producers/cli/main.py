@@ -18,9 +18,10 @@ from producers.cli import (
     remembering,
     saying,
     tokens,
+    tools,
     trees,
 )
-from producers.cli.session import EXIT_CODES, as_caller, as_operator
+from producers.cli.session import EXIT_CODES, as_caller, as_operator, as_server
 
 app = typer.Typer(
     name="kledger",
@@ -62,6 +63,7 @@ app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
+app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))
 app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
