@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.knowledge import (
+    AclEntry,
     Case,
     KnowledgeRated,
     KnowledgeRestored,
@@ -17,10 +18,12 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.subject import SubjectForgotten
 
 ITEM = "knowledge-20260305-a1b2"
@@ -67,6 +70,17 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         "recall-20260305-c3d4",
         USER,
     ),
+    (
+        KnowledgeShared(
+            acl=[
+                AclEntry(entity="department:finance", permission="read"),
+                AclEntry(entity=USER, permission="read_write"),
+            ]
+        ),
+        ITEM,
+        AUTHOR,
+    ),
+    (ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),
 )
 

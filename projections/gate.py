@@ -22,6 +22,7 @@ from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.scope_types.rules import ScopeTypeRules
 from projections.sql_text import among
 from projections.workbench import Workbench, table_of
 
@@ -42,6 +43,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    "scope_type": ScopeTypeRules,
 }
 
 _VERDICT = ("item_version", "closes")

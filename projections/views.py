@@ -16,6 +16,7 @@ from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
 from projections.ruling import Counted
+from projections.scope_types import fold as scope_types
 from projections.workbench import Facts, Workbench
 
 Fold = Callable[[Workbench, Facts], None]
@@ -55,5 +56,8 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
     ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
+    ViewOfLog(
+        "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}
+    ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

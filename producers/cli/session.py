@@ -70,6 +70,7 @@ class Session:
     as_json: bool
     caller: dict[str, str | None] = field(default_factory=dict)
     token_file: Path | None = None
+    further: list[str] = field(default_factory=list)
 
     @cached_property
     def ledger(self) -> LedgerClient:
@@ -77,7 +78,7 @@ class Session:
         from producers.sdk import LedgerClient
 
         token = None if self.token_file is None else _token_in(self.token_file)
-        return LedgerClient(self.url, retries=RETRIES, token=token).acting_as(**self.caller)
+        return LedgerClient(self.url, retries=RETRIES, token=token).acting_as(**self.caller, scopes=self.further)
 
     def settle(self) -> None:
         """Return when every view has what this command wrote, so that the next command sees it.
@@ -141,10 +142,18 @@ def _open_as_caller(
     project: Annotated[str | None, _identity("project")] = None,
     team: Annotated[str | None, _identity("team")] = None,
     org: Annotated[str | None, _identity("org")] = None,
+    entity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE:ID",
+            help="Ask as this entity as well, of a registered type too; may be repeated.",
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
     token_file: TokenFile = None,
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
-    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file)
+    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file, entity or [])
 
 
 def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:
@@ -152,7 +161,7 @@ def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_fil
 
 
 def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that asks for somebody: --user, --agent, --project, --team, --org, or for the operator."""
+    """A command that asks for somebody: --user, --agent, --project, --team, --org, --entity, or the operator."""
     return _command(function, _open_as_caller)
 
 

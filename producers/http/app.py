@@ -8,10 +8,10 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, knowledge, metrics, profiles, refused
+from producers.http import admin, errors, knowledge, metrics, profiles, refused, scope_types
 from producers.http.admission import Admission
 from producers.http.guard import Guard
-from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
 
 DESCRIPTION = (
@@ -36,12 +36,14 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
     counted = metrics.Metrics(desk)
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
     for router in (
         *knowledge.routes(desk),
         *profiles.routes(desk),
+        *scope_types.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),
@@ -67,7 +69,7 @@ def _describe_headers(app: FastAPI) -> None:
             if not path.startswith("/api/"):
                 continue
             for method, operation in operations.items():
-                names = [*IDENTITIES, *LINEAGE, "traceparent"]
+                names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
                 names += [IDEMPOTENCY_KEY] if method != "get" else []
                 operation.setdefault("parameters", []).extend(
                     {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names

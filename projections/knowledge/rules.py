@@ -32,6 +32,8 @@ class Item:
     version_position: int
     position: int
     updated_us: int
+    writers: list[str] | None
+    """Who may revise it beside its owner; None for nobody."""
 
 
 _COLUMNS = tuple(Item.__dataclass_fields__)
@@ -43,6 +45,8 @@ _SCHEMA = pa.schema(
             if name in ("org", "id", "owner", "status")
             else pa.int32()
             if name == "version"
+            else pa.list_(pa.string())
+            if name == "writers"
             else pa.int64(),
         )
         for name in _COLUMNS
@@ -50,12 +54,12 @@ _SCHEMA = pa.schema(
 )
 _STATE = """
 SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
-    version_position, position, epoch_us(updated_at)
+    version_position, position, epoch_us(updated_at), writers
 FROM knowledge_state WHERE id IN ({about})
 """
 FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
-_OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored"})
+_OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored", "knowledge.shared"})
 
 
 class KnowledgeRules:
@@ -80,7 +84,7 @@ class KnowledgeRules:
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
         if kind in _OWNERS_ALONE:
-            if event.actor != item.owner:
+            if event.actor != item.owner and not _may_revise(item, event):
                 return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
             if kind == "knowledge.retired" and item.status == "retired":
                 return Ruling(IllegalState.code, f"{item.id} is retired already")
@@ -104,7 +108,7 @@ class KnowledgeRules:
         if owner != event.actor:
             return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
         at, moment = event.position, event.stored_us
-        item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
+        item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment, None)
         self._items[key] = self._touched[key] = item
         return _FIRST
 
@@ -116,6 +120,8 @@ class KnowledgeRules:
             item.status = "retired"
         elif event.type == "knowledge.restored":
             item.status = "active"
+        elif event.writers is not None:
+            item.writers = event.writers or None
         elif event.owner is not None:
             item.owner = event.owner
         return Ruling(version=item.version, closes=closes)
@@ -136,10 +142,21 @@ class KnowledgeRules:
             con.execute("""
                 INSERT INTO knowledge_state
                 SELECT org, id, owner, version, status, helpful, harmful, created_position,
-                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us)
+                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us),
+                    writers
                 FROM touched
             """)
             con.unregister("touched")
+
+
+def _may_revise(item: Item, event: Candidate) -> bool:
+    """Whether somebody who is not the owner may say this: a revision that leaves owner and scopes as they are."""
+    return (
+        event.type == "knowledge.revised"
+        and event.actor in (item.writers or ())
+        and event.owner is None
+        and not event.rescopes
+    )
 
 
 def _pair(key: tuple[str, str]) -> str:

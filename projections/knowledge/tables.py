@@ -12,25 +12,29 @@ CREATE TABLE knowledge_versions (
     tags JSON NOT NULL, scopes VARCHAR[] NOT NULL, owner VARCHAR NOT NULL, visibility VARCHAR NOT NULL,
     resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
-    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL
+    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
+    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL
 );
 COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
-COMMENT ON COLUMN knowledge_versions.change IS 'What made this version: saved, revised, scored, retired or restored';
+COMMENT ON COLUMN knowledge_versions.change IS 'What made it: saved, revised, scored, retired, restored or shared';
 COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
 COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
-COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes: private, shared, org or public';
+COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes and ACL: private, shared, org or public';
+COMMENT ON COLUMN knowledge_versions.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
+COMMENT ON COLUMN knowledge_versions.writers IS 'Those of shared_with who may also revise it';
 COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
 CREATE TABLE knowledge_state (
     org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
     status VARCHAR NOT NULL, helpful BIGINT NOT NULL, harmful BIGINT NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
-    version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL
+    version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL,
+    writers VARCHAR[]
 );
 COMMENT ON TABLE knowledge_state IS 'Internal: the part of an item that ratings change; read the view knowledge';
 CREATE VIEW knowledge AS
     SELECT s.id, s.org, s.version, v.types, v.task, v.content, v.tags, v.scopes, s.owner, v.visibility,
         v.resource_ids, v.source, v.score, s.helpful, s.harmful, v.confidence, s.status, s.created_at,
-        s.updated_at, s.created_position, s.position, s.version_position
+        s.updated_at, s.created_position, s.position, s.version_position, v.shared_with, v.writers
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
 CREATE MACRO knowledge_as_of(asked) AS TABLE
@@ -41,7 +45,7 @@ CREATE MACRO knowledge_as_of(asked) AS TABLE
         v.confidence, v.status, v.created_at,
         greatest(v.valid_from_time, f.last_time) AS updated_at,
         v.created_position, greatest(v.valid_from, f.last_position) AS position,
-        v.valid_from AS version_position
+        v.valid_from AS version_position, v.shared_with, v.writers
     FROM knowledge_versions v
     LEFT JOIN (
         SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -12,8 +12,10 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from ledger.scopes import PRIORITY, further_types
 from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
+from projections.scope_types.ask import registered
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
@@ -48,7 +50,7 @@ class Searcher:
         as_of: int | datetime | None = None,
         paths: str = "fused",
     ) -> list[JsonObject]:
-        """Up to `top_k` active items that share a scope with `visible`, best first.
+        """Up to `top_k` active items whose scopes or ACL name one of `visible`, best first.
 
         `as_of` is a log position; `paths` is fused, keyword, vector or recency. Items scored below `min_score`
         or harmed more than they helped are left out. Raises VectorProcessGone, EmbeddingFailed.
@@ -86,11 +88,19 @@ class Searcher:
             top_k=top_k,
             min_score=min_score,
             vector_weight=self._feed.vector_weight,
+            priority=await self._priorities(org, visible),
         )
         return [
             {**by_id[each.item_id][0], "quality_score": each.quality, "relevance": round(each.relevance, 6)}
             for each in ranked
         ]
+
+    async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
+        """How specific each type of scope is; the view is asked only where a registered type is seen."""
+        if not further_types(visible):
+            return PRIORITY
+        known = await self._view.ask(registered, org)
+        return {**PRIORITY, **{name: each.priority for name, each in known.items()}}
 
     def forget_versions(self) -> None:
         """Remember nothing of what versions said: some of it was erased."""
@@ -107,7 +117,8 @@ class Searcher:
 
 def _standing(row: JsonObject, changed: datetime) -> Standing:
     told = row["eval"]
-    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], row["scopes"], changed)
+    readers = [*row["scopes"], *(entry["entity"] for entry in row.get("acl", ()))]
+    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], readers, changed)
 
 
 class KnownVersions:
@@ -201,7 +212,7 @@ def standing_then(
     # One bound value: the driver takes about 0.1 ms for each.
     asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
     where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
-        AND list_has_any(scopes, asked.visible)
+        AND (list_has_any(scopes, asked.visible) OR list_has_any(shared_with, asked.visible))
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ledger.envelope import encode
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.knowledge import (
+    AclEntry,
     Case,
     KnowledgeRated,
     KnowledgeRestored,
@@ -22,10 +23,12 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.subjects import event_subject
 from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
@@ -121,11 +124,26 @@ _revisions = st.builds(
     owner=st.none() | _owners,
     expected_version=st.none() | st.integers(1, 4),
 )
+_shares = st.builds(
+    KnowledgeShared,
+    acl=st.lists(
+        st.builds(
+            AclEntry,
+            entity=st.sampled_from([*OWNERS, "department:财"]),
+            permission=st.sampled_from(["read", "read_write"]),
+        ),
+        max_size=3,
+    ),
+)
+_scope_types = st.builds(
+    ScopeTypeRegistered, type=st.sampled_from(["department", "guild", "team"]), priority=st.floats(0, 10)
+)
 _about_items = st.one_of(
     _saves,
     _saves,
     _revisions,
     _revisions,
+    _shares,
     st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases),
     st.builds(KnowledgeScored, score=st.integers(1, 5)),
     st.builds(KnowledgeRetired, reason=st.none() | _texts),
@@ -159,12 +177,14 @@ _recalls = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls, _scope_types))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
+    elif isinstance(fact, ScopeTypeRegistered):
+        entity_id, actor = fact.type, draw(st.sampled_from(["user:local", "user:local", actor]))
     else:
         entity_id = draw(st.sampled_from(ITEMS))
         if isinstance(fact, KnowledgeSaved):
