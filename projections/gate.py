@@ -20,6 +20,7 @@ from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
+from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.scope_types.rules import ScopeTypeRules
@@ -44,6 +45,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
     "scope_type": ScopeTypeRules,
+    **dict.fromkeys(KINDS, ProcessRules),
 }
 
 _VERDICT = ("item_version", "closes")
