@@ -13,7 +13,6 @@ import duckdb
 from ledger.personal import persons
 from ledger.sealed import ERASED
 
-
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
 

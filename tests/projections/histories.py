@@ -48,7 +48,6 @@ from ledger.events.knowledge import (
 from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
-from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import (
     Similar,
     Skipped,
@@ -158,7 +157,6 @@ _revisions = st.builds(
     owner=st.none() | _owners,
     expected_version=st.none() | st.integers(1, 4),
 )
-_shares, _scope_types = shares(OWNERS), scope_types()
 _processes = st.sampled_from(["p1", "进程"])
 _versions = st.integers(1, 4)
 _item_ids = st.sampled_from(ITEMS)
@@ -167,7 +165,7 @@ _about_items = st.one_of(
     _saves,
     _revisions,
     _revisions,
-    _shares,
+    shares(OWNERS),
     st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases),
     st.builds(KnowledgeScored, score=st.integers(1, 5)),
     st.builds(KnowledgeRetired, reason=st.none() | _texts),
@@ -286,14 +284,14 @@ _recalls = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls, _scope_types))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls, scope_types()))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
-    elif isinstance(fact, ScopeTypeRegistered):
-        entity_id, actor = fact.type, draw(st.sampled_from(["user:local", "user:local", actor]))
+    elif fact.entity() == "scope_type":
+        entity_id, actor = str(fact.stated_id()), draw(st.sampled_from(["user:local", "user:local", actor]))
     elif isinstance(fact, ProcessFact):
         entity_id, actor = draw(_processes), draw(st.sampled_from([OWNERS[0], OWNERS[0], actor]))
     else:
