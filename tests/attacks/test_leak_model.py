@@ -122,7 +122,7 @@ def _point(said: Store) -> Point:
 
 
 @settings(
-    max_examples=30,
+    max_examples=25,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
