@@ -24,6 +24,7 @@ from ledger.events.extraction import (
     ExtractionRequested,
     ExtractionStarted,
 )
+from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
     AclEntry,
     Case,
@@ -109,16 +110,16 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         USER,
     ),
     (
-        KnowledgeShared(
-            acl=[
-                AclEntry(entity="department:finance", permission="read"),
-                AclEntry(entity=USER, permission="read_write"),
-            ]
+        GoalFocused(
+            goal_id="goal-123",
+            owner=USER,
+            description=TASK,
+            items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+            recall="recall-20260305-c3d4",
         ),
-        ITEM,
-        AUTHOR,
+        goal_entity_id(USER, "goal-123"),
+        USER,
     ),
-    (ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),
     (KnowledgeConfirmed(case=Case(task=TASK, message_id="msg-0050")), ITEM, USER),
     (
@@ -200,6 +201,17 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         AUTHOR,
     ),
     (ConflictResolved(winner=ITEM, reason="tried it"), "conflict-20260305-b3c4", AUTHOR),
+    (
+        KnowledgeShared(
+            acl=[
+                AclEntry(entity="department:finance", permission="read"),
+                AclEntry(entity=USER, permission="read_write"),
+            ]
+        ),
+        ITEM,
+        AUTHOR,
+    ),
+    (ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

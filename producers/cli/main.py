@@ -12,11 +12,13 @@ from producers.cli import (
     integrity,
     operating,
     publishers,
+    recalling,
     refused,
     remembering,
     saying,
     sharing,
     tokens,
+    trees,
 )
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
@@ -66,9 +68,17 @@ app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
 app.command("share", rich_help_panel=KNOWLEDGE)(as_caller(sharing.share))
 app.command("why-visible", rich_help_panel=KNOWLEDGE)(as_caller(sharing.why_visible))
+app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
+app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
+app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
+app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
+app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 profile.command("show")(as_caller(remembering.show))
+profile.command("prompt")(as_caller(remembering.prompt))
+profile.command("history")(as_caller(remembering.history))
 profile.command("set")(as_caller(remembering.set_content))
 profile.command("patch")(as_caller(remembering.patch))
 profile.command("register")(as_caller(remembering.register))

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, knowledge, metrics, profiles, refused, scope_types
+from producers.http import admin, errors, knowledge, metrics, profiles, recall, refused, scope_types
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -44,6 +44,7 @@ def create_app(
         *knowledge.routes(desk),
         *profiles.routes(desk),
         *scope_types.routes(desk),
+        *recall.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles, sharing
+from producers.sdk import knowledge, operating, parking, profiles, recall, sharing
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -32,6 +32,12 @@ class LedgerEndpoints:
     scope_types = Endpoint(sharing.scope_types)
     register_scope_type = Endpoint(sharing.register_scope_type)
 
+    startup = Endpoint(recall.startup)
+    focus = Endpoint(recall.focus)
+    goal = Endpoint(recall.goal)
+    prompts = Endpoint(recall.prompts)
+    prompt = Endpoint(recall.prompt)
+
     status = Endpoint(operating.status)
     health = Endpoint(operating.health)
     sql = Endpoint(operating.sql)
@@ -55,6 +61,8 @@ class MemoryEndpoints:
     patch = Endpoint(profiles.patch)
     disable = Endpoint(profiles.disable)
     register = Endpoint(profiles.register)
+    prompt = Endpoint(profiles.prompt)
+    history = Endpoint(profiles.history)
 
 
 class AsyncMemories(AsyncFace, MemoryEndpoints):
