@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import secrets
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -20,7 +21,7 @@ from ledger.errors import (
     UnknownKnowledge,
     VersionConflict,
 )
-from ledger.event import Lineage, NewEvent, utc_now
+from ledger.event import Fact, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import (
     KnowledgeRestored,
     KnowledgeRetired,
@@ -286,14 +287,9 @@ async def _turn(
     reason: str | None,
     retry: uuid.UUID | None,
 ) -> Changed:
-    own_id = event_id(retry)
     fact = KnowledgeRetired(reason=reason) if status == "retired" else KnowledgeRestored(reason=reason)
-    for _ in range(ATTEMPTS):
-        item, last = await owned(desk, caller, item_id)
-        if retry is not None:  # asked after the item: what its state shows, this sees too
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
-            if own_id in kept:
-                return Changed(item_id, kept[own_id].position, own_id)
+
+    def may(item: ask.Standing) -> None:
         if item.status == status:
             raise IllegalState(
                 f"{item_id} is {status} already: "
@@ -301,6 +297,31 @@ async def _turn(
                 id=item_id,
                 status=status,
             )
+
+    return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
+
+
+async def state_as_owner(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    fact: Fact,
+    may: Callable[[ask.Standing], None],
+    retry: uuid.UUID | None,
+) -> Changed:
+    """Keep what the owner states of an item, on the item as it is now; `may` raises when it may not happen to it.
+
+    Raises UnknownKnowledge, NotOwner, VersionConflict, BrokerUnavailable, ViewBehind.
+    """
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        item, last = await owned(desk, caller, item_id)
+        if retry is not None:  # asked after the item: what its state shows, this sees too
+            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            if own_id in kept:
+                return Changed(item_id, kept[own_id].position, own_id)
+        may(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (done,) = await publish(desk.ledger, desk.tally, [event])

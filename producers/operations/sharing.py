@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import uuid
 
-from ledger.errors import VersionConflict
-from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.event import JsonObject, Lineage
 from ledger.events.knowledge import KnowledgeRevised
 from ledger.scopes import Caller
 from producers.access.principal import require_addressable
 from producers.operations.acl import stated_acl
 from producers.operations.desk import ANY, Desk, Freshness, reach
-from producers.operations.knowledge import ATTEMPTS, Changed, latest, not_owner, owned, unknown
+from producers.operations.knowledge import Changed, latest, not_owner, state_as_owner, unknown
 from producers.operations.scope_types import require_types
-from producers.publish import event_id, publish
 from producers.requests import ShareRequest
 from projections.knowledge import ask, why
-from projections.lineage import ask as events
 
 
 async def share(
@@ -30,23 +27,14 @@ async def share(
     Raises UnknownKnowledge, NotOwner, Forbidden (somebody new whom the caller's token may not name), IllegalScope,
     BrokerUnavailable, ViewBehind.
     """
-    own_id, fact = event_id(retry), stated_acl(asked.acl)
+    fact = stated_acl(asked.acl)
     await require_types(desk, fact.readers())
-    for _ in range(ATTEMPTS):
-        item, last = await owned(desk, caller, item_id)
-        if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
-            if own_id in kept:
-                return Changed(item_id, kept[own_id].position, own_id)
+
+    def may(item: ask.Standing) -> None:
         fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
         require_addressable(caller, fresh, "an ACL of yours")
-        event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
-        try:
-            (done,) = await publish(desk.ledger, desk.tally, [event])
-        except VersionConflict:
-            continue
-        return Changed(item_id, done.position, own_id)
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+    return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
 
 
 async def revisable(

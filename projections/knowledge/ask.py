@@ -320,6 +320,11 @@ def acl_of(shared_with: Sequence[str], writers: Sequence[str]) -> list[JsonObjec
     return [{"entity": entity, "permission": "read_write" if entity in writers else "read"} for entity in shared_with]
 
 
+def readers_of(item: JsonObject) -> list[str]:
+    """Every scope and entity through which an item, as the doors show it, is read."""
+    return [*item["scopes"], *(entry["entity"] for entry in item.get("acl", ()))]
+
+
 def _acl(shared_with: Sequence[str], writers: Sequence[str]) -> JsonObject:
     """`acl`, for an item that has one."""
     return {"acl": acl_of(shared_with, writers)} if shared_with else {}

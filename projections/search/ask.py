@@ -15,8 +15,8 @@ from ledger.event import JsonObject
 from ledger.scopes import PRIORITY, further_types
 from ledger.sealed import ERASED
 from projections.feedback.evidence import confidence
-from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
-from projections.scope_types.ask import registered
+from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, readers_of, rfc3339
+from projections.scope_types.ask import priorities
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
@@ -97,11 +97,9 @@ class Searcher:
         ]
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
-        """How specific each type of scope is; the view is asked only where a registered type is seen."""
-        if not further_types(visible):
+        if not further_types(visible):  # nearly always, and then no thread is asked
             return PRIORITY
-        known = await self._view.ask(registered, org)
-        return {**PRIORITY, **{name: each.priority for name, each in known.items()}}
+        return await self._view.ask(priorities, org, visible)
 
     def forget_versions(self) -> None:
         """Remember nothing of what versions said: some of it was erased."""
@@ -118,8 +116,7 @@ class Searcher:
 
 def _standing(row: JsonObject, changed: datetime) -> Standing:
     told = row["eval"]
-    readers = [*row["scopes"], *(entry["entity"] for entry in row.get("acl", ()))]
-    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], readers, changed)
+    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], readers_of(row), changed)
 
 
 class KnownVersions:

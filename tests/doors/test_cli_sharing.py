@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from producers.access.tokens import read_records, tokens_file
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.scripted_node import ScriptedNode, commanded_node
 
 SHARED = {"id": "k-1", "position": 8, "event_id": "e-2"}
 SINCE = {
@@ -35,10 +35,7 @@ WHY = {
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node() as running:
-        for name in ("USER", "AGENT", "PROJECT", "TEAM", "ORG"):
-            monkeypatch.delenv(f"KLEDGER_{name}", raising=False)
-        monkeypatch.setenv("KLEDGER_URL", running.url)
+    with commanded_node(monkeypatch) as running:
         yield running
 
 
