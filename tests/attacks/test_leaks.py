@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ledger.errors import LedgerError
 from producers.sdk import LedgerClient
 from tests.attacks.leak_doors import Ask, Doors, Told, about, changes, headers, listing, search
 from tests.journeys.running_node import caught_up, head, running
@@ -315,6 +316,19 @@ def test_recalls_of_others_are_theirs(target: Target) -> None:
     for door in target.doors.all.values():
         told = door(PRINCIPALS["a stranger"], about("lineage", "scope-public"))
         assert event_id not in told.text
+
+
+def test_what_is_recalled_at_the_start_and_for_a_goal_is_what_may_be_seen(target: Target) -> None:
+    for principal, who in PRINCIPALS.items():
+        ledger = target.ledger.acting_as(**who)
+        starts = [ledger.startup(query, top_k=80, min_score=1, record=False) for query in ("", "common words")]
+        focused = ledger.focus("goal", "common words", top_k=50, min_score=1)
+        for told in map(json.dumps, (*starts, focused, ledger.goal("goal"))):
+            assert {item_id for item_id in SEEN if word_of(item_id) in told} == seen_by(principal), principal
+        for other in PRINCIPALS.keys() - {principal, "the operator"}:
+            if principal != "the operator":
+                with pytest.raises(LedgerError, match="goal"):
+                    ledger.goal("goal", owner="user:mallory" if other == "a stranger" else other)
 
 
 def test_waiting_for_a_position_shows_no_more(target: Target) -> None:
