@@ -30,9 +30,16 @@ from producers.http.parameters import (
     Who,
     decoded_id,
 )
-from producers.operations import feedback, importing, knowledge, reading, recall
+from producers.operations import feedback, importing, knowledge, reading, recall, sharing
 from producers.operations.desk import Desk
-from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+from producers.requests import (
+    FeedbackRequest,
+    SaveManyRequest,
+    SaveRequest,
+    ShareRequest,
+    SlimRequest,
+    UpdateRequest,
+)
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -95,6 +102,11 @@ def _reads(desk: Desk) -> APIRouter:
         """Every version of an item that the caller may see, and every case that judged it."""
         return Json(await reading.history(desk, caller, item_id, freshness=fresh))
 
+    @router.get("/api/knowledge/{item_id}/why", responses=told(answers.WhyAnswer, 404))
+    async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
+        """Why the caller may read an item, since which event, and who may change it."""
+        return Json(await sharing.why_visible(desk, caller, item_id, freshness=fresh))
+
     @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
     async def get(request: Request, item_id: RawId, asked: Read) -> Json:
         """One item with its histories."""
@@ -131,8 +143,13 @@ def _writes(desk: Desk) -> APIRouter:
 
     @router.put("/api/knowledge/{item_id}", responses=told(answers.UpdatedAnswer, 400, 403, 404, 409, 413, 501))
     async def update(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest) -> Json:
-        """Judge an item; its owner may state fields anew."""
+        """Judge an item; its owner, and whom the ACL lets write, may state fields anew."""
         return Json(await feedback.update(desk, caller, lineage, item_id, body, retry))
+
+    @router.put("/api/knowledge/{item_id}/acl", responses=told(answers.ChangedAnswer, 400, 403, 404, 409))
+    async def share(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ShareRequest) -> Json:
+        """State who may read an item beside those in its scopes, and who may revise it; its owner's alone."""
+        return Json(await sharing.share(desk, caller, lineage, item_id, body, retry))
 
     @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
     async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:

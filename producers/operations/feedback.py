@@ -1,6 +1,7 @@
 """How is an item judged and bettered? PUT /api/knowledge/{id} and the batch of verdicts (mission K3, K10).
 
-Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's.
+Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's, and theirs whom the
+ACL lets write.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import NoReturn
 
 from ledger.errors import InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
-from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, NotAvailable, first_entity, reach_head
-from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
+from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
+from producers.operations.scope_types import require_types
+from producers.operations.sharing import revisable
 from producers.publish import event_id, lifted, publish, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
@@ -69,21 +72,23 @@ async def update(
 ) -> Updated:
     """Revise, score and rate one item, all of it or nothing.
 
-    Raises NotAvailable (evolve_feedback), InvalidPayload, UnknownKnowledge, NotOwner, Forbidden, VersionConflict with
-    `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    Raises NotAvailable (evolve_feedback), InvalidPayload, IllegalScope, UnknownKnowledge, NotOwner, Forbidden,
+    VersionConflict with `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     facts = _facts(payload, caller)
+    await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    by_owner = any(fact.name == "knowledge.revised" for fact in facts)
+    revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
+    actor = first_entity(caller)
     for _ in range(ATTEMPTS):
-        expects = None
-        if by_owner:
-            item, last = await owned(desk, caller, item_id)
+        expects, revised_by = None, actor
+        if revision is not None:
+            item, last, revised_by = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
-        if len(facts) > by_owner and not item.visible:
+        if len(facts) > (revision is not None) and not item.visible:
             raise unknown(item_id)  # an owner out of scope may state it anew, not judge it
         if retry is not None and (before := await _before(desk, item_id, ids)) is not None:
             return before
@@ -98,7 +103,7 @@ async def update(
             NewEvent(
                 fact,
                 item_id,
-                item.owner if fact.name == "knowledge.revised" else first_entity(caller),
+                revised_by if fact is revision else actor,
                 desk.org,
                 lineage,
                 id=own_id,
