@@ -101,8 +101,8 @@ CATALOGUE = (
     CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", answers.RatedAnswer),
     CataloguedTool(tools.knowledge_list, "List knowledge", answers.ListAnswer, reads=True),
     CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", hides=True),
-    CataloguedTool(tools.resource_save, "Save a resource", repeatable=True),
-    CataloguedTool(tools.resource_get, "Read a resource", reads=True),
+    CataloguedTool(tools.resource_save, "Save a resource", answers.SavedAnswer, repeatable=True),
+    CataloguedTool(tools.resource_get, "Read a resource", answers.ResourceAnswer, reads=True),
     CataloguedTool(tools.goal_focus, "Focus on a goal", answers.FocusedAnswer),
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}
