@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ledger.errors import InvalidPayload, LedgerError
+from ledger.errors import InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
@@ -23,12 +23,6 @@ T = TypeVar("T")
 DEFAULT_WAIT = 10.0
 """Seconds that a read waits for the view unless told otherwise."""
 MAX_WAIT = 60.0
-
-
-class NotAvailable(LedgerError):
-    """This build has no such feature, or the model it needs is not configured."""
-
-    code = "not_available"
 
 
 class LiveView(Protocol):

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ledger.errors import InvalidPayload, LedgerError, VersionConflict
+from ledger.errors import InvalidPayload, LedgerError, NotAvailable, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
 from ledger.scopes import Caller
-from producers.operations.desk import Desk, NotAvailable, first_entity, reach_head
+from producers.operations.desk import Desk, first_entity, reach_head
 from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
 from producers.publish import event_id, lifted, publish, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
