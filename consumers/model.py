@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -19,7 +19,7 @@ from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings, Task
 from consumers.structured import FORMS, A, Form, Unfit, document_in, response_format, stated
 from ledger.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
-from ledger.event import JsonObject
+from ledger.events.usage import Usage
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
@@ -44,22 +44,6 @@ class Prompt:
     version: str
     system: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was paid for an answer: `calls` that were billed, their tokens, and their cost when the price is known."""
-
-    model: str
-    prompt_version: str
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    calls: int = 0
-
-    def told(self) -> JsonObject:
-        """As events and errors hold it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +102,7 @@ class ChatModel:
         """
         name = self.named(task, model)
         await self._within_budget()
-        usage = Usage(name, prompt.version)
+        usage = Usage(model=name, prompt_version=prompt.version, calls=0)
         began, outcome = time.perf_counter(), "failed"
         try:
             async with self._places:
@@ -156,7 +140,7 @@ class ChatModel:
             ]
         raise ModelFailed(
             f"{usage.model} did not answer in the form asked for, not when asked again either: choose another model",
-            usage=usage.told(),
+            usage=usage.model_dump(),
         )
 
     async def _completed(
@@ -250,8 +234,9 @@ class ChatModel:
         if cost is not None:
             self.metrics.cost.labels(task, label).inc(cost)
             self._today()["unkept" if task == "route" else "kept"] += cost  # no event tells what routing costs
-        return replace(
-            before,
+        return Usage(
+            model=before.model,
+            prompt_version=before.prompt_version,
             input_tokens=before.input_tokens + given,
             output_tokens=before.output_tokens + taken,
             cost_usd=None if cost is None else round((before.cost_usd or 0.0) + cost, 9),
@@ -282,13 +267,13 @@ class ChatModel:
 def _text_of(completion: ChatCompletion, usage: Usage) -> str:
     """What the model said. Raises ModelRefused, ModelFailed for an answer that was cut off."""
     if not completion.choices:
-        raise ModelFailed(f"{usage.model} answered with no choices: try again", usage=usage.told())
+        raise ModelFailed(f"{usage.model} answered with no choices: try again", usage=usage.model_dump())
     choice = completion.choices[0]
     if choice.message.refusal or choice.finish_reason == "content_filter":
-        raise ModelRefused(f"{usage.model} declined to answer: change what it is asked", usage=usage.told())
+        raise ModelRefused(f"{usage.model} declined to answer: change what it is asked", usage=usage.model_dump())
     if choice.finish_reason == "length":
         raise ModelFailed(
-            f"the answer of {usage.model} was cut off at its length limit: ask for less", usage=usage.told()
+            f"the answer of {usage.model} was cut off at its length limit: ask for less", usage=usage.model_dump()
         )
     return choice.message.content or ""
 
@@ -310,7 +295,7 @@ def _failed(usage: Usage, error: OpenAIError) -> ModelFailed:
         what = f"could not be asked ({type(error.__cause__ or error).__name__})"
     return ModelFailed(
         f"{usage.model} {what}: check KLEDGER_MODEL_URL, the key and the model's name, or try again later",
-        usage=usage.told() if usage.calls else None,
+        usage=usage.model_dump() if usage.calls else None,
     )
 
 

@@ -293,6 +293,12 @@ class ModelRefused(LedgerError):
     code = "model_refused"
 
 
+class Interrupted(LedgerError):
+    """The node was stopped while a model was asked, which may have been billed: it is not asked again by itself."""
+
+    code = "interrupted"
+
+
 class BudgetSpent(LedgerError):
     """What models may cost a day is spent; `details["retry_after"]` says in how many seconds the next day begins."""
 

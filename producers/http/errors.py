@@ -50,6 +50,7 @@ STATUS: dict[str, int] = {
     "rate_limited": 429,
     "budget_spent": 429,
     "not_available": 501,
+    "interrupted": 502,
     "model_failed": 502,
     "model_refused": 502,
     "view_behind": 503,

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from prometheus_client.registry import Collector
+
 from ledger.errors import InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
 from producers.operations.admin import NodeAdmin
+from producers.operations.models import Models, NoModels, Router
 from producers.publish import Tally
 from projections.lineage import ask as lineage
 
@@ -66,6 +69,10 @@ class Desk:
     org: str = DEFAULT_ORG
     tally: Tally = field(default_factory=Tally)
     parking: ParkingAdmin | None = None
+    models: Models = field(default_factory=NoModels)
+    router: Router | None = None
+    collected: Sequence[Collector] = ()
+    """Metrics of the node's other parts, told with the door's own."""
 
 
 @dataclass(frozen=True, slots=True)
