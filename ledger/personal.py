@@ -15,12 +15,19 @@ from pydantic import BaseModel
 
 from ledger.event import Fact, NewEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
-from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionRejected, EvolutionRequested
-from ledger.events.extraction import ExtractionFailed, ExtractionRequested
+from ledger.events.evolution import (
+    EvolutionFailed,
+    EvolutionProposed,
+    EvolutionRejected,
+    EvolutionRequested,
+    EvolutionStarted,
+)
+from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested, ExtractionStarted
 from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
     KnowledgeEvolved,
+    KnowledgeMerged,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
@@ -28,10 +35,20 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeUnmerged,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
-from ledger.events.slim import SlimFailed, SlimProposed, SlimRejected
+from ledger.events.slim import (
+    SlimApplied,
+    SlimFailed,
+    SlimProposed,
+    SlimRejected,
+    SlimReported,
+    SlimRequested,
+    SlimReverted,
+    SlimStarted,
+)
 from ledger.sealed import USER, seal
 from ledger.vault import DataKey
 
@@ -66,8 +83,15 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     SlimFailed: ("reason",),
     ConflictRecorded: ("reason",),
     ConflictResolved: ("reason",),
+    **dict.fromkeys(
+        (
+            *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
+            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
+        ),
+        (),
+    ),
 }
-"""The parts of each fact that are somebody's words."""
+"""The parts of each fact that are somebody's words; of some, none."""
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
 """The field in which a process names the item that its words are about."""

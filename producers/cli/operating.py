@@ -11,7 +11,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli import reading
-from producers.cli.integrity import compared_certificates
+from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
