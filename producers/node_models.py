@@ -9,6 +9,7 @@ from functools import partial
 from consumers.model import ChatModel
 from consumers.model_settings import Task, model_settings_from_environment
 from consumers.reactors.evolve import Evolving
+from consumers.reactors.extract import Extracting
 from consumers.reactors.hearing import Reactor
 from consumers.reactors.working import Work
 from ledger.errors import NotAvailable
@@ -43,7 +44,8 @@ async def with_models(
         return []
     desk.models = model
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
-    return [reactor for task, reactor in (("evolve", Evolving(work)),) if _has(model, task)]
+    known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
+    return [reactor for task, reactor in known if _has(model, task)]
 
 
 def _has(model: ChatModel, task: Task) -> bool:
