@@ -89,6 +89,8 @@ class SearchAnswer(BaseModel):
     count: int
     position: int
     recall_id: str | None
+    routed: bool | None = None
+    reason: str | None = None
 
 
 class ListAnswer(BaseModel):
