@@ -5,6 +5,7 @@ KLEDGER_EVERY_KILL=1 has it killed at every step (`make faults`), which takes a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ledger.errors import NodeUnreachable
 from producers.sdk import LedgerClient
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
@@ -75,15 +77,15 @@ class Lives:
             "FAULT_DATA": str(self.data),
             "KLEDGER_MODEL_IDEMPOTENT": str(self.idempotent).lower(),
         }
-        with running(self.data, env=models(self.endpoint, **faults)) as node, node.client() as ledger:
+        with running(self.data, env=models(self.endpoint, **faults)) as node, node.client(retries=0) as ledger:
             yield node, ledger
 
-    def killed_at(self, node: RunningNode, step: str, passage: int, ask: Callable[[], str]) -> str:
-        """What `ask` answers, once the node has died at that step of the work."""
+    def killed_at(self, node: RunningNode, step: str, passage: int, ask: Callable[[], object]) -> None:
+        """Ask for the work, and return once the node has died at that step of it, which may be before it answers."""
         (self.armed / f"node.{step}").write_text(f"all {passage}")
-        asked = ask()
+        with contextlib.suppress(NodeUnreachable):
+            ask()
         until(lambda: node.process.poll() is not None, f"the node is killed at {step}")
-        return asked
 
 
 @pytest.fixture
@@ -101,11 +103,16 @@ def scripted(chat: ChatEndpoint) -> None:
     chat.says({"verdicts": []}, to="<new item=")
 
 
-def begin(ledger: LedgerClient, work: str, item: str) -> str:
-    """Ask for the work, and do not wait for it; the id of its process."""
-    if work == "evolve":
-        return str(ledger.evolve(item, "better", wait=0)["evolution"]["id"])
-    return str(ledger.extract("so it is", wait=0)["id"])
+def begin(ledger: LedgerClient, work: str, item: str) -> object:
+    """Ask for the work, and do not wait for it."""
+    return ledger.evolve(item, "better", wait=0) if work == "evolve" else ledger.extract("so it is", wait=0)
+
+
+def last_begun(op: LedgerClient) -> str:
+    """The id of the process that was asked for last."""
+    caught_up(op)
+    (row,) = op.sql("SELECT id FROM processes ORDER BY requested_position DESC LIMIT 1")["rows"]
+    return str(row[0])
 
 
 def ended(ledger: LedgerClient, process: str) -> dict[str, Any]:
@@ -115,9 +122,9 @@ def ended(ledger: LedgerClient, process: str) -> dict[str, Any]:
     return dict(read(process))
 
 
-def assert_done_once(op: LedgerClient, process: str, item: str) -> None:
-    """One result: of an evolution a version, of an extraction each item that was found."""
-    ana = op.acting_as(user="ana")
+def assert_done_once(op: LedgerClient, item: str) -> None:
+    """The work that was interrupted has one result: an evolution a version, an extraction each item it found."""
+    ana, process = op.acting_as(user="ana"), last_begun(op)
     done = ended(ana, process)
     if process.startswith("evolution"):
         assert done["status"] == "applied", done
@@ -132,18 +139,18 @@ def assert_done_once(op: LedgerClient, process: str, item: str) -> None:
 def test_work_that_kill_9_interrupts_has_one_result_and_one_bill(lives: Lives) -> None:
     chat = lives.endpoint.chat
     every = os.environ.get("KLEDGER_EVERY_KILL") == "1"
-    process, item, bill = "", "", 0
+    item, bill = "", 0
     for kill in [kill for kill in KILLS if every or kill.always]:
         with lives.life() as (node, op):
-            if process:
-                assert_done_once(op, process, item)
+            if item:
+                assert_done_once(op, item)
             assert chat.billed == bill, kill
             ana = op.acting_as(user="ana")
             item = str(ana.save("t", "As it was.", ["tool"])["id"])
-            process = lives.killed_at(node, kill.step, kill.passage, partial(begin, ana, kill.work, item))
+            lives.killed_at(node, kill.step, kill.passage, partial(begin, ana, kill.work, item))
             bill += CALLS[kill.work]
     with lives.life() as (_, op):
-        assert_done_once(op, process, item)
+        assert_done_once(op, item)
         assert chat.billed == bill
         caught_up(op)
         assert op.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
@@ -158,10 +165,10 @@ def test_where_a_key_is_billed_twice_the_work_ends_as_interrupted_and_is_not_pai
     with lives.life() as (node, op):
         ana = op.acting_as(user="ana")
         item = str(ana.save("t", "As it was.", ["tool"])["id"])
-        process = lives.killed_at(node, "model.answered", 1, partial(begin, ana, "evolve", item))
+        lives.killed_at(node, "model.answered", 1, partial(begin, ana, "evolve", item))
     with lives.life() as (_, op):
         ana = op.acting_as(user="ana")
-        told = ended(ana, process)
+        told = ended(ana, last_begun(op))
         assert (told["status"], told["code"], chat.billed) == ("failed", "interrupted", 1)
         assert ana.get(item)["version"] == 1
         assert ana.evolve(item, "ask again")["evolution"]["status"] == "applied"
