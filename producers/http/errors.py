@@ -29,6 +29,7 @@ STATUS: dict[str, int] = {
     "forbidden": 403,
     "unknown_knowledge": 404,
     "unknown_profile": 404,
+    "unknown_process": 404,
     "unknown_reference": 404,
     "unknown_route": 404,
     "method_not_allowed": 405,
