@@ -316,7 +316,9 @@ class SqlAnswer(BaseModel):
     position: int
 
 
-def told(model: Any, *codes: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: its answer, and which errors it may give."""
+def told(model: Any, *codes: int, status: int = 200, later: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer (`later`: the same as 202, not at its end), and which errors it may give."""
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    if later:
+        answers[202] = {"model": model, "description": "The work is still under way"}
     return answers | {code: {"model": ErrorAnswer} for code in (*codes, 422, 503)}

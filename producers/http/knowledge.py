@@ -132,7 +132,10 @@ def _writes(desk: Desk) -> APIRouter:
         """Merge similar items; not in this build."""
         feedback.slim()
 
-    @router.put("/api/knowledge/{item_id}", responses=told(answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501))
+    @router.put(
+        "/api/knowledge/{item_id}",
+        responses=told(answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
+    )
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
     ) -> Json:
