@@ -8,7 +8,11 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
+<<<<<<< HEAD
 from producers.http import admin, errors, evolutions, extractions, knowledge, metrics, profiles, refused
+=======
+from producers.http import admin, errors, knowledge, metrics, profiles, recall, refused
+>>>>>>> main
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -44,6 +48,7 @@ def create_app(
         *evolutions.routes(desk),
         *extractions.routes(desk),
         *profiles.routes(desk),
+        *recall.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),

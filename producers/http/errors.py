@@ -31,6 +31,8 @@ STATUS: dict[str, int] = {
     "unknown_profile": 404,
     "unknown_process": 404,
     "unknown_reference": 404,
+    "unknown_goal": 404,
+    "unknown_prompt": 404,
     "unknown_route": 404,
     "method_not_allowed": 405,
     "knowledge_exists": 409,

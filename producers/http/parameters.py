@@ -34,11 +34,11 @@ def _fault(field: str, reason: str) -> InvalidPayload:
     return InvalidPayload(f"{field} {reason}", errors=[{"field": field, "reason": reason}])
 
 
-def decoded_id(item_id: str) -> str:
+def decoded_id(sent: str) -> str:
     """An id as the path has it, decoded. Raises InvalidPayload."""
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
-        return unquote(item_id, errors="strict")
+        return unquote(sent, errors="strict")
     except UnicodeDecodeError as error:
         raise _fault("the id in the path", "is not percent-encoded UTF-8: encode it") from error
 
@@ -47,7 +47,12 @@ async def _item_id(item_id: Annotated[str, Path(description="The id, percent-enc
     return decoded_id(item_id)
 
 
+async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return decoded_id(goal_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+GoalId = Annotated[str, Depends(_goal_id)]
 
 
 async def _freshness(
@@ -91,7 +96,8 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-def _named_types(types: str | None) -> list[str]:
+def named_types(types: str | None) -> list[str]:
+    """`a,b` as types of knowledge. Raises InvalidPayload."""
     named = _parts(types)
     for name in named:
         try:
@@ -104,7 +110,7 @@ def _named_types(types: str | None) -> list[str]:
 async def _types(
     types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
 ) -> list[str]:
-    return _named_types(types)
+    return named_types(types)
 
 
 Types = Annotated[list[str], Depends(_types)]
@@ -163,7 +169,7 @@ class SearchQuery(ReadQuery):
 
     def named_types(self) -> list[str]:
         """The types asked for. Raises InvalidPayload."""
-        return _named_types(self.types)
+        return named_types(self.types)
 
 
 Search = Annotated[SearchQuery, Query()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -40,6 +40,12 @@ class LedgerEndpoints:
     conflicts = Endpoint(evolving.conflicts)
     resolve_conflict = Endpoint(evolving.resolve_conflict)
 
+    startup = Endpoint(recall.startup)
+    focus = Endpoint(recall.focus)
+    goal = Endpoint(recall.goal)
+    prompts = Endpoint(recall.prompts)
+    prompt = Endpoint(recall.prompt)
+
     status = Endpoint(operating.status)
     health = Endpoint(operating.health)
     sql = Endpoint(operating.sql)
@@ -63,6 +69,8 @@ class MemoryEndpoints:
     patch = Endpoint(profiles.patch)
     disable = Endpoint(profiles.disable)
     register = Endpoint(profiles.register)
+    prompt = Endpoint(profiles.prompt)
+    history = Endpoint(profiles.history)
 
 
 class AsyncMemories(AsyncFace, MemoryEndpoints):
