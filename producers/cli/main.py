@@ -63,20 +63,17 @@ app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
-<<<<<<< HEAD
 app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
 app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
-=======
 app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
 app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
 app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
->>>>>>> main
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 evolution.command("show")(as_caller(evolving.show_evolution))

@@ -8,11 +8,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-<<<<<<< HEAD
-from producers.http import admin, errors, evolutions, extractions, knowledge, metrics, profiles, refused
-=======
-from producers.http import admin, errors, knowledge, metrics, profiles, recall, refused
->>>>>>> main
+from producers.http import admin, errors, evolutions, extractions, knowledge, metrics, profiles, recall, refused
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE

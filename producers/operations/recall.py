@@ -18,12 +18,9 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
-<<<<<<< HEAD
-from producers.operations.routing import Routing, routed
-from producers.publish import publish
-=======
-from producers.publish import event_id, publish
->>>>>>> main
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
+    if choice is not None:
+        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
 from projections.knowledge import ask
 
 RECALL_PATIENCE = 2.0
@@ -113,13 +110,9 @@ async def search(
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record:
-<<<<<<< HEAD
-        recall_id = await _record(desk, caller, lineage, query, kind, results, position)
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
     if choice is not None:
         return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
-=======
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
->>>>>>> main
     return Recalled(results, len(results), position, recall_id)
 
 
