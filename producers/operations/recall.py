@@ -18,9 +18,8 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
-    if choice is not None:
-        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
+from producers.operations.routing import Routing, routed
+from producers.publish import event_id, publish
 from projections.knowledge import ask
 
 RECALL_PATIENCE = 2.0
