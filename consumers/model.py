@@ -7,6 +7,8 @@ What it cost is told with its answer, and with its failure as well. Texts and ke
 from __future__ import annotations
 
 import asyncio
+import importlib
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -116,6 +118,10 @@ class ChatModel:
             label = name if name in self.settings.named() else "other"
             self.metrics.calls.labels(task, label, outcome).inc()
             self.metrics.seconds.labels(task).observe(time.perf_counter() - began)
+
+    def get_ready(self) -> None:
+        """Import the client on a thread: half a second in which the loop would stand still with the first call."""
+        threading.Thread(target=importlib.import_module, args=("openai",), name="import-openai", daemon=True).start()
 
     async def close(self) -> None:
         """Let go of the connections."""

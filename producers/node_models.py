@@ -46,6 +46,8 @@ async def with_models(
         desk.models = ModelsElsewhere()
         return []
     desk.models = model
+    if settings.named():
+        model.get_ready()
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
     known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
     return [reactor for task, reactor in known if _has(model, task)]

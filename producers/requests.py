@@ -186,6 +186,12 @@ class UpdateRequest(Asked):
     expected_version: Annotated[int, Field(ge=1)] | None = None
     reason: str | None = None
 
+    @model_validator(mode="after")
+    def _evolves(self) -> Self:
+        if self.evolve_feedback is None and (self.evolve_dry_run or self.evolve_model is not None):
+            raise ValueError("`evolve_dry_run` and `evolve_model` go with `evolve_feedback`: say what is to be better")
+        return self
+
 
 class MessageBody(Asked):
     """One message of a conversation; without an id it gets one of the extraction."""

@@ -12,7 +12,15 @@ from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.hearing import Request
 from consumers.reactors.working import Standing, Work
-from ledger.errors import Erased, IllegalState, LedgerError, ModelFailed, UnknownKnowledge, VersionConflict
+from ledger.errors import (
+    Erased,
+    IllegalState,
+    LedgerError,
+    ModelFailed,
+    NotOwner,
+    UnknownKnowledge,
+    VersionConflict,
+)
 from ledger.event import JsonObject, NewEvent
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
 from ledger.events.knowledge import KnowledgeEvolved
@@ -52,6 +60,7 @@ class Evolving:
             return
         asked = standing.process.requested
         item = await self._item(asked)
+        _require_owner(item, standing.process.owner, asked["item_id"])
         name = self._work.model.named("evolve", asked.get("model"))
         said = prompt("evolve", _material(item, asked["feedback"], await self._cases(asked["item_id"])))
         await self._work.call_begins(standing, EvolutionStarted(call=f"{request.id}:evolve", model=name))
@@ -125,6 +134,12 @@ class Evolving:
 
     async def _cases(self, item_id: str) -> list[JsonObject]:
         return (await self._work.view.ask(cases, self._work.org, item_id))[-MOST_CASES:]
+
+
+def _require_owner(item: Version, asker: str, item_id: str) -> None:
+    """Raises NotOwner: a door has asked this already, a publisher over NATS was asked by nobody."""
+    if item.owner != asker:
+        raise NotOwner(f"{asker} may not have {item_id} rewritten, which {item.owner} owns", id=item_id)
 
 
 def _material(item: Version, feedback: str, judged: list[JsonObject]) -> str:

@@ -14,7 +14,7 @@ from consumers.reactors.extracted import Finding, Findings, Judgement, events_of
 from consumers.reactors.hearing import Request
 from consumers.reactors.similar import similar_to
 from consumers.reactors.working import Standing, Work, together
-from ledger.errors import Erased, LedgerError, VersionConflict
+from ledger.errors import Erased, LedgerError, NotOwner, VersionConflict
 from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
 from ledger.events.usage import Usage
@@ -51,6 +51,8 @@ class Extracting:
         if standing is None or standing.process.stage not in ("requested", "started"):
             return
         asked = standing.process.requested
+        if asked["owner"] != standing.process.owner:  # a door has asked this already, a publisher over NATS nobody
+            raise NotOwner(f"{standing.process.owner} may not have knowledge found for {asked['owner']}")
         name = self._work.model.named("extract", asked.get("model"))
         said = prompt("extract", material(asked, _messages(standing.process)))
         call = f"{request.id}:extract"
@@ -82,11 +84,10 @@ class Extracting:
             return nothing
         call = f"{request.id}:judge"
         position = await self._judging_begins(request, call, name)
-        visible = list(dict.fromkeys([asked["owner"], *asked["scopes"]]))
         known: dict[int, list[JsonObject]] = {}
         for number, finding in enumerate(found):
             text = f"{finding.task}\n{finding.content}"
-            if items := await similar_to(self._work, text, visible, CANDIDATES, position):
+            if items := await similar_to(self._work, text, asked["owner"], asked["scopes"], CANDIDATES, position):
                 known[number] = items
         if not known:
             return nothing
