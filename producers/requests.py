@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from ledger.envelope import Short
 from ledger.errors import BadJson, IllegalScope, InvalidPayload
 from ledger.event import JsonObject
-from ledger.events.extraction import Kind
 from ledger.events.knowledge import (
     Case,
     Confidence,
@@ -28,7 +27,6 @@ from ledger.events.knowledge import (
     Source,
     Text,
     Types,
-    Version,
 )
 from ledger.events.process import ModelName
 from ledger.scopes import Entity, Visibility
@@ -191,45 +189,6 @@ class UpdateRequest(Asked):
         if self.evolve_feedback is None and (self.evolve_dry_run or self.evolve_model is not None):
             raise ValueError("`evolve_dry_run` and `evolve_model` go with `evolve_feedback`: say what is to be better")
         return self
-
-
-class MessageBody(Asked):
-    """One message of a conversation; without an id it gets one of the extraction."""
-
-    id: NewId | None = None
-    role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
-    content: Text
-
-
-class ExtractRequest(Asked):
-    """Find the knowledge in a text, or in messages; the owner defaults to who asks, scopes to the owner."""
-
-    kind: Kind = "statement"
-    text: Text | None = None
-    messages: Annotated[list[MessageBody], Field(min_length=1, max_length=1_000)] | None = None
-    scopes: Scopes | None = None
-    owner: Entity | None = None
-    model: ModelName | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        if (self.text is None) == (self.messages is None):
-            raise ValueError("states `text` or `messages`: give one of the two")
-        return self
-
-
-class ResolveRequest(Asked):
-    """Which side of a conflict holds; null when both do."""
-
-    winner: Id | None = None
-    reason: str | None = None
-
-
-class RevertRequest(Asked):
-    """Make an item again what it was at an earlier version."""
-
-    to_version: Version
-    expected_version: Version | None = None
 
 
 class FeedbackBody(Asked):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
-from producers.http import answers
+from producers.http import answers, model_answers
 from producers.http.answers import Json, told
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.identity import caller_of, lineage_of, retry_of
@@ -31,10 +31,11 @@ from producers.http.parameters import (
     Who,
     decoded_id,
 )
+from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
-from producers.requests import FeedbackRequest, RevertRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -134,7 +135,7 @@ def _writes(desk: Desk) -> APIRouter:
 
     @router.put(
         "/api/knowledge/{item_id}",
-        responses=told(answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
+        responses=told(model_answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
     )
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
@@ -143,7 +144,9 @@ def _writes(desk: Desk) -> APIRouter:
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
         return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
 
-    @router.post("/api/knowledge/{item_id}/revert", responses=told(answers.RevertedAnswer, 400, 403, 404, 409, 410))
+    @router.post(
+        "/api/knowledge/{item_id}/revert", responses=told(model_answers.RevertedAnswer, 400, 403, 404, 409, 410)
+    )
     async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:
         """Make an item again what it was at an earlier version."""
         return Json(

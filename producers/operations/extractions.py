@@ -8,11 +8,11 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.scopes import Caller
 from producers.access.principal import require_addressable
+from producers.model_requests import ExtractRequest, MessageBody
 from producers.operations.desk import Desk
 from producers.operations.knowledge import default_owner, not_owner
 from producers.operations.processes import PATIENCE, own, settled
 from producers.publish import NAMESPACE, event_id, publish
-from producers.requests import ExtractRequest, MessageBody
 from projections.processes.ask import Process
 
 KIND = "extraction"

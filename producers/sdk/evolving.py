@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ledger.errors import InvalidPayload
-from producers.sdk.answers import (
+from producers.sdk.knowledge import KNOWLEDGE
+from producers.sdk.model_answers import (
     Conflict,
     Decided,
     Evolution,
@@ -19,7 +20,6 @@ from producers.sdk.answers import (
     Resolved,
     Reverted,
 )
-from producers.sdk.knowledge import KNOWLEDGE
 from producers.sdk.wire import Wire, segment
 
 EVOLUTIONS, EXTRACTIONS, CONFLICTS = "/api/evolutions", "/api/extractions", "/api/conflicts"
