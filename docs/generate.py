@@ -15,6 +15,7 @@ from docs.generators.command import command_page
 from docs.generators.errors import errors_page
 from docs.generators.events import events_page
 from docs.generators.http import http_page, openapi_document
+from docs.generators.tools import tools_page
 from docs.generators.views import views_page
 from ledger.asyncapi import asyncapi_document
 from ledger.schemas import event_schema, form_name, forms
@@ -29,6 +30,7 @@ def pages() -> Mapping[str, str]:
         "errors.md": errors_page(),
         "command.md": command_page(),
         "http.md": http_page(),
+        "tools.md": tools_page(),
         "views.md": views_page(),
         "asyncapi.json": as_json(asyncapi_document()),
         "openapi.json": as_json(openapi_document()),

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge
+from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.scopes import Entity
@@ -119,7 +119,7 @@ def _not_object() -> Envelope:
 def decode_fact(envelope: Envelope) -> Fact:
     """Read what an event says, at the current version of its schema.
 
-    Raises UnknownEvent, UnsupportedVersion, or InvalidPayload.
+    Raises UnknownEvent, UnsupportedVersion, SecretInClear, or InvalidPayload.
     """
     match = _SCHEMA.fullmatch(envelope.dataschema)
     if match is None or match[1] != envelope.type:
@@ -132,7 +132,20 @@ def decode_fact(envelope: Envelope) -> Fact:
     try:
         return FACTS[envelope.type].model_validate_json(orjson.dumps(data))
     except (ValidationError, orjson.JSONEncodeError) as error:
+        _refuse_secret(FACTS[envelope.type], error)
         raise invalid_payload(f"data of {envelope.type}", error) from error
+
+
+def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None:
+    """Raise SecretInClear when what does not fit is a field that only ever holds what is sealed."""
+    if not fact.sealed_only or not isinstance(error, ValidationError):
+        return
+    for fault in error.errors(include_url=False, include_input=False, include_context=False):
+        if fault["loc"] and fault["loc"][0] in fact.sealed_only:
+            raise SecretInClear(
+                f"{fault['loc'][0]} of {fact.name} is not sealed: save it over HTTP, which seals it. The log holds "
+                "it as it was published, so change the secret"
+            ) from None
 
 
 def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPayload:

@@ -263,6 +263,18 @@ class SubjectForgotten(LedgerError):
     code = "subject_forgotten"
 
 
+class UnknownResource(LedgerError):
+    """There is no such resource, or none that the caller may see."""
+
+    code = "unknown_resource"
+
+
+class SecretInClear(LedgerError):
+    """An event holds the secret of a resource in clear: it does not count, and the secret is to be changed."""
+
+    code = "secret_in_clear"
+
+
 class Erased(LedgerError):
     """What was asked for was erased with the person whom it belonged to."""
 

@@ -32,6 +32,8 @@ class Fact(BaseModel):
     version: ClassVar[int] = 1
     at_least_one: ClassVar[tuple[str, ...]] = ()
     """Optional fields of which at least one must say something."""
+    sealed_only: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold a secret, sealed before the fact is made: in clear the event is refused."""
 
     @model_validator(mode="before")
     @classmethod

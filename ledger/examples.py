@@ -43,6 +43,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.events.slim import (
     Similar,
     Skipped,
@@ -61,6 +62,7 @@ from ledger.events.usage import Usage
 ITEM = "knowledge-20260305-a1b2"
 AUTHOR = "agent:research_agent"
 USER = "user:li.wei@example.com"
+RESOURCE = "credentials/website_a"
 TASK = "运行单元测试前需要准备数据库"
 LINEAGE = Lineage(trace_id="trace-7f3a", message_id="msg-0042")
 
@@ -198,6 +200,23 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         AUTHOR,
     ),
     (ConflictResolved(winner=ITEM, reason="tried it"), "conflict-20260305-b3c4", AUTHOR),
+    (
+        ResourceSaved(
+            title="某网站测试账号",
+            body="使用方法：直接登录即可，每天限额 100 次",
+            secure_body=f"sealed:v1:resource:{RESOURCE}:q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
+            content_type="credential",
+            metadata={"acquired_at": "2026-03-06T10:00:00Z"},
+            scopes=["project:ledger", AUTHOR],
+            owner=AUTHOR,
+            shared_with=["team:crawlers"],
+        ),
+        RESOURCE,
+        AUTHOR,
+    ),
+    (ResourceRetired(reason="the account was closed"), RESOURCE, AUTHOR),
+    (ResourceRestored(reason="the account is open again"), RESOURCE, AUTHOR),
+    (ResourceSecretDestroyed(reason="the password was seen"), RESOURCE, AUTHOR),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

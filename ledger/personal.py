@@ -40,6 +40,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.events.slim import (
     SlimApplied,
     SlimFailed,
@@ -85,6 +86,10 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     SlimFailed: ("reason",),
     ConflictRecorded: ("reason",),
     ConflictResolved: ("reason",),
+    ResourceSaved: ("title", "body", "metadata"),
+    ResourceRetired: ("reason",),
+    ResourceRestored: ("reason",),
+    ResourceSecretDestroyed: ("reason",),
     **dict.fromkeys(
         (
             *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
@@ -93,7 +98,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
         (),
     ),
 }
-"""The parts of each fact that are somebody's words; of some, none."""
+"""The parts of each fact that are somebody's words; of some, none. (A secret is sealed before it is a fact.)"""
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
 """The field in which a process names the item that its words are about."""
@@ -117,7 +122,7 @@ def stated_persons(event: NewEvent) -> list[str]:
     found = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact) and is_person(fact.owner):
         found.append(fact.owner)
-    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested)):
+    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
         found += persons(fact.owner, fact.scopes or ())
     return sorted(set(found))
 

@@ -25,6 +25,7 @@ from ledger.events.subject import SubjectForgotten
 from ledger.keyring import Keyring
 from ledger.own_process import Progress
 from ledger.personal import is_person
+from ledger.secure_body import key_name
 from ledger.vault import Tombstone
 from ledger.vault_jetstream import JetStreamVault
 from producers.publish import NAMESPACE
@@ -133,7 +134,9 @@ class Eraser:
             hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
             order = replace(order, hashes=hashes, items=items)
         self.receipts.begin(order)
-        await self.vault.destroy(order.subject, by=order.by, at=order.at, receipt=order.receipt)
+        secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
+        for name in (*secrets, order.subject):
+            await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
         position = await self._tell(order)
@@ -149,7 +152,7 @@ class Eraser:
         receipt = _receipt(order, position, view.position)
         receipt["view"]["file"], receipt["vectors"] = file.name, "made anew"
         receipt["embeddings_removed"], receipt["snapshots_removed"] = embeddings, snapshots
-        receipt["left_in_clear"] = left
+        receipt["secrets_destroyed"], receipt["left_in_clear"] = len(secrets), left
         return self.receipts.finish(order, receipt)
 
     async def _knows_nothing_of(self, subject: str) -> bool:
@@ -218,6 +221,7 @@ def _receipt(order: Order, position: int, folded: int) -> JsonObject:
         "vectors": "as they were",
         "embeddings_removed": 0,
         "snapshots_removed": [],
+        "secrets_destroyed": 0,
         "left_in_clear": [],
     }
 

@@ -183,7 +183,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
-        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked))
+        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked), vault=vault)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
         projector.folded = of_folding(desk.tally)
 
@@ -250,7 +250,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         port=port,
         log_config=None,
         access_log=False,
-        lifespan="off",
+        lifespan="on",  # what MCP at /mcp runs in
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     try:

@@ -72,7 +72,7 @@ def refuse_unkeepable(fact: Fact) -> bytes:
     body = fact.__pydantic_serializer__.to_json(fact)
     if b"\\u0000" in body:  # a hint only: the text `\u0000` looks the same here
         refuse_nul(fact.model_dump(), f"the data of {fact.name}")
-    if HINT in body and says_mark(fact.model_dump()):
+    if HINT in body and says_mark(fact.model_dump(exclude=set(fact.sealed_only))):
         raise InvalidPayload(
             f"a text in the data of {fact.name} begins with {MARK}, as only what the ledger has sealed may: put "
             "something before it",

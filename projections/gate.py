@@ -23,6 +23,7 @@ from projections.goals.rules import GoalRules
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
+from projections.resources.rules import ResourceRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.sql_text import among
 from projections.workbench import Workbench, table_of
@@ -44,6 +45,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    "resource": ResourceRules,
     "goal": GoalRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }

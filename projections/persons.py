@@ -45,12 +45,22 @@ def items_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     return [item_id for (item_id,) in rows]
 
 
+def resources_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
+    """The ids of the person's resources that have, or ever had, a secret."""
+    rows = cursor.execute(
+        "SELECT DISTINCT id FROM resource_versions WHERE owner = ? AND secure_body <> '' ORDER BY id", [person]
+    ).fetchall()
+    return [resource_id for (resource_id,) in rows]
+
+
 def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
     """Positions of events of the person whose words are readable still: they were never sealed."""
     rows = cursor.execute(
         """SELECT valid_from AS position FROM knowledge_versions WHERE content <> $2
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
+           UNION SELECT valid_from FROM resource_versions WHERE change = 'saved' AND title <> $2
+               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
            UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2
            UNION SELECT position FROM feedback

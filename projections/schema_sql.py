@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from ledger import scopes
 from ledger.event import Fact
+from ledger.events import resource
 from projections.envelopes import USED_ATTRIBUTES
 from projections.sql_text import text
 
@@ -130,6 +131,8 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return [entity_check(path)]
         case AfterValidator(func=scopes.scope_or_value_error):
             return [f"({path} = 'public' OR {entity_check(path)})"]
+        case AfterValidator(func=resource.times_or_value_error):  # what a moment is, only the models know
+            return [f"({path}->>'{name}') IS NULL" for name in resource.TIMES]
     pattern = getattr(constraint, "pattern", None)
     if isinstance(pattern, str) and pattern.startswith("^") and pattern.endswith("$"):
         return [f"regexp_full_match({path}, {text(pattern[1:-1])})"]

@@ -18,6 +18,8 @@ from projections.processes import tables as processes_tables
 from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
+from projections.resources import fold as resources
+from projections.resources import tables as resource_tables
 from projections.ruling import Counted
 from projections.workbench import Facts, Workbench
 
@@ -67,5 +69,8 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"processes": ("org", "kind", "id")},
     ),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
+    ViewOfLog(
+        "resources", resource_tables.TABLES, resources.fold, resources.fold_few, {"resource_versions": ("valid_from",)}
+    ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

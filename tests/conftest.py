@@ -1,4 +1,4 @@
-"""What every test may ask for: one real broker a session, a fresh stream and ledger a test."""
+"""What every test may ask for: one real broker and one node a session, a fresh stream and ledger a test."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ledger.publication import error_code
 from ledger.server import EmbeddedServer
 from ledger.stream import Ledger
 from ledger.stream_setup import ensure_stream
+from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
 
@@ -50,6 +51,13 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedd
     yield server
     loop.run(server.stop())
     loop.close()
+
+
+@pytest.fixture(scope="session")
+def shared_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """A node that no test stops, with whatever the tests before have said to it."""
+    with running(tmp_path_factory.mktemp("shared") / "data") as node:
+        yield node
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from docs.generators.schema_words import Schema, kind
 from docs.generators.tables import GENERATED, table
 from producers.http.app import create_app
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
 
-Schema = dict[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -76,7 +76,7 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> I
     yield f"## {method.upper()} {path}\n"
     yield f"{operation.get('description') or operation.get('summary', '')}\n"
     parameters = [
-        (f"`{one['name']}`", one["in"], _kind(one.get("schema", {})), one.get("description", ""))
+        (f"`{one['name']}`", one["in"], kind(one.get("schema", {})), one.get("description", ""))
         for one in (_resolved(document, each) for each in operation.get("parameters", ()))
         if one["in"] != "header"  # the same for all, and told once
     ]
@@ -87,7 +87,7 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> I
         required = schema.get("required", ())
         yield f"Body, `{media}`:{' any JSON' if 'properties' not in schema else ''}\n"
         rows = [
-            (f"`{name}`", "yes" if name in required else "", _kind(field), field.get("description", ""))
+            (f"`{name}`", "yes" if name in required else "", kind(field), field.get("description", ""))
             for name, field in schema.get("properties", {}).items()
         ]
         if rows:
@@ -107,19 +107,3 @@ def _resolved(document: Schema, part: Schema) -> Schema:
             found = found[name.replace("~1", "/").replace("~0", "~")]
         part = found
     return part
-
-
-def _kind(schema: Schema) -> str:
-    """A schema in a few words."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    if "anyOf" in schema:
-        return " or ".join(_kind(each) for each in schema["anyOf"])
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    kind = str(schema.get("type", "any"))
-    if kind == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
-    bounds = [f"{sign} {schema[name]}" for name, sign in (("minimum", "≥"), ("maximum", "≤")) if name in schema]
-    default = [f"default {schema['default']!r}"] if schema.get("default") is not None else []
-    return ", ".join([kind, *bounds, *default])

@@ -21,6 +21,8 @@ ANALYSTS_PATHS = frozenset({f"{ADMIN}/sql", f"{ADMIN}/attach", f"{ADMIN}/status"
 
 SCOPE_KEY = "kledger.principal"
 """Where the HTTP door keeps the principal of a request, in its ASGI scope."""
+ADMITTED_KEY = "kledger.admitted"
+"""Where a request that the node makes of itself, for one that was let in and counted, says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def forget(
         ("done", f"{receipt['done_at']}, position {receipt['position']:,}"),
         ("embeddings removed", f"{receipt['embeddings_removed']:,}"),
         ("snapshots removed", f"{len(receipt['snapshots_removed']):,}"),
+        ("secrets destroyed", f"{receipt['secrets_destroyed']:,}"),
         ("signed", "yes" if told["signature"] else "no"),
         *([("never sealed", never)] if never else []),
     )

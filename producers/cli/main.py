@@ -11,6 +11,7 @@ from producers.cli import (
     forgetting,
     importing,
     integrity,
+    keeping,
     operating,
     publishers,
     recalling,
@@ -18,9 +19,10 @@ from producers.cli import (
     remembering,
     saying,
     tokens,
+    tools,
     trees,
 )
-from producers.cli.session import EXIT_CODES, as_caller, as_operator
+from producers.cli.session import EXIT_CODES, as_caller, as_operator, as_server
 
 app = typer.Typer(
     name="kledger",
@@ -35,6 +37,7 @@ app = typer.Typer(
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
 evolution = typer.Typer(no_args_is_help=True, help="What a model made of items, and what was decided on it.")
 conflicts = typer.Typer(no_args_is_help=True, help="Items that contradict each other, and which of them holds.")
+resource = typer.Typer(no_args_is_help=True, help="Code, credentials and cookies that knowledge refers to.")
 refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
@@ -68,6 +71,7 @@ app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
+app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))
 app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
@@ -84,6 +88,13 @@ evolution.command("revert")(as_caller(evolving.revert_evolution))
 
 conflicts.command("list")(as_caller(evolving.list_conflicts))
 conflicts.command("resolve")(as_caller(evolving.resolve_conflict))
+app.add_typer(resource, name="resource", rich_help_panel=KNOWLEDGE)
+resource.command("save")(as_caller(keeping.save))
+resource.command("show")(as_caller(keeping.show))
+resource.command("list")(as_caller(keeping.list_resources))
+resource.command("history")(as_caller(keeping.history))
+resource.command("retire")(as_caller(keeping.retire))
+resource.command("restore")(as_caller(keeping.restore))
 
 profile.command("show")(as_caller(remembering.show))
 profile.command("prompt")(as_caller(remembering.prompt))

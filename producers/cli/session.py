@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` tak
     from rich.console import RenderableType
 
     from producers.sdk import LedgerClient
+    from producers.sdk.wire import Wire
 
 OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
@@ -76,8 +77,17 @@ class Session:
         """The node, asked as the caller; closed when the command ends."""
         from producers.sdk import LedgerClient
 
-        token = None if self.token_file is None else _token_in(self.token_file)
-        return LedgerClient(self.url, retries=RETRIES, token=token).acting_as(**self.caller)
+        return LedgerClient(self.url, retries=RETRIES, token=self._token()).acting_as(**self.caller)
+
+    @property
+    def wire(self) -> Wire:
+        """The same for a command that awaits; it closes the connection itself."""
+        from producers.sdk import AsyncLedgerClient
+
+        return AsyncLedgerClient(self.url, retries=RETRIES, token=self._token()).acting_as(**self.caller).wire
+
+    def _token(self) -> str | None:
+        return None if self.token_file is None else _token_in(self.token_file)
 
     def settle(self) -> None:
         """Return when every view has what this command wrote, so that the next command sees it.
@@ -161,6 +171,26 @@ def as_operator(function: Callable[..., Answer]) -> Callable[..., None]:
     return _command(function, _open_as_operator)
 
 
+def as_server(function: Callable[[Wire], Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """A command that asks for somebody as long as it runs, and answers to a program on stdout."""
+    shared = [parameter for parameter in _parameters(_open_as_caller) if parameter.name != "as_json"]
+
+    def run(**given: Any) -> None:
+        import asyncio
+        import signal
+
+        # A thread waits for stdin and cannot be told to stop; nothing is under way that the node would not keep.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        session = _open_as_caller(**given)
+        try:
+            asyncio.run(function(session.wire))
+        except LedgerError as error:
+            session.refuse(error)
+            raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error
+
+    return _as_typed(run, function, shared)
+
+
 def _command(function: Callable[..., Answer], opened: Callable[..., Session]) -> Callable[..., None]:
     shared = _parameters(opened)
     own = _parameters(function)[1:]  # the first is the session
@@ -179,10 +209,16 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
         if not answer.ok:
             raise typer.Exit(FAILED)
 
-    # What typer reads to build the command line: the command's own parameters, then the shared ones.
+    return _as_typed(run, function, [*own, *shared])
+
+
+def _as_typed(
+    run: Callable[..., None], function: Callable[..., Any], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """What typer reads to build the command line: the command's own parameters, then the shared ones."""
     run.__doc__ = function.__doc__
-    run.__dict__["__signature__"] = inspect.Signature([*own, *shared])
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *shared]}
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 

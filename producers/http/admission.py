@@ -14,7 +14,7 @@ from starlette.types import Scope
 from ledger.errors import LedgerError, NotOwner, RateLimited
 from producers.access.book import TokenBook
 from producers.access.limits import Buckets, Limits
-from producers.access.principal import SCOPE_KEY
+from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.bodies import LIMITS_KEY
 from producers.http.metrics import Metrics
 
@@ -59,6 +59,8 @@ class Admission:
             self._metrics.turned_away.labels(error.code).inc()
             raise
         scope[SCOPE_KEY] = principal
+        if scope.get(ADMITTED_KEY):
+            return
         try:
             self._buckets.take(None if principal is None else principal.id)
         except RateLimited:

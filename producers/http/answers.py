@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from ledger.event import JsonObject
 from ledger.scopes import Visibility
+from producers.operations.resource_reading import Secure
 
 POSITION = "X-Ledger-Position"
 
@@ -88,8 +89,13 @@ class FoundItemAnswer(ItemAnswer):
 
 
 class FullItemAnswer(ItemAnswer):
+    class Referred(BaseModel):
+        id: str
+        readable: bool
+
     status: Literal["active", "retired"]
     eval: FullEvalAnswer
+    resources: list[Referred]
 
 
 class SearchAnswer(BaseModel):
@@ -179,6 +185,47 @@ class LineageAnswer(BaseModel):
 
     ref: str
     edges: list[Edge]
+    position: int
+
+
+class ListedResourceAnswer(BaseModel):
+    """A resource as lists tell it; `valid` is what is active and has not expired."""
+
+    id: str
+    title: str
+    body: str
+    has_secure: bool
+    content_type: str
+    metadata: JsonObject
+    expired: bool
+    valid: bool
+    scopes: list[str]
+    owner: str
+    visibility: Visibility
+    shared_with: list[str]
+    version: int
+    position: int
+    created_at: str
+    updated_at: str
+    status: Literal["active", "retired"]
+
+
+class ResourceAnswer(ListedResourceAnswer):
+    """`secure` says why `secure_body` is what it is."""
+
+    secure_body: str | None
+    secure: Secure
+
+
+class ResourcesAnswer(BaseModel):
+    results: list[ListedResourceAnswer]
+    count: int
+    position: int
+
+
+class ResourceHistoryAnswer(BaseModel):
+    id: str
+    versions: list[JsonObject]
     position: int
 
 

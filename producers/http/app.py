@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, evolutions, extractions, knowledge, metrics, profiles, recall, refused
+from producers.http import (
+    admin,
+    errors,
+    evolutions,
+    extractions,
+    knowledge,
+    metrics,
+    profiles,
+    recall,
+    refused,
+    resources,
+)
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
 
 DESCRIPTION = (
@@ -35,8 +49,11 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_serving_tools,
     )
     counted = metrics.Metrics(desk)
+    limits = limits or limits_from_environment()
+    app.state.mcp = mcp = McpAtNode(app, limits, counted.called)
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
     for router in (
@@ -44,6 +61,7 @@ def create_app(
         *evolutions.routes(desk),
         *extractions.routes(desk),
         *profiles.routes(desk),
+        *resources.routes(desk),
         *recall.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
@@ -51,11 +69,19 @@ def create_app(
     ):
         # Not included: FastAPI 0.165 matches an included router's routes at more than twice the cost.
         app.router.routes.extend(router.routes)
+    app.router.routes.append(mcp.route)
     errors.install(app)
-    admission = Admission(tokens, limits or limits_from_environment(), counted, on_loopback)
+    admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)
     _describe_headers(app)
     return app
+
+
+@asynccontextmanager
+async def _serving_tools(app: FastAPI) -> AsyncIterator[None]:
+    """MCP is answered while the app runs."""
+    async with app.state.mcp.running():
+        yield
 
 
 def _describe_headers(app: FastAPI) -> None:

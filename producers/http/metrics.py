@@ -48,6 +48,12 @@ class Metrics:
         self.rate_limited = Counter(
             "kledger_http_rate_limited", "Requests refused because one principal made too many", registry=self.registry
         )
+        self.tool_calls = Counter(
+            "kledger_mcp_tool_calls",
+            "Tools called over MCP at this node, by tool and outcome: ok, or the code of the error",
+            ["tool", "outcome"],
+            registry=self.registry,
+        )
         self.append_seconds = self._histogram("kledger_append_seconds", "Time until the log has kept what is appended")
         self.search_seconds = self._histogram("kledger_search_seconds", "Time of a search, without its record")
         self.fold_batch_seconds = self._histogram("kledger_fold_batch_seconds", "Time to fold one batch of events")
@@ -78,6 +84,10 @@ class Metrics:
         """Note how long an append, a search or a fold took."""
         measured = {"append": self.append_seconds, "search": self.search_seconds, "fold": self.fold_batch_seconds}
         measured[what].observe(seconds)
+
+    def called(self, tool: str, outcome: str) -> None:
+        """Note a tool call, and `ok` or the code of its error."""
+        self.tool_calls.labels(tool, outcome).inc()
 
     async def measured(self, desk: Desk) -> bytes:
         """Everything, as Prometheus reads it, with the gauges as they stand now."""

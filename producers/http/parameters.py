@@ -51,8 +51,13 @@ async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-enc
     return decoded_id(goal_id)
 
 
+async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
+    return decoded_id(resource_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
+ResourceId = Annotated[str, Depends(_resource_id)]
 
 
 async def _freshness(

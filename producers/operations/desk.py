@@ -13,6 +13,7 @@ from ledger.errors import InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
+from ledger.vault import Vault
 from producers.operations.admin import NodeAdmin
 from producers.operations.models import Models, NoModels, Router
 from producers.publish import Tally
@@ -75,6 +76,8 @@ class Desk:
     """Whether a search is routed by a model unless it says otherwise."""
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, told with the door's own."""
+    vault: Vault | None = None
+    """Where the keys of secrets are; without one, no secret is kept or read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from producers.operations.knowledge import unknown
 from projections.feedback import ask as feedback
 from projections.knowledge import ask
 from projections.lineage import ask as lineage
+from projections.resources import ask as resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ async def get(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """One item with its status and its helpful and harmful histories (source 001).
+    """One item with its status, its helpful and harmful histories (source 001), and which of its resources are there.
 
     Raises UnknownKnowledge, InvalidPayload (as_of), ViewBehind.
     """
@@ -68,7 +69,9 @@ async def get(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
             id=item_id,
         )
-    return found
+    named = found["resource_ids"]
+    readable = await desk.view.ask(resources.readable_ids, desk.org, caller, named) if named else set()
+    return {**found, "resources": [{"id": name, "readable": name in readable} for name in named]}
 
 
 async def list_items(

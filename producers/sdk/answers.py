@@ -8,7 +8,7 @@ Score = dict[str, Any]  # {"score","helpful","harmful","confidence"[,"helpful_hi
 
 
 class Item(TypedDict):
-    """One item of knowledge as a list or `get` gives it; `get` adds `status` and the histories."""
+    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, the histories."""
 
     id: str
     task: str
@@ -26,6 +26,7 @@ class Item(TypedDict):
     created_at: str
     updated_at: str
     status: NotRequired[str]
+    resources: NotRequired[list[dict[str, Any]]]
 
 
 class Hit(Item):
@@ -136,6 +137,46 @@ class LineageOf(TypedDict):
 
     ref: str
     edges: list[Edge]
+    position: int
+
+
+class Resource(TypedDict):
+    """A resource; `secure_body` and `secure`, which says why it is there or not, only from `get`."""
+
+    id: str
+    title: str
+    body: str
+    secure_body: NotRequired[str | None]
+    secure: NotRequired[Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]]
+    has_secure: bool
+    content_type: str
+    metadata: dict[str, Any]
+    expired: bool
+    valid: bool
+    scopes: list[str]
+    owner: str
+    visibility: str
+    shared_with: list[str]
+    version: int
+    position: int
+    created_at: str
+    updated_at: str
+    status: str
+
+
+class ResourceList(TypedDict):
+    """A page of resources."""
+
+    results: list[Resource]
+    count: int
+    position: int
+
+
+class ResourceHistory(TypedDict):
+    """Every version of a resource, oldest first, without its secret."""
+
+    id: str
+    versions: list[dict[str, Any]]
     position: int
 
 

@@ -1,11 +1,11 @@
-"""Which endpoints does a client have? The two tables below; each line is one, on both faces."""
+"""Which endpoints does a client have? The tables below; each line is one, on both faces."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles, recall
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, tools
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -73,12 +73,53 @@ class MemoryEndpoints:
     history = Endpoint(profiles.history)
 
 
+class ResourceEndpoints:
+    """What knowledge refers to: code, credentials, cookies."""
+
+    save = Endpoint(resources.save)
+    get = Endpoint(resources.get)
+    list = Endpoint(resources.list_resources)
+    history = Endpoint(resources.history)
+    retire = Endpoint(resources.retire)
+    restore = Endpoint(resources.restore)
+
+
+class ToolEndpoints:
+    """The tools of an agent, by the names and defaults that the MCP server gives them too (K11)."""
+
+    knowledge_search = Endpoint(tools.knowledge_search)
+    knowledge_save = Endpoint(tools.knowledge_save)
+    knowledge_update = Endpoint(tools.knowledge_update)
+    knowledge_batch_update = Endpoint(tools.knowledge_batch_update)
+    knowledge_list = Endpoint(tools.knowledge_list)
+    knowledge_slim = Endpoint(tools.knowledge_slim)
+    resource_save = Endpoint(tools.resource_save)
+    resource_get = Endpoint(tools.resource_get)
+    goal_focus = Endpoint(tools.goal_focus)
+
+
 class AsyncMemories(AsyncFace, MemoryEndpoints):
     """`client.memories` of the async client."""
 
 
 class SyncMemories(SyncFace, MemoryEndpoints):
     """`client.memories` of the sync client."""
+
+
+class AsyncResources(AsyncFace, ResourceEndpoints):
+    """`client.resources` of the async client."""
+
+
+class SyncResources(SyncFace, ResourceEndpoints):
+    """`client.resources` of the sync client."""
+
+
+class AsyncTools(AsyncFace, ToolEndpoints):
+    """`client.tools` of the async client."""
+
+
+class SyncTools(SyncFace, ToolEndpoints):
+    """`client.tools` of the sync client."""
 
 
 class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
@@ -104,6 +145,16 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
     def memories(self) -> AsyncMemories:
         """The two memories of the acting user."""
         return AsyncMemories(self._wire)
+
+    @property
+    def resources(self) -> AsyncResources:
+        """What knowledge refers to: code, credentials, cookies."""
+        return AsyncResources(self._wire)
+
+    @property
+    def tools(self) -> AsyncTools:
+        """The tools of an agent."""
+        return AsyncTools(self._wire)
 
     async def aclose(self) -> None:
         """Close the connection, for every client derived from this one as well."""
@@ -139,6 +190,16 @@ class LedgerClient(SyncFace, LedgerEndpoints):
     def memories(self) -> SyncMemories:
         """The two memories of the acting user."""
         return SyncMemories(self._wire, self._portal)
+
+    @property
+    def resources(self) -> SyncResources:
+        """What knowledge refers to: code, credentials, cookies."""
+        return SyncResources(self._wire, self._portal)
+
+    @property
+    def tools(self) -> SyncTools:
+        """The tools of an agent."""
+        return SyncTools(self._wire, self._portal)
 
     def close(self) -> None:
         """Close the connection, for every client derived from this one as well."""

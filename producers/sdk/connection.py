@@ -50,7 +50,7 @@ class Connection:
     read_your_writes: bool = True
     token: str | None = field(default=None, repr=False)  # None: the environment's KLEDGER_TOKEN, if it has one
     written: int = 0  # the highest position acknowledged through this connection, 0 before any
-    _http: httpx.AsyncClient | None = field(default=None, repr=False)
+    http: httpx.AsyncClient | None = field(default=None, repr=False)  # None: one of its own, when first needed
 
     def __post_init__(self) -> None:
         if not _is_address(self.address):
@@ -61,9 +61,9 @@ class Connection:
         self.token = token_of(self.token)
 
     def _client(self) -> httpx.AsyncClient:
-        if self._http is None:
+        if self.http is None:
             parts = urlsplit(self.address)
-            self._http = httpx.AsyncClient(
+            self.http = httpx.AsyncClient(
                 base_url=self.address.rstrip("/"),
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
                 timeout=self.timeout,
@@ -72,7 +72,7 @@ class Connection:
                 # Reading the certificate store takes longer than a whole search: only where it is used.
                 verify=parts.scheme == "https",
             )
-        return self._http
+        return self.http
 
     def saw(self, position: object) -> None:
         """Remember a position that a write was acknowledged at."""
@@ -130,7 +130,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the sockets; a later request opens new ones."""
-        http, self._http = self._http, None
+        http, self.http = self.http, None
         if http is not None:
             await http.aclose()
 

@@ -72,6 +72,11 @@ class _Face:
         return self._through(replace(self._wire, at_least=position, wait=wait))
 
     @property
+    def wire(self) -> Wire:
+        """What its calls speak through."""
+        return self._wire
+
+    @property
     def written(self) -> int:
         """The highest position that was written over this connection, 0 before any."""
         return self._wire.connection.written

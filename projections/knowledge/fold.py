@@ -22,8 +22,9 @@ from ledger.events.knowledge import (
     Source,
 )
 from ledger.scopes import visibility_of
+from projections.ended import end_versions
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, Value, among, insert, literal
+from projections.sql_text import Json, Moment, Value, among, insert
 from projections.workbench import Facts, Workbench, table_of
 
 # What a change states; what it leaves null stays as in the version before.
@@ -139,12 +140,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         known[c.position] = now
         rows.append(_row(c, now))
     insert(con, "knowledge_versions", rows)
-    if closed:
-        ends = ", ".join(f"({c.closes}, {c.position}, {literal(Moment(c.stored_us))})" for c in closed)
-        con.execute(f"""
-            UPDATE knowledge_versions SET valid_to = e.position, valid_to_time = e.moment
-            FROM (VALUES {ends}) e(closes, position, moment) WHERE knowledge_versions.valid_from = e.closes
-        """)
+    end_versions(con, "knowledge_versions", closed)
 
 
 def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, dict[str, Value]]:

@@ -9,9 +9,10 @@ import orjson
 import pyarrow as pa
 
 from ledger.events.profile import ProfileFact
+from projections.ended import end_versions
 from projections.profiles.merge_patch import merge_patch
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, Value, among, insert, literal
+from projections.sql_text import Json, Moment, Value, among, insert
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -109,12 +110,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
             )
         )
     insert(con, "profile_versions", rows)
-    if closed:
-        ends = ", ".join(f"({c.closes}, {c.position}, {literal(Moment(c.stored_us))})" for c in closed)
-        con.execute(f"""
-            UPDATE profile_versions SET valid_to = e.position, valid_to_time = e.moment
-            FROM (VALUES {ends}) e(closes, position, moment) WHERE profile_versions.valid_from = e.closes
-        """)
+    end_versions(con, "profile_versions", closed)
 
 
 def _contents_at(con: duckdb.DuckDBPyConnection, positions: str) -> dict[int, Any]:

@@ -6,6 +6,7 @@ import duckdb
 import orjson
 
 from ledger.event import StoredEvent
+from projections.refused.shown import body_of
 from projections.ruling import Refusal
 
 TABLES = """
@@ -16,7 +17,7 @@ CREATE TABLE refused_events (
 COMMENT ON TABLE refused_events IS 'Events that are in the log and do not count, each with its reason';
 COMMENT ON COLUMN refused_events.time IS 'When the log kept it';
 COMMENT ON COLUMN refused_events.code IS 'Stable error code, as the doors use it';
-COMMENT ON COLUMN refused_events.body IS 'The event as it was published (bytes that are no text are shown as \\xNN)';
+COMMENT ON COLUMN refused_events.body IS 'As it was published, without secrets (bytes that are no text: as \\xNN)';
 """
 
 
@@ -45,5 +46,5 @@ def _row(event: StoredEvent, code: str, reason: str) -> list[object]:
         kind if isinstance(kind, str) else None,
         code,
         reason,
-        event.body.decode(errors="backslashreplace"),
+        body_of(event, document),
     ]

@@ -15,6 +15,7 @@ from producers.access.tokens import create_token, revoke_token
 from tests.journeys.running_node import RunningNode, caught_up, running
 
 ADAS_SECRET = "ada-keeps-the-blue-key-under-the-stone"
+ADAS_RESOURCE, ADAS_CREDENTIAL = "adas/account", "ada:password-in-the-vault-7f3a"
 BOBS_SECRET = "bob-hides-the-red-key-in-the-clock"
 
 
@@ -79,6 +80,8 @@ def guarded(data: Path) -> Iterator[Guarded]:
                     "what all may know", f"{holder} waters plants", ["tool"], id=f"{holder}s-open", scopes=["public"]
                 )
                 ledger.memories.register()
+        with node.client(token=tokens["ada"]) as ledger:
+            ledger.acting_as(user="ada").resources.save(ADAS_RESOURCE, "her account", secure_body=ADAS_CREDENTIAL)
         with node.client(token=tokens["operator"]) as ledger:
             caught_up(ledger)
         yield told

@@ -12,23 +12,6 @@ from ledger.event import JsonObject
 from producers.http.app import create_app
 from tests.doors.live_desk import LiveDesk, live_desk
 
-EXAMPLE: JsonObject = {  # source 001, POST /api/knowledge
-    "task": "在什么场景下要完成什么目标",
-    "content": "核心知识内容",
-    "types": ["tool", "strategy"],
-    "tags": {"category": "preference", "domain": "coding_style"},
-    "scopes": ["org:cybertogether"],
-    "owner": "agent:research_agent",
-    "source": {
-        "name": "资源名称",
-        "category": "exp",
-        "urls": ["https://example.com"],
-        "agent_id": "research_agent",
-        "submitted_by": "user@example.com",
-        "message_id": "msg-xxx",
-    },
-    "score": 4,
-}
 PROFILE_EXAMPLE: JsonObject = {  # source 000, "用户画像特殊处理"
     "id": "profile_001",
     "type": "user_profile",

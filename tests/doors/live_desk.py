@@ -13,8 +13,10 @@ import duckdb
 
 from ledger.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from ledger.event import JsonObject
+from ledger.keyring import Keyring
 from ledger.memory_stream import MemoryLedger
 from ledger.scopes import Caller
+from ledger.vault import MemoryVault
 from producers.operations.admin import Health, Job, JobKind
 from producers.operations.desk import Desk
 from projections.duckdb import open_view
@@ -131,11 +133,12 @@ class LiveDesk(Desk):
 async def live_desk() -> AsyncIterator[LiveDesk]:
     """A desk that folds what is appended until the block ends."""
     ledger = MemoryLedger()
-    view = View(Instance(open_view(None)))
+    vault = MemoryVault()
+    view = View(Instance(open_view(None), keyring=Keyring(vault.held)))
     projector = Projector(ledger, view)
     folding = asyncio.create_task(projector.run())
     try:
-        yield LiveDesk(ledger, view, ContainingSearcher(view), Operated(), projector=projector)
+        yield LiveDesk(ledger, view, ContainingSearcher(view), Operated(), vault=vault, projector=projector)
     finally:
         folding.cancel()
         await asyncio.gather(folding, return_exceptions=True)

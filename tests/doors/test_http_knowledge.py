@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.doors.http_door import AGENT, ALICE, BOB, EXAMPLE, Door, http_door, refusal
+from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
+from tests.knowhub.source import ITEM as EXAMPLE
 
 
 @pytest.fixture

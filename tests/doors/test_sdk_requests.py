@@ -12,6 +12,7 @@ import pytest
 
 from ledger.errors import IllegalScope, InvalidPayload
 from producers.sdk import AsyncLedgerClient, LedgerClient
+from producers.sdk.clients import MemoryEndpoints, ResourceEndpoints, ToolEndpoints
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
@@ -56,6 +57,25 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
     ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
     ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("POST /api/resource", lambda c: c.resources.save("a/b", "t", secure_body="s", shared_with=["team:web"]), SAVED),
+    ("GET /api/resource/a%2Fb", lambda c: c.resources.get("a/b", as_of=4, include_expired=True), {"id": "a/b"}),
+    ("GET /api/resource", lambda c: c.resources.list(content_type="code", status="all"), FOUND),
+    ("GET /api/resource/a%2Fb/history", lambda c: c.resources.history("a/b"), {"id": "a/b"}),
+    ("DELETE /api/resource/a%2Fb", lambda c: c.resources.retire("a/b", destroy_secret=True), SAVED),
+    ("POST /api/resource/a%2Fb/restore", lambda c: c.resources.restore("a/b", reason="r"), SAVED),
+    ("GET /api/knowledge/search", lambda c: c.tools.knowledge_search("回滚", 3, 2, ["tool"]), FOUND),
+    ("POST /api/knowledge", lambda c: c.tools.knowledge_save("t", "c", ["tool"], {"a": "b"}, score=4), SAVED),
+    ("PUT /api/knowledge/k%2F1", lambda c: c.tools.knowledge_update("k/1", {"task": "t"}, None, 4), CHANGED),
+    (
+        "POST /api/knowledge/batch_update",
+        lambda c: c.tools.knowledge_batch_update([{"knowledge_id": "k-1", "is_helpful": True}]),
+        {"updated": 1, "refused": [], "position": 9},
+    ),
+    ("GET /api/knowledge", lambda c: c.tools.knowledge_list(3, ["tool"], ["public"]), FOUND),
+    ("POST /api/knowledge/slim", lambda c: c.tools.knowledge_slim("a/model"), {"id": "slim-1"}),
+    ("POST /api/resource", lambda c: c.tools.resource_save("code/a", "A", "x = 1", "code"), SAVED),
+    ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
+    ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/v1/memories/user/prompt", lambda c: c.memories.prompt("user"), {"prompt": "<!-- … -->"}),
     ("GET /api/v1/memories/work/history", lambda c: c.memories.history("work"), {"versions": []}),
     ("GET /api/recall/startup", lambda c: c.startup("tests", types=["tool"]), {"profile": [], "results": []}),
@@ -105,10 +125,9 @@ async def test_both_faces_ask_the_same_and_return_the_answer(
 def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
-    public += [
-        f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register", "prompt", "history")
-    ]
-    others = {"acting_as", "within", "seeing", "written", "memories", "close"}
+    for part, endpoints in (("memories", MemoryEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
+        public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
+    others = {"acting_as", "within", "seeing", "written", "wire", "memories", "resources", "tools", "close"}
     assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
 
 

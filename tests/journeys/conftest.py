@@ -1,4 +1,4 @@
-"""One node for all journeys that leave it as they found it."""
+"""The shared node of the session, asked by its operator."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from producers.sdk import LedgerClient
-from tests.journeys.running_node import RunningNode, running
-
-
-@pytest.fixture(scope="session")
-def shared_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
-    """A node that no test stops, with whatever the tests before have said to it."""
-    with running(tmp_path_factory.mktemp("shared") / "data") as node:
-        yield node
+from tests.journeys.running_node import RunningNode
 
 
 @pytest.fixture

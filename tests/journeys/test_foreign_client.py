@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from ledger.jetstream import JetStreamLedger
 from ledger.subjects import parse_subject
 from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up
+from tests.npm import installed
 
 CLIENT = Path(__file__).parent / "foreign_client"
 ACTOR = "agent:node.js 客户端"
@@ -28,21 +28,9 @@ ACTOR = "agent:node.js 客户端"
 @pytest.fixture(scope="session")
 def foreign_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client with its packages installed; skips where that cannot be done."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are needed to run a client in JavaScript, and one of them is not installed")
     directory = tmp_path_factory.mktemp("foreign") / "client"
     shutil.copytree(CLIENT, directory)
-    installed = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    if installed.returncode:
-        pytest.skip(f"npm could not install the packages of the client: {installed.stderr.strip()[-300:]}")
-    return directory
+    return installed(directory, "a client in JavaScript")
 
 
 async def publish(client: Path, access: BrokerAccess) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import base64
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +29,27 @@ MARKERS = [
     *(f"zebra{number:02d}marker" for number in range(11)),
     *(f"紫色标记第{number}号" for number in "一二三四五六七八九十"),
 ]
+SECRETS = ["zebra15marker", "紫色标记第甲号", "zebra16marker", "紫色标记第乙号"]
+MARKERS += [
+    "zebra12marker",
+    "紫色标记第丙号",
+    "zebra13marker",
+    "紫色标记第丁号",
+    "zebra14marker",
+    "紫色标记第戊号",
+    *SECRETS,
+]
 
 
 def files_with(directory: Path, markers: list[str]) -> dict[str, list[str]]:
     """Which files hold which markers: in their bytes, and in every table of every DuckDB file that is closed."""
     found: dict[str, list[str]] = {}
-    for path in sorted(directory.rglob("*")):
+    for path in sorted(directory.rglob("*")) if directory.is_dir() else [directory]:
         if not path.is_file():
             continue
         content = path.read_bytes()
         if hits := [marker for marker in markers if marker.encode() in content]:
-            found[path.relative_to(directory).as_posix()] = hits
+            found[path.relative_to(directory.parent if path == directory else directory).as_posix()] = hits
     return found
 
 
@@ -76,10 +87,26 @@ def tell_everything(op: LedgerClient) -> str:
     op.acting_as(agent="scribe").save("What the agent knows of her", next(m), ["tool"], scopes=["user:alice"])
     alice.search(next(m))
     alice.focus("goal-1", next(m))
+    keep_resources(op, m)
     assert next(m, None) is None
     bob.save("Bob's own", "bobs-own-word", ["tool"], scopes=["public"])
     caught_up(op)
     return str(own["id"])
+
+
+def keep_resources(op: LedgerClient, m: Iterator[str]) -> None:
+    """What alice keeps, shares with bob and takes back, and what an agent keeps for her; the secrets last."""
+    alice, scribe = op.acting_as(user="alice"), op.acting_as(agent="scribe")
+    title, body, language, reason = next(m), next(m), next(m), next(m)
+    hers, about = (next(m), next(m)), {"scopes": ["user:alice"], "shared_with": ["user:alice"]}
+    first, second, third, fourth = m
+    alice.resources.save("cookies/网站", title, body=body, secure_body=first, metadata={"language": language})
+    alice.resources.save("cookies/网站", title, secure_body=f"{second} \n 密码", shared_with=["user:bob"])
+    alice.resources.save("code/old", "t", secure_body=third)
+    alice.resources.retire("code/old", reason=reason)
+    scribe.resources.save("kept/for/alice", hers[0], body=hers[1], secure_body=fourth, **about)
+    assert op.acting_as(user="bob").resources.get("cookies/网站")["secure_body"] == f"{second} \n 密码"
+    assert alice.resources.get("kept/for/alice")["secure_body"] == fourth
 
 
 @pytest.fixture
@@ -102,6 +129,9 @@ def assert_forgotten(op: LedgerClient, data: Path, item: str) -> None:
         assert {each["owner"] for each in found} <= {"user:bob"}
     assert op.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
     assert op.search("bobs-own-word", record=False)["results"][0]["content"] == "bobs-own-word"
+    for resource_id, who in (("cookies/网站", "alice"), ("cookies/网站", "bob"), ("kept/for/alice", "alice")):
+        with pytest.raises(Erased):
+            op.acting_as(user=who).resources.get(resource_id, include_expired=True)
     told = result_of(op, "verify")
     assert told["equal"], told["differences"]
 
@@ -120,6 +150,10 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
             assert b"key.user" in (tmp_path / "backup" / "keys.json").read_bytes()
             in_clear = {name.partition("/")[0] for name in files_with(data, MARKERS)}
             assert in_clear == {"views", "snapshots"}, "the log itself holds no word in clear even before"
+            result_of(op, "replay", into=tmp_path / "before.duckdb")
+            for place in (data, tmp_path / "backup", tmp_path / "before.duckdb"):
+                assert files_with(place, SECRETS) == {}, "no file holds a secret in clear even before"
+            assert rows_with(tmp_path / "before.duckdb", SECRETS) == {}
             hers = {text for text in paid.texts if any(marker in text for marker in MARKERS)}
             calls = len(paid.texts)
             told = forget_by_command(node)
@@ -129,6 +163,7 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
             assert by.signed(said, base64.b64decode(told["signature"]["signature"]))
             assert by.id in public_keys(data / "keys")
             assert told["receipt"]["snapshots_removed"] != []
+            assert told["receipt"]["secrets_destroyed"] == 2
             assert told["receipt"]["embeddings_removed"] == len(hers) > 4
             assert len(paid.texts) == calls, "what others said was not paid for again"
             assert_forgotten(op, data, item)
@@ -141,6 +176,8 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
                 kept = set(orjson.loads((backup / "keys.json").read_bytes())["records"])
                 assert "gone.user=3Aalice" in kept
                 assert "key.user=3Aalice" not in kept, "the backup holds no key of hers any more"
+                assert "key.resource=3Acode=2Fold" not in kept, "nor one of a resource of hers"
+                assert "key.resource=3Akept=2Ffor=2Falice" in kept
             assert result_of(op, "rebuild")["equal"]
             assert result_of(op, "forget", subject="user:alice") == told
             with pytest.raises(SubjectForgotten):

@@ -27,6 +27,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.events.subject import SubjectForgotten
 from ledger.examples import EXAMPLES
 from ledger.upcasts import known_versions
@@ -123,6 +124,19 @@ MEANING: dict[str, Fact] = {
         ],
         view_position=7,
     ),
+    "resource.saved.1": ResourceSaved(
+        title="某网站 Cookie",
+        body="适用于:已登录状态的 API 调用",
+        secure_body="sealed:v1:resource:cookies/website_a:q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
+        content_type="cookie",
+        metadata={"acquired_at": "2026-03-06T10:00:00Z", "expires_at": "2026-03-07T10:00:00Z"},
+        scopes=["org:cybertogether"],
+        owner="agent:research_agent",
+        shared_with=["team:crawlers"],
+    ),
+    "resource.retired.1": ResourceRetired(reason="网站改版"),
+    "resource.restored.1": ResourceRestored(),
+    "resource.secret_destroyed.1": ResourceSecretDestroyed(reason="leaked"),
     "goal.focused.1": GoalFocused(
         goal_id="goal-123",
         owner="agent:research_agent",

@@ -10,6 +10,7 @@ import structlog
 
 from ledger.errors import Erased, NotOwner, SealBroken, SubjectForgotten
 from ledger.keyring import Keyring
+from ledger.personal import persons
 from ledger.redaction import Redactor
 from ledger.scopes import Caller
 from ledger.sealed import open_document
@@ -27,7 +28,7 @@ def vault() -> MemoryVault:
 
 async def in_view(vault: MemoryVault, resource_id: str = "db", owner: str = OWNER) -> str:
     """What a view holds of a secret that was kept."""
-    sealed = await seal_secure(vault, SECRET, resource_id, owner=owner, event_id="e1")
+    sealed = await seal_secure(vault, SECRET, resource_id, org="o", persons=persons(owner, []), event_id="e1")
     assert SECRET not in sealed
     document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
     shown: str = orjson.loads(orjson.dumps(document))["secure_body"]
@@ -39,7 +40,7 @@ async def test_the_owner_and_those_it_is_shared_with_read_it(vault: MemoryVault,
     kept = await in_view(vault, owner=owner)
     kind, _, name = owner.partition(":")
     for caller in (Caller(**{kind: name}), Caller(agent="a", team="ops")):
-        found = await open_secure(vault, kept, "db", caller=caller, owner=owner, shared_with=["team:ops"])
+        found = await open_secure(vault, kept, "db", org="o", caller=caller, owner=owner, shared_with=["team:ops"])
         assert found == SECRET
 
 
@@ -47,7 +48,7 @@ async def test_the_owner_and_those_it_is_shared_with_read_it(vault: MemoryVault,
 async def test_nobody_else_reads_it_not_even_the_operator(vault: MemoryVault, caller: Caller) -> None:
     kept = await in_view(vault)
     with pytest.raises(NotOwner) as told:
-        await open_secure(vault, kept, "db", caller=caller, owner=OWNER, shared_with=["team:ops", "public"])
+        await open_secure(vault, kept, "db", org="o", caller=caller, owner=OWNER, shared_with=["team:ops", "public"])
     assert SECRET not in f"{told.value} {told.value.details}"
 
 
@@ -56,21 +57,21 @@ async def test_a_view_holds_it_sealed_with_the_key_of_the_resource(vault: Memory
 
 
 async def test_forgetting_the_owner_erases_it(vault: MemoryVault) -> None:
-    sealed = await seal_secure(vault, SECRET, "db", owner=OWNER, event_id="e1")
+    sealed = await seal_secure(vault, SECRET, "db", org="o", persons=[OWNER], event_id="e1")
     await vault.destroy(OWNER, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
     document = open_document({"secure_body": sealed}, Keyring(vault.held).look, "e1")
     with pytest.raises(Erased):
-        await open_secure(vault, document["secure_body"], "db", caller=Caller(user="ada"), owner=OWNER)
+        await open_secure(vault, document["secure_body"], "db", org="o", caller=Caller(user="ada"), owner=OWNER)
     with pytest.raises(SubjectForgotten):
-        await seal_secure(vault, SECRET, "db2", owner=OWNER, event_id="e2")
+        await seal_secure(vault, SECRET, "db2", org="o", persons=[OWNER], event_id="e2")
 
 
 async def test_destroying_the_key_of_the_resource_erases_it_alone(vault: MemoryVault) -> None:
     kept, other = await in_view(vault), await in_view(vault, "other")
     await vault.destroy(key_name("db"), by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
     with pytest.raises(Erased):
-        await open_secure(vault, kept, "db", caller=Caller(user="ada"), owner=OWNER)
-    assert await open_secure(vault, other, "other", caller=Caller(user="ada"), owner=OWNER) == SECRET
+        await open_secure(vault, kept, "db", org="o", caller=Caller(user="ada"), owner=OWNER)
+    assert await open_secure(vault, other, "other", org="o", caller=Caller(user="ada"), owner=OWNER) == SECRET
 
 
 async def test_a_secret_that_was_put_into_another_resource_does_not_open(vault: MemoryVault) -> None:
@@ -78,7 +79,13 @@ async def test_a_secret_that_was_put_into_another_resource_does_not_open(vault: 
     await in_view(vault, "mine")
     for moved in (kept, kept.replace("resource:db", "resource:mine")):
         with pytest.raises(SealBroken):
-            await open_secure(vault, moved, "mine", caller=Caller(user="ada"), owner=OWNER)
+            await open_secure(vault, moved, "mine", org="o", caller=Caller(user="ada"), owner=OWNER)
+
+
+async def test_a_secret_of_another_tenant_does_not_open(vault: MemoryVault) -> None:
+    kept = await in_view(vault)
+    with pytest.raises(SealBroken):
+        await open_secure(vault, kept, "db", org="another", caller=Caller(user="ada"), owner=OWNER)
 
 
 def test_a_log_line_shows_no_value_whose_name_is_secret() -> None:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import duckdb
-import orjson
 from hypothesis import strategies as st
 
 from ledger.envelope import encode
@@ -67,6 +66,8 @@ from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
 from projections.workbench import Workbench
+from tests.projections.damage import DAMAGE, older
+from tests.projections.resource_facts import RESOURCES, about_resources
 
 START_NS = 1_790_000_000_000_000_000
 OWNERS = ("agent:a", "user:王", "org:x y")
@@ -279,6 +280,7 @@ _recalls = st.builds(
     items=st.lists(_served, max_size=3),
     view_position=st.integers(0, 9),
 )
+_resources = about_resources(_texts, _contents, _tags, _scopes, _owners)
 
 _focuses = st.builds(
     GoalFocused,
@@ -292,10 +294,16 @@ _focuses = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls, _focuses))
+    people = (_about_profiles, _resources, _recalls, _focuses)
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
+    elif fact.entity() == "resource":
+        entity_id, actor = (
+            draw(st.sampled_from(RESOURCES)),
+            draw(st.sampled_from([getattr(fact, "owner", actor), actor])),
+        )
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
     elif isinstance(fact, GoalFocused):
@@ -317,25 +325,6 @@ def _event(draw: st.DrawFn) -> NewEvent:
     )
 
 
-def _older(event: StoredEvent) -> StoredEvent:
-    """The same save in the first version of its schema, as another program may still write it."""
-    document = orjson.loads(event.body)
-    document["dataschema"] = "urn:kledger:knowledge.saved:1"
-    document["data"]["type"] = document["data"].pop("types")[0]
-    return event._replace(body=orjson.dumps(document, option=orjson.OPT_INDENT_2))
-
-
-_DAMAGE = (
-    lambda event: event._replace(body=event.body[: len(event.body) // 2]),
-    lambda event: event._replace(body=b"\xff\xfe" + event.body),
-    lambda event: event._replace(body=event.body.replace(b'"data":{', b'"data":{"score":"x","verdict":7,"owner":1,')),
-    lambda event: event._replace(subject=event.subject + ".more"),
-    lambda event: event._replace(subject=event.subject.rpartition(".")[0] + ".somebody"),
-    lambda event: event._replace(body=event.body.replace(b'"specversion":"1.0"', b'"specversion":"0.3"')),
-    lambda event: event._replace(body=event.body.replace(b"urn:kledger:", b"urn:other:")),
-)
-
-
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
     """A log: every kind of event, with refusable, repeated, older and damaged ones among them."""
@@ -344,9 +333,9 @@ def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
     for event in kept:
         kind = draw(st.integers(0, 9))
         if kind == 0:
-            event = draw(st.sampled_from(_DAMAGE))(event)
+            event = draw(st.sampled_from(DAMAGE))(event)
         elif kind == 1 and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
-            event = _older(event)
+            event = older(event)
         elif kind == 2 and told:
             event = replace_position(draw(st.sampled_from(told)), event.position)
         told.append(event)

@@ -90,6 +90,11 @@ def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log:
     assert sorted(map(str, rows(now, f"SELECT {told} FROM knowledge_as_of({position})"))) == sorted(
         map(str, rows(then, f"SELECT {told} FROM knowledge"))
     )
+    resource = "org, id, version, title, body, has_secure, content_type, metadata, scopes, owner, shared_with, status, "
+    resource += "visibility, created_at, updated_at, created_position, position"
+    assert sorted(map(str, rows(now, f"SELECT {resource} FROM resources_as_of({position})"))) == sorted(
+        map(str, rows(then, f"SELECT {resource} FROM resources"))
+    )
     goals = "org, owner, goal_id, description, items, recall_id, focuses, created_at, updated_at, position"
     assert sorted(map(str, rows(now, f"SELECT {goals} FROM goals_as_of({position})"))) == sorted(
         map(str, rows(then, f"SELECT {goals} FROM goals"))

@@ -1,0 +1,122 @@
+"""What can be said about one resource (mission X1-X4): saved, retired, restored, its secret destroyed.
+
+The entity id of these events is the resource's id, which reads like a path: `code/selenium/undetected_login`. All of
+them are its owner's alone. Knowledge refers to resources by `resource_ids`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+
+from ledger.event import MOST_POSITION, Fact, JsonObject
+from ledger.events.knowledge import Scopes, Text
+from ledger.scopes import Entity
+
+MAX_ID = 200
+TIMES = ("acquired_at", "expires_at")
+"""The parts of the metadata that are moments."""
+# What has a key of the resource's own under the marks of ledger/sealed.py; or what is read once that key is destroyed.
+SEALED_PATTERN = r"^(sealed:v1:.+:[A-Za-z0-9+/=]+|\[erased\])$"
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def fault_of_id(resource_id: str) -> str | None:
+    """What is wrong with a resource's id; None when nothing is."""
+    if not 1 <= len(resource_id) <= MAX_ID:
+        return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
+    if not resource_id.isprintable():
+        return "has a character that cannot be printed: leave it out"
+    for part in resource_id.split("/"):
+        if not part.strip():
+            return "has an empty segment: write it like code/selenium/login, without a slash at either end"
+        if part in (".", ".."):
+            return f"has the segment {part!r}, which means another place in a path: name it otherwise"
+    return None
+
+
+def moment_of(value: str) -> datetime:
+    """A moment as RFC 3339 writes it. Raises ValueError."""
+    if not _MOMENT.fullmatch(value):
+        raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
+
+
+def times_or_value_error(metadata: JsonObject) -> JsonObject:
+    """Return `metadata` when its TIMES are moments; for pydantic, which collects ValueErrors with their field."""
+    for name in TIMES:
+        stated = metadata.get(name)
+        if stated is None:
+            continue
+        if not isinstance(stated, str):
+            raise ValueError(f"{name} is not a text: write for example 2026-03-07T10:00:00Z")
+        try:
+            moment_of(stated)
+        except ValueError as error:
+            raise ValueError(f"{name} {error}") from error
+    return metadata
+
+
+ContentType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.+/-]{0,63}$")]
+_TIMES_SCHEMA: dict[str, JsonValue] = {
+    "properties": {name: {"type": ["string", "null"], "format": "date-time"} for name in TIMES}
+}
+Metadata = Annotated[JsonObject, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
+SharedWith = Annotated[list[Entity], Field(max_length=64)]
+Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
+
+
+class ResourceSaved(Fact):
+    """The owner states the whole resource: the first time a new one, later its next version.
+
+    `secure_body` is sealed with a key of the resource's own (ledger/secure_body.py); in clear it is refused.
+    """
+
+    # A secret that somebody sent in clear must not stand in the text of an exception.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    name: ClassVar[str] = "resource.saved"
+    sealed_only: ClassVar[tuple[str, ...]] = ("secure_body",)
+
+    title: Text
+    body: str = ""
+    secure_body: Annotated[str, Field(pattern=SEALED_PATTERN)] | None = None
+    content_type: ContentType = "text"
+    metadata: Metadata = Field(default_factory=dict)
+    scopes: Scopes
+    owner: Entity
+    shared_with: SharedWith = Field(default_factory=list)
+    expected_version: Version | None = None
+
+
+class ResourceRetired(Fact):
+    """The owner takes the resource out of use; it stays readable, with its history."""
+
+    name: ClassVar[str] = "resource.retired"
+
+    reason: str | None = None
+
+
+class ResourceRestored(Fact):
+    """The owner brings a retired resource back."""
+
+    name: ClassVar[str] = "resource.restored"
+
+    reason: str | None = None
+
+
+class ResourceSecretDestroyed(Fact):
+    """The key of the resource was destroyed, on its owner's order: no version's secret can be read any more."""
+
+    name: ClassVar[str] = "resource.secret_destroyed"
+
+    reason: str | None = None
+
+
+FACTS: tuple[type[Fact], ...] = (ResourceSaved, ResourceRetired, ResourceRestored, ResourceSecretDestroyed)

@@ -1,0 +1,188 @@
+"""`kledger resource …`: which code, credentials and cookies does knowledge refer to, and who reads their secrets?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Group
+
+from producers.cli import reading
+from producers.cli.screen import facts, plain, snippet, table, words
+from producers.cli.session import Answer, Session
+
+ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
+HIDDEN = "[there is one: show it with --reveal]"
+
+
+def save(
+    session: Session,
+    resource_id: ResourceId,
+    title: Annotated[str, typer.Option(help="What it is.", show_default=False)],
+    body: Annotated[str, typer.Option(help="What everybody who sees it may read.")] = "",
+    body_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The body out of a file; - is stdin.", allow_dash=True)
+    ] = None,
+    secure_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The secret out of a file; - is stdin. Never an argument: other processes can read those.",
+            allow_dash=True,
+        ),
+    ] = None,
+    content_type: Annotated[str, typer.Option("--type", help="code, credential, cookie, text, …")] = "text",
+    meta: Annotated[
+        reading.Many, typer.Option("--meta", help="As name=value, such as expires_at=2026-03-07T10:00:00Z.")
+    ] = None,
+    scopes: reading.Scopes = None,
+    owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe.")] = None,
+    share_with: Annotated[reading.Many, typer.Option(help="Who may read the secret, such as team:web.")] = None,
+    expected_version: Annotated[int | None, typer.Option(min=1, help="Refuse when it is at another version.")] = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Save a resource, whole: a new one, or the next version of your own.
+
+    Example: kledger resource save credentials/website_a --title "Test account" --type credential --secure-file -
+    """
+    if body and body_file is not None:
+        raise typer.BadParameter("give --body or --body-file, not both", param_hint="--body-file")
+    if body_file is not None and body_file == secure_file == Path("-"):
+        raise typer.BadParameter(
+            "stdin is read once: take the body or the secret from a file", param_hint="--body-file"
+        )
+    saved = session.ledger.within(trace_id=trace, message_id=message).resources.save(
+        resource_id,
+        title,
+        body=body if body_file is None else _text_in(body_file, "--body-file"),
+        secure_body=None if secure_file is None else _text_in(secure_file, "--secure-file").rstrip("\r\n"),
+        content_type=content_type,
+        metadata=reading.tags(meta),
+        scopes=reading.several(scopes),
+        owner=owner,
+        shared_with=reading.several(share_with),
+        expected_version=expected_version,
+    )
+    done = "is there already" if saved["duplicate"] else "saved"
+    return Answer(saved, f"{plain(saved['id'])} {done}, version {saved['version']} at position {saved['position']}")
+
+
+def show(
+    session: Session,
+    resource_id: ResourceId,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Print the secret, if it is for you.")] = False,
+    include_expired: Annotated[
+        bool, typer.Option("--include-expired", help="As the owner, also a secret that is no longer valid.")
+    ] = False,
+    as_of: reading.AsOf = None,
+) -> Answer:
+    """Show one resource; its secret only with --reveal.
+
+    Example: kledger resource show credentials/website_a --reveal --user ann
+    """
+    found: dict[str, Any] = dict(
+        session.ledger.resources.get(resource_id, as_of=reading.moment(as_of), include_expired=include_expired)
+    )
+    if found["secure_body"] is not None and not reveal:
+        found["secure_body"] = HIDDEN
+    secret = f"({found['secure']})" if found["secure_body"] is None else plain(found["secure_body"])
+    shown = facts(
+        ("id", found["id"]),
+        ("title", words(found["title"], "bold")),
+        ("type", found["content_type"]),
+        ("status", f"{found['status']}, {'valid' if found['valid'] else 'not valid'}{_expired(found)}"),
+        ("version", f"{found['version']}, at position {found['position']}"),
+        ("owner", found["owner"]),
+        ("scopes", f"{', '.join(found['scopes'])} ({found['visibility']})"),
+        ("shared with", ", ".join(found["shared_with"]) or "nobody"),
+        ("metadata", ", ".join(f"{name}={value}" for name, value in found["metadata"].items()) or "none"),
+        ("updated", found["updated_at"]),
+        ("secret", secret),
+    )
+    return Answer(found, Group(shown, "", plain(found["body"])))
+
+
+def list_resources(
+    session: Session,
+    content_type: Annotated[str | None, typer.Option("--type", help="Only these, such as cookie.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    status: Annotated[Literal["active", "retired", "all"], typer.Option(help="Which ones.")] = "active",
+    as_of: reading.AsOf = None,
+) -> Answer:
+    """List resources that the caller may see, without their secrets.
+
+    Example: kledger resource list --type credential --user ann
+    """
+    page = session.ledger.resources.list(
+        content_type=content_type, limit=limit, offset=offset, status=status, as_of=reading.moment(as_of)
+    )
+    rows = table("id", "title", "type", "owner", "secret", "status", "version", right=("version",), whole=("id",))
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["id"]),
+            snippet(each["title"], 80),
+            plain(each["content_type"]),
+            plain(each["owner"]),
+            "yes" if each["has_secure"] else "no",
+            plain(f"{each['status']}{_expired(each)}"),
+            str(each["version"]),
+        )
+    seen = f"{page['count']} shown, as of position {page['position']}"
+    return Answer(page, Group(rows, seen) if page["results"] else f"no resource to list; {seen}")
+
+
+def history(session: Session, resource_id: ResourceId) -> Answer:
+    """Every version of a resource, oldest first, without its secret.
+
+    Example: kledger resource history credentials/website_a --user ann
+    """
+    told = session.ledger.resources.history(resource_id)
+    rows = table("version", "position", "time", "change", "by", "title", right=("version", "position"))
+    for version in told["versions"]:
+        moment, by = plain(version["valid_from_time"])[:19], plain(version["actor"])
+        numbers = str(version["version"]), str(version["valid_from"])
+        rows.add_row(*numbers, moment, plain(version["change"]), by, snippet(version["title"], 80))
+    return Answer(told, Group(words(told["id"], "bold"), rows))
+
+
+def retire(
+    session: Session,
+    resource_id: ResourceId,
+    reason: reading.Reason = None,
+    destroy_secret: Annotated[
+        bool, typer.Option("--destroy-secret", help="Destroy its key: no version's secret can be read any more.")
+    ] = False,
+) -> Answer:
+    """Take a resource out of use; it stays readable with its history. Only its owner may.
+
+    Example: kledger resource retire credentials/website_a --destroy-secret --user ann
+    """
+    moved = session.ledger.resources.retire(resource_id, reason=reason, destroy_secret=destroy_secret)
+    also = "; its secret is destroyed" if destroy_secret else ""
+    return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}{also}")
+
+
+def restore(session: Session, resource_id: ResourceId, reason: reading.Reason = None) -> Answer:
+    """Bring a retired resource back. Only its owner may.
+
+    Example: kledger resource restore credentials/website_a --user ann
+    """
+    moved = session.ledger.resources.restore(resource_id, reason=reason)
+    return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
+
+
+def _expired(told: Any) -> str:
+    return ", expired" if told["expired"] else ""
+
+
+def _text_in(file: Path, option: str) -> str:
+    try:
+        return sys.stdin.buffer.read().decode() if file == Path("-") else file.read_text("utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"{file} is not UTF-8 text", param_hint=option) from error

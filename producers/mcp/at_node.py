@@ -1,0 +1,102 @@
+"""How does a node itself serve MCP? Streamable HTTP at /mcp, whose tools ask the node's own HTTP door, in process.
+
+Every request stands alone: there are no sessions and no open streams, so that any node behind a proxy may answer, and
+nothing is held when a node stops. The headers that say who asks go on to the door with each call, so that tokens,
+identities, limits and errors are the door's own; one tool call counts as one request.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from hashlib import sha256
+
+import httpx
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from producers.access.limits import Limits
+from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
+from producers.http.identity import LINEAGE, caller_of, lineage_of
+from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
+from producers.sdk.connection import Connection
+from producers.sdk.wire import Lineage, Wire
+
+PATH = "/mcp"
+HERE = "http://127.0.0.1"  # a name that every node takes for its own; no socket is opened to it
+_REMEMBERED = 1_000  # callers whose last write is known; a forgotten one's next read may be a moment old
+_OURS = b"x-ledger-"
+_PER_CALL = {name.encode() for name in LINEAGE}
+
+
+class McpAtNode:
+    """The endpoint of one app. `path` is how the metrics name it."""
+
+    path = PATH
+
+    def __init__(self, app: ASGIApp, limits: Limits, counted: Counted) -> None:
+        self._app = app
+        self._manager = StreamableHTTPSessionManager(
+            create_server(self._wire_of, counted),
+            stateless=True,
+            json_response=True,
+            # The tool with the longest arguments is a batch; each endpoint has a limit of its own behind this one.
+            max_request_body_size=limits.batch_body,
+        )
+        self._connections: OrderedDict[bytes, Connection] = OrderedDict()
+
+    @property
+    def route(self) -> Route:
+        """What the app routes to this endpoint."""
+        return Route(PATH, self, include_in_schema=False)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer while the block runs."""
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request of the protocol. There are neither streams to GET nor sessions to DELETE."""
+        scope["route"] = self
+        if scope["method"] != "POST":
+            await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _wire_of(self, call: Call) -> Wire:
+        request = call.request
+        assert isinstance(request, Request)  # this server is asked over HTTP alone
+        caller = await caller_of(request)
+        if caller.is_operator and request.scope.get(SCOPE_KEY) is None:
+            caller = NOBODY_NAMED
+        lineage = await lineage_of(request)
+        return Wire(self._connection_of(request), caller, Lineage(**asdict(lineage)))
+
+    def _connection_of(self, request: Request) -> Connection:
+        """The connection of whoever asks: it sends who that is, and remembers what they wrote, for their next read."""
+        says = [
+            (name, value)
+            for name, value in request.headers.raw
+            if name == b"authorization" or (name.startswith(_OURS) and name not in _PER_CALL)
+        ]
+        key = sha256(b"\n".join(name + b":" + value for name, value in sorted(says))).digest()
+        known = self._connections.get(key)
+        if known is None:
+            client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=says, trust_env=False
+            )
+            known = self._connections[key] = Connection(HERE, token="", http=client)
+            if len(self._connections) > _REMEMBERED:
+                self._connections.popitem(last=False)  # nothing to close: it has no socket
+        self._connections.move_to_end(key)
+        return known
+
+    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ADMITTED_KEY] = True
+        await self._app(scope, receive, send)

@@ -1,0 +1,49 @@
+"""Which prompts does the MCP server hand out? Those of the node, in the language that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from mcp import MCPError, types
+
+from ledger.errors import LedgerError
+from producers.sdk import recall
+from producers.sdk.wire import Wire
+
+_OF_THE_CALLER = ("unknown_prompt", "invalid_payload")
+
+
+async def listed(wire: Wire) -> types.ListPromptsResult:
+    """What prompts/list says. Raises LedgerError."""
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=prompt["name"],
+                title=prompt["title"],
+                arguments=[
+                    types.PromptArgument(name="language", description=" or ".join(prompt["languages"]), required=False)
+                ],
+            )
+            for prompt in await recall.prompts(wire)
+        ]
+    )
+
+
+async def gotten(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+    """One prompt as a message. Raises LedgerError when there is none of this name or language."""
+    language: Any = arguments.get("language", "zh")  # the node says which there are
+    told = await recall.prompt(wire, name, language=language)
+    said = types.TextContent(type="text", text=told["text"])
+    return types.GetPromptResult(description=told["title"], messages=[types.PromptMessage(role="user", content=said)])
+
+
+@contextmanager
+def as_protocol() -> Iterator[None]:
+    """Turn an error of ours into one of the protocol, which has no result of a prompt to put it into."""
+    try:
+        yield
+    except LedgerError as error:
+        kind = types.INVALID_PARAMS if error.code in _OF_THE_CALLER else types.INTERNAL_ERROR
+        raise MCPError(kind, error.message, {"code": error.code, "details": error.details}) from error

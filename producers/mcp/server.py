@@ -1,0 +1,112 @@
+"""What does the MCP server answer? The list of tools, for each call what the node says to it, and the prompts.
+
+An error of the ledger is the result of the call, with `isError`, its code and its message, so that a model can read it
+and do better. Only a tool that does not exist is an error of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import orjson
+import structlog
+from mcp import MCPError, types
+from mcp.server import CacheHint, Server, ServerRequestContext
+
+from ledger.errors import LedgerError, ServiceFailed
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+from producers.mcp import prompts
+from producers.mcp.catalogue import BY_NAME, CATALOGUE
+from producers.mcp.lineage import lineage_of
+from producers.sdk.tools import AGENT
+from producers.sdk.wire import Wire
+
+log = structlog.get_logger(__name__)
+
+NAME, TITLE = "kledger", "Knowledge Ledger"
+INSTRUCTIONS = (
+    "A ledger of what agents and people have learned. Before you plan, research or repeat work, look for what is "
+    "known: goal_focus when you turn to a goal, knowledge_search for anything else. After you used an item, say with "
+    "knowledge_update or knowledge_batch_update whether it helped or harmed and why: that decides what others are "
+    "shown. Keep what you learned with knowledge_save, one fact or method an item; secrets belong into the "
+    "secure_body of resource_save alone. An error names its code and what to do."
+)
+NOBODY_NAMED = Caller(agent=AGENT)
+"""Who asks where neither the connection nor a token says it: an agent that finds again what it saved, and never the
+operator of the node, whom a model should not be by default."""
+LIST_IS_GOOD_FOR = 3_600_000  # milliseconds; it changes only with the program
+
+Call = ServerRequestContext[Any, Any]
+WireOf = Callable[[Call], Awaitable[Wire]]
+"""Through which wire the tools of one request speak. Raises LedgerError where its caller cannot be one."""
+Counted = Callable[[str, str], None]
+"""Notes a call: the tool, and `ok` or the code of its error."""
+
+
+def _uncounted(_tool: str, _outcome: str) -> None:
+    """Count nothing."""
+
+
+def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]:
+    """The MCP server, for either transport."""
+
+    async def list_tools(_call: Call, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.described for tool in CATALOGUE])
+
+    async def call_tool(call: Call, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = BY_NAME.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list names them all")
+        try:
+            wire = await wire_of(call)
+            wire = replace(wire, lineage=lineage_of(call.meta, wire.lineage))
+            told = await tool.call(wire, params.arguments or {})
+        except LedgerError as error:
+            counted(tool.name, error.code)
+            return _refused(error)
+        except Exception:
+            log.exception("a tool failed", tool=tool.name)
+            counted(tool.name, ServiceFailed.code)
+            return _refused(ServiceFailed(f"something inside {tool.name} failed: the log of the server has the cause"))
+        counted(tool.name, "ok")
+        return _answer(told)
+
+    async def list_prompts(call: Call, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        with prompts.as_protocol():
+            return await prompts.listed(await wire_of(call))
+
+    async def get_prompt(call: Call, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        with prompts.as_protocol():
+            return await prompts.gotten(await wire_of(call), params.name, params.arguments or {})
+
+    return Server(
+        NAME,
+        version=version("knowledge-ledger"),
+        title=TITLE,
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(LIST_IS_GOOD_FOR, "public")},
+        get_tool_input_schema=lambda name: BY_NAME[name].described.input_schema if name in BY_NAME else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _answer(told: JsonObject) -> types.CallToolResult:
+    """A document as structured content, and as text for clients that read no other."""
+    return types.CallToolResult(content=[_text(told)], structured_content=told)
+
+
+def _refused(error: LedgerError) -> types.CallToolResult:
+    """An error as text alone: clients hold structured content against the tool's output schema even then."""
+    body = {"code": error.code, "message": error.message, "details": error.details}
+    return types.CallToolResult(content=[_text({"error": body})], is_error=True)
+
+
+def _text(document: JsonObject) -> types.TextContent:
+    return types.TextContent(type="text", text=orjson.dumps(document).decode())

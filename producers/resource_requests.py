@@ -1,0 +1,45 @@
+"""What may be said of a resource at a door (source 001, resources)? Typos refused, like everything asked of a door."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from ledger.envelope import Short
+from ledger.events.knowledge import Scopes, Text
+from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
+from ledger.scopes import Entity
+from producers.requests import Asked, Document
+
+
+def _legal_id(value: str) -> str:
+    if (fault := fault_of_id(value)) is not None:
+        raise ValueError(fault)
+    return value
+
+
+ResourceId = Annotated[str, AfterValidator(_legal_id)]
+
+
+class ResourceRequest(Asked):
+    """A resource, whole: a new one, or the next version of the caller's own.
+
+    The owner defaults to who asks, scopes to the owner, and the secret is shared with nobody else.
+    """
+
+    # What is wrong with a request is told and may be logged: never with what it held.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    id: ResourceId
+    title: Text
+    body: str = ""
+    secure_body: Annotated[Text | None, Field(repr=False)] = None
+    content_type: ContentType = "text"
+    metadata: Annotated[Document, AfterValidator(times_or_value_error)] = Field(default_factory=dict)
+    scopes: Scopes | None = None
+    owner: Entity | None = None
+    shared_with: SharedWith = Field(default_factory=list)
+    expected_version: Version | None = None
+    trace_id: Short | None = None
+    message_id: Short | None = None

@@ -1,0 +1,175 @@
+"""Which tools does an agent have? The functions of source 001 and mission K11, by their names and defaults.
+
+Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from producers.sdk import knowledge, recall
+from producers.sdk import tool_arguments as given
+from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Saved, SearchResults
+from producers.sdk.tool_defaults import default_owner, default_scopes
+from producers.sdk.wire import Wire, segment
+
+RESOURCE = "/api/resource"
+AGENT = "research_agent"
+"""Who speaks when nobody says so, as in source 001."""
+MODEL = "google/gemini-2.0-flash-001"
+"""The default of source 001, which stands for the model that the node is configured with."""
+
+
+async def knowledge_search(
+    wire: Wire,
+    query: given.Query,
+    top_k: given.TopK = 5,
+    min_score: given.MinScore = 3,
+    types: given.OnlyTypes = None,
+) -> SearchResults:
+    """Find what is known already, best first, before you plan, research or repeat work.
+
+    Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
+    """
+    return await knowledge.search(wire, query, top_k=top_k, min_score=min_score, types=types)
+
+
+async def knowledge_save(
+    wire: Wire,
+    task: given.Task,
+    content: given.Content,
+    types: given.Types,
+    tags: given.Tags = None,
+    scopes: given.Scopes = None,
+    owner: given.Owner = None,
+    source_name: given.SourceName = "",
+    source_category: given.SourceCategory = "exp",
+    urls: given.Urls = None,
+    agent_id: given.AgentId = AGENT,
+    submitted_by: given.SubmittedBy = "",
+    score: given.Score = 3,
+    message_id: given.MessageId = "",
+    resource_ids: given.ResourceIds = None,
+) -> Saved:
+    """Keep something worth knowing next time: a strategy that worked, how a tool is used, a definition, a plan.
+
+    State one fact or method an item, so that others can judge it. Save resources it refers to first.
+    """
+    speaker = (wire.caller.agent or agent_id) if agent_id == AGENT else agent_id
+    source = {
+        "name": source_name,
+        "category": source_category,
+        "urls": urls,
+        "agent_id": speaker,
+        "submitted_by": submitted_by,
+        "message_id": message_id,
+    }
+    return await knowledge.save(
+        wire,
+        task,
+        content,
+        types,
+        tags=tags,
+        scopes=scopes or default_scopes(),
+        owner=owner or default_owner(speaker),
+        source={name: value for name, value in source.items() if value},
+        resource_ids=resource_ids,
+        score=score,
+    )
+
+
+async def knowledge_update(
+    wire: Wire,
+    knowledge_id: given.KnowledgeId,
+    add_helpful_case: given.HelpfulCase = None,
+    add_harmful_case: given.HarmfulCase = None,
+    update_score: given.NewScore = None,
+    evolve_feedback: given.EvolveFeedback = None,
+) -> Changed:
+    """Say what came of using an item: a case in which it helped or harmed, a new score, or what to make better.
+
+    Every use that you report counts in what others are shown.
+    """
+    said = {
+        "add_helpful_case": add_helpful_case,
+        "add_harmful_case": add_harmful_case,
+        "update_score": update_score,
+        "evolve_feedback": evolve_feedback,
+    }
+    body = {name: value for name, value in said.items() if value is not None}
+    changed: Changed = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
+    return changed
+
+
+async def knowledge_batch_update(wire: Wire, feedback_list: given.FeedbackList) -> RatedMany:
+    """Say of many items at once whether each helped, at the end of a task for example.
+
+    A verdict that does not fit is refused with its reason, and the others are kept.
+    """
+    rated: RatedMany = await wire.write("POST", f"{knowledge.KNOWLEDGE}/batch_update", {"feedback_list": feedback_list})
+    return rated
+
+
+async def knowledge_list(
+    wire: Wire,
+    limit: given.Limit = 10,
+    types: given.OnlyTypes = None,
+    scopes: given.OnlyScopes = None,
+) -> ItemList:
+    """List what is known, newest first; to find something by what it says, search."""
+    return await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
+
+
+async def knowledge_slim(wire: Wire, model: given.Model = MODEL) -> dict[str, Any]:
+    """Merge items that say the same. The merged ones stay readable and point to the one that replaced them."""
+    body = {} if model == MODEL else {"model": model}
+    told: dict[str, Any] = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", body)
+    return told
+
+
+async def resource_save(
+    wire: Wire,
+    resource_id: given.ResourceId,
+    title: given.Title,
+    body: given.Body = "",
+    content_type: given.ContentType = "text",
+    secure_body: given.SecureBody = "",
+    metadata: given.Metadata = None,
+    scopes: given.Scopes = None,
+    owner: given.Owner = None,
+    shared_with: given.SharedWith = None,
+) -> dict[str, Any]:
+    """Keep code, a credential, a cookie or a text that knowledge can refer to. Secrets belong into `secure_body`."""
+    said = {
+        "id": resource_id,
+        "title": title,
+        "body": body,
+        "content_type": content_type,
+        "secure_body": secure_body,
+        "metadata": metadata,
+        "scopes": scopes or default_scopes(),
+        "owner": owner or default_owner(wire.caller.agent or AGENT),
+        "shared_with": shared_with,
+    }
+    told: dict[str, Any] = await wire.write("POST", RESOURCE, {name: value for name, value in said.items() if value})
+    return told
+
+
+async def resource_get(wire: Wire, resource_id: given.ResourceId) -> dict[str, Any]:
+    """Read a resource that an item refers to, with its secret part where you may."""
+    told: dict[str, Any] = await wire.read(f"{RESOURCE}/{segment(resource_id)}")
+    return told
+
+
+async def goal_focus(
+    wire: Wire,
+    goal_id: given.GoalId,
+    description: given.Description,
+    top_k: given.TopK = 3,
+    min_score: given.MinScore = 3,
+) -> FocusedGoal:
+    """Turn to a goal: what is known about it is looked up, kept with the goal, and answered as a section to read.
+
+    Judge by that section whether to plan at once or to research first; focus again after you saved what you found.
+    """
+    return await recall.focus(wire, goal_id, description, top_k=top_k, min_score=min_score)

@@ -1,0 +1,59 @@
+"""What of a refused event may an operator read? All of it but the secret of a resource.
+
+A foreign client may publish one in clear: the fold refuses the event, and this page keeps the secret out of the views.
+What cannot be taken apart, and may hold one, is not shown at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from ledger.event import StoredEvent
+from ledger.events.resource import SEALED_PATTERN, ResourceSaved
+from ledger.subjects import ROOT
+
+WITHHELD = "[withheld: it may be a secret]"
+_SECRET = "secure_body"
+_SEALED = re.compile(SEALED_PATTERN)
+_OF_RESOURCE = re.compile(rf"{ROOT}\.[^.]*\.resource\.")
+_SAID = frozenset({*ResourceSaved.model_fields, "reason"})
+
+
+def body_of(event: StoredEvent, document: object) -> str:
+    """The body as `refused_events` shows it; `document` is what it says as JSON, None when it is none."""
+    of_resource = _OF_RESOURCE.match(event.subject) is not None or b'"resource.' in event.body
+    if isinstance(document, dict) and (of_resource or _mentions(document)):
+        return orjson.dumps(_without(document, of_resource)).decode()
+    if of_resource or _SECRET.encode() in event.body:
+        return f"{WITHHELD} {len(event.body)} bytes that are no JSON object"
+    return event.body.decode(errors="backslashreplace")
+
+
+def _mentions(document: object) -> bool:
+    if isinstance(document, dict):
+        return _SECRET in document or any(map(_mentions, document.values()))
+    return isinstance(document, list) and any(map(_mentions, document))
+
+
+def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
+    """The document without what may be a secret: under its name anywhere; in a resource's data under any odd name."""
+    shown: dict[str, Any] = _cleared(document)
+    if of_resource and "data" in shown:
+        data = shown["data"]
+        named = isinstance(data, dict)
+        shown["data"] = {k: v if k in _SAID else WITHHELD for k, v in data.items()} if named else WITHHELD
+    return shown
+
+
+def _cleared(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _secret(part) if name == _SECRET else _cleared(part) for name, part in value.items()}
+    return [_cleared(part) for part in value] if isinstance(value, list) else value
+
+
+def _secret(value: object) -> object:
+    sealed = value is None or (isinstance(value, str) and _SEALED.fullmatch(value) is not None)
+    return value if sealed else WITHHELD

@@ -1,0 +1,178 @@
+"""Which resources are there, now and at any position, and who may see them (mission X1-X4)?
+
+Every question carries the caller into its SQL: a resource is seen through its scopes and by those it is shared with, by
+its owner, and (by its id alone) by the operator of the node. The secret is never opened here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
+from projections.resources.tables import HAS_SECURE
+
+_COLUMNS = """id, title, body, has_secure, content_type, metadata::VARCHAR, expired, scopes, owner, visibility,
+    shared_with, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
+_NAMES = (
+    *("id", "title", "body", "has_secure", "content_type", "metadata", "expired", "scopes", "owner", "visibility"),
+    *("shared_with", "version", "position", "created_at", "updated_at", "status"),
+)
+_VERSION_NAMES = (
+    *("version", "change", "title", "body", "has_secure", "content_type", "metadata", "scopes", "owner"),
+    *("shared_with", "status", "valid_from", "valid_to", "valid_from_time", "valid_to_time", "actor", "trace_id"),
+    *("message_id", "event_id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a change needs to know of a resource, whoever asks. `readable`: the caller may know that it is there."""
+
+    owner: str
+    version: int
+    status: str
+    position: int
+    readable: bool
+    event_id: str
+    sealed: str
+    """The secret as views hold it; empty when there is none."""
+    statement: tuple[Any, ...]
+
+
+def _seen(caller: Caller) -> tuple[str, list[str]]:
+    seen, values = seen_by(caller)
+    return _or_shared(seen, values, caller)
+
+
+def _readable(caller: Caller) -> tuple[str, list[str]]:
+    readable, values = readable_by(caller)
+    return _or_shared(readable, values, caller)
+
+
+def _or_shared(predicate: str, values: list[str], caller: Caller) -> tuple[str, list[str]]:
+    """The predicate, or shared with one of the caller's entities: to share the secret is to show the resource."""
+    entities = caller.entities()
+    return f"({' OR '.join([predicate, *('list_contains(shared_with, ?)' for _ in entities)])})", [*values, *entities]
+
+
+def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> Standing | None:
+    """One resource as it stands; None when the id is free."""
+    readable, values = _readable(caller)
+    row = cursor.execute(
+        f"""SELECT owner, version, status, valid_from, {readable}, event_id, secure_body, title, body, content_type,
+                metadata::VARCHAR, scopes, shared_with
+            FROM resource_versions WHERE valid_to IS NULL AND org = ? AND id = ?""",
+        [*values, org, resource_id],
+    ).fetchone()
+    if row is None:
+        return None
+    metadata = orjson.loads(row[10])
+    owner, version, status, position, can_read, event_id, sealed = row[:7]
+    statement = (*row[7:10], metadata, *row[11:])
+    return Standing(owner, version, status, position, can_read, event_id, sealed, statement)
+
+
+def kept_version(cursor: duckdb.DuckDBPyConnection, org: str, event_id: str) -> tuple[str, int, int] | None:
+    """(id, version, position) of the version that an event made."""
+    row: tuple[str, int, int] | None = cursor.execute(
+        "SELECT id, version, valid_from FROM resource_versions WHERE org = ? AND event_id = ?", [org, event_id]
+    ).fetchone()
+    return row
+
+
+def resource(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
+) -> tuple[JsonObject, str, bool] | None:
+    """One resource, its sealed secret, and whether this is how it stands now; None when the caller may not see it.
+
+    As of a position it has to be readable then and now: what was closed since stays closed.
+    """
+    readable, values = _readable(caller)
+    source, where = "resources", f"org = ? AND id = ? AND {readable}"
+    bound: list[Any] = [org, resource_id, *values]
+    if as_of is not None:
+        where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
+        source = "resources_as_of(?)"
+    row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
+    if row is None:
+        return None
+    told = _told(row)
+    ((sealed, current),) = cursor.execute(
+        "SELECT secure_body, valid_to IS NULL FROM resource_versions WHERE valid_from = ?", [told["position"]]
+    ).fetchall()
+    return told, sealed, current
+
+
+def resources(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    offset: int,
+    content_type: str | None = None,
+    status: str = "active",
+    as_of: int | None = None,
+) -> list[JsonObject]:
+    """The resources that the caller sees, newest first, without their secrets."""
+    seen, seen_values = _seen(caller)
+    where, values = ["org = ?", seen], [org, *seen_values]
+    for column, wanted in (("content_type", content_type), ("status", None if status == "all" else status)):
+        if wanted is not None:
+            where.append(f"{column} = ?")
+            values.append(wanted)
+    source, before = "resources", list[Any]()
+    if as_of is not None:
+        source, before = "resources_as_of(?)", [as_of]
+        where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
+        values += [org, *seen_values]
+    rows = cursor.execute(
+        f"""SELECT {_COLUMNS} FROM {source} WHERE {" AND ".join(where)}
+            ORDER BY created_position DESC, id LIMIT ? OFFSET ?""",
+        [*before, *values, limit, offset],
+    ).fetchall()
+    return [_told(row) for row in rows]
+
+
+def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
+    """The ids out of `ids` of resources that the caller may read."""
+    readable, values = _readable(caller)
+    rows = cursor.execute(
+        f"SELECT id FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}", [org, listed(ids), *values]
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> list[JsonObject] | None:
+    """Every version that the caller may read, oldest first, each by the scopes it had then and without its secret.
+
+    None when the caller may not read the resource as it is now.
+    """
+    if not readable_ids(cursor, org, caller, [resource_id]):
+        return None
+    readable, values = _readable(caller)
+    rows = cursor.execute(
+        f"""SELECT version, change, title, body, {HAS_SECURE}, content_type, metadata::VARCHAR,
+                scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time),
+                epoch_us(valid_to_time), actor, trace_id, message_id, event_id
+            FROM resource_versions WHERE org = ? AND id = ? AND {readable} ORDER BY valid_from""",
+        [org, resource_id, *values],
+    ).fetchall()
+    return [_with_times(_VERSION_NAMES, row, "valid_from_time", "valid_to_time") for row in rows]
+
+
+def _told(row: Sequence[Any]) -> JsonObject:
+    return _with_times(_NAMES, row, "created_at", "updated_at")
+
+
+def _with_times(names: Sequence[str], row: Sequence[Any], *times: str) -> JsonObject:
+    told = dict(zip(names, row, strict=True))
+    told["metadata"] = orjson.loads(told["metadata"])
+    return told | {name: None if told[name] is None else rfc3339(told[name]) for name in times}

@@ -1,0 +1,55 @@
+"""Which doors does each row of the mission have? The table that is walked row by row, door by door.
+
+A row is walked through a door by a check in `checks_*.py`, named by the row. MISSING names what nobody walks yet.
+"""
+
+from __future__ import annotations
+
+from tests.knowhub.doors import NAMES, Name
+
+HTTP_SDK: tuple[Name, ...] = ("http", "sdk")
+HTTP_SDK_COMMAND: tuple[Name, ...] = ("http", "sdk", "command")
+
+ROWS: dict[str, tuple[Name, ...]] = {
+    "K1": NAMES,  # an item, field by field
+    "K2": NAMES,  # types, an open set
+    "K3": NAMES,  # feedback with its case, counts, histories, confidence
+    "K4": NAMES,  # evolve
+    "K5": NAMES,  # slim
+    "K6": HTTP_SDK_COMMAND,  # extraction
+    "K7": NAMES,  # recall at start, on focus, on call
+    "K8": NAMES,  # ranking: quality, min_score, scope priority
+    "K9": ("command",),  # the file form
+    "K10": ("http",),  # the endpoints
+    "K11": ("sdk", "mcp"),  # the tools
+    "K12": NAMES,  # goal focus keeps what it injected; the prompts
+    "S1": NAMES,  # scopes of every kind, several an item
+    "S2": NAMES,  # read by scope, change by owner
+    "S3": NAMES,  # the label
+    "S4": HTTP_SDK_COMMAND,  # new scope types
+    "S5": HTTP_SDK_COMMAND,  # ACL entries
+    "X1": NAMES,  # resources, field by field
+    "X2": NAMES,  # several resources an item
+    "X3": NAMES,  # secure bodies
+    "X4": NAMES,  # expiry
+    "P1": HTTP_SDK_COMMAND,  # two memories with default content
+    "P2": HTTP_SDK_COMMAND,  # get, put, patch; active and disabled
+    "P3": HTTP_SDK_COMMAND,  # prompt sections
+    "P4": HTTP_SDK_COMMAND,  # user_profile knowledge at the start
+}
+
+MISSING: dict[str, str] = {
+    "K4": "evolve needs a model: its part was not there when this table was begun",
+    "K5": "slim was not there when this table was begun",
+    "K6": "extraction was not there when this table was begun",
+    "S4": "scope types were not there when this table was begun",
+    "S5": "ACL entries were not there when this table was begun",
+}
+
+NEEDS: dict[str, str] = dict.fromkeys(("X1", "X3", "X4"), "/api/resource")
+"""Rows that are checked where the node has this route. Where it has not, they are missing."""
+
+PARTLY: dict[str, str] = {
+    "K8": "routing by a model was not there; the ranking is checked",
+}
+"""Rows that are checked, but for a part."""

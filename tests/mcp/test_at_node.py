@@ -1,0 +1,119 @@
+"""MCP at a node: who is let in, for whom a tool speaks, and what is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from producers.access.book import TokenBook
+from producers.access.limits import Limits
+from producers.access.tokens import create_token, tokens_file
+from tests.mcp.mcp_door import TAKES, mcp_door
+
+ITEM: dict[str, Any] = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
+SCRIBE = {"X-Ledger-Agent": "scribe"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_what_one_caller_saves_it_finds_at_once_and_another_does_not() -> None:
+    async with mcp_door() as door:
+        saved = await door.call("knowledge_save", SCRIBE, **ITEM)
+        assert [item["id"] for item in (await door.call("knowledge_list", SCRIBE))["results"]] == [saved["id"]]
+        assert (await door.call("knowledge_list", {"X-Ledger-Agent": "other"}))["count"] == 0
+        assert await door.refused("knowledge_update", knowledge_id=saved["id"], update_score=4) == "unknown_knowledge"
+
+
+async def test_whoever_names_nobody_is_an_agent_that_finds_its_own_and_not_the_operator() -> None:
+    async with mcp_door() as door:
+        await door.call("knowledge_save", **ITEM)
+        (item,) = (await door.call("knowledge_list"))["results"]
+        assert (item["owner"], item["source"]["agent_id"]) == ("agent:research_agent", "research_agent")
+        assert await door.refused("knowledge_save", **ITEM, owner="user:ada") == "not_owner"
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"X-Ledger-Usr": "ada"}, "invalid_payload"),
+        ({"X-Ledger-User": ""}, "illegal_scope"),
+        ({"X-Ledger-User": "%ff"}, "illegal_scope"),
+        ({"X-Ledger-Trace-Id": "t" * 2_000}, "invalid_payload"),
+    ],
+)
+async def test_an_identity_that_cannot_be_is_an_error_of_the_call(headers: dict[str, str], code: str) -> None:
+    async with mcp_door() as door:
+        assert await door.refused("knowledge_list", headers) == code
+        assert (await door.desk.ledger.head()).position == 0
+
+
+async def test_a_token_decides_for_whom_a_tool_speaks(tmp_path: Path) -> None:
+    _, ada = create_token(tmp_path, {"user": ["ada"], "project": ["harbor"]})
+    _, analyst = create_token(tmp_path, {}, role="analyst")
+    async with mcp_door(tokens=TokenBook(tokens_file(tmp_path))) as door:
+        for who in ({}, bearer("kledger_" + "x" * 43), {"Authorization": "Basic YTpi"}):
+            answer = await door.post("tools/list", who)
+            assert answer.status_code == 401
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+        await door.call("knowledge_save", bearer(ada), **ITEM)
+        (item,) = (await door.call("knowledge_list", bearer(ada)))["results"]
+        assert item["owner"] == "user:ada"
+        assert await door.refused("knowledge_list", {**bearer(ada), "X-Ledger-User": "bob"}) == "forbidden"
+        assert (
+            await door.refused("knowledge_save", {**bearer(ada), **SCRIBE}, **ITEM)
+            == await door.refused("knowledge_save", bearer(ada), **ITEM, scopes=["org:lantern"])
+            == "forbidden"
+        )
+        assert await door.refused("knowledge_list", bearer(analyst)) == "forbidden"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example:8420"}, {"Origin": "https://evil.example"}, {"Origin": "null"}]
+)
+async def test_no_page_of_another_site_reaches_the_tools_through_a_browser(headers: dict[str, str]) -> None:
+    async with mcp_door() as door:
+        assert (await door.post("tools/list", headers)).status_code == 403
+        assert (await door.post("tools/list", {"Origin": "http://127.0.0.1:8420"})).status_code == 200
+
+
+async def test_there_is_no_stream_to_get_and_no_session_to_end() -> None:
+    async with mcp_door() as door:
+        for method in ("GET", "DELETE", "PUT"):
+            answer = await door.client.request(method, "/mcp", headers=TAKES)
+            assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+        begun = await door.post(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
+        )
+        assert "mcp-session-id" not in begun.headers
+        told = begun.json()["result"]
+        assert told["serverInfo"]["name"] == "kledger"
+        assert "knowledge_search" in told["instructions"]
+
+
+async def test_a_tool_call_is_one_request_for_the_rate_and_named_in_the_metrics() -> None:
+    async with mcp_door(limits=Limits(rate=0.01, burst=4)) as door:
+        await door.call("knowledge_list")
+        await door.refused("knowledge_update", knowledge_id="never-saved", update_score=4)
+        assert (await door.post("tools/call", name="drop_table", arguments={})).json()["error"]["code"] == -32602
+        calls = "kledger_mcp_tool_calls_total"
+        assert await door.metric(f'{calls}{{outcome="ok",tool="knowledge_list"}}') == 1
+        assert (await door.post("tools/list")).status_code == 429
+    async with mcp_door() as door:
+        await door.refused("knowledge_update", knowledge_id="never-saved", update_score=4)
+        await door.call("knowledge_list")
+        assert await door.metric(f'{calls}{{outcome="unknown_knowledge",tool="knowledge_update"}}') == 1
+        assert await door.metric('kledger_http_requests_total{method="POST",route="/mcp",status="200"}') == 2
+        assert await door.metric('kledger_http_requests_total{method="GET",route="/api/knowledge",status="200"}') == 1
+
+
+async def test_a_message_that_is_too_long_or_no_message_is_refused() -> None:
+    async with mcp_door(limits=Limits(batch_body=4_000)) as door:
+        answer = await door.post("tools/call", name="knowledge_save", arguments={**ITEM, "content": "x" * 5_000})
+        assert answer.status_code == 413
+        broken = await door.client.post("/mcp", content=b"{", headers={**TAKES, "Content-Type": "application/json"})
+        assert broken.status_code == 400
+        assert (await door.call("knowledge_list"))["count"] == 0
