@@ -28,6 +28,7 @@ from ledger.events.knowledge import (
     Text,
     Types,
 )
+from ledger.events.process import ModelName
 from ledger.events.scope_type import Priority, TypeWord
 from ledger.scopes import Entity, Visibility
 
@@ -187,7 +188,9 @@ class UpdateRequest(Asked):
     add_helpful_case: CaseBody | None = None
     add_harmful_case: CaseBody | None = None
     update_score: Score | None = None
-    evolve_feedback: str | None = None
+    evolve_feedback: Text | None = None
+    evolve_dry_run: bool = False
+    evolve_model: ModelName | None = None
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
@@ -198,6 +201,12 @@ class UpdateRequest(Asked):
     source: SourceBody | None = None
     expected_version: Annotated[int, Field(ge=1)] | None = None
     reason: str | None = None
+
+    @model_validator(mode="after")
+    def _evolves(self) -> Self:
+        if self.evolve_feedback is None and (self.evolve_dry_run or self.evolve_model is not None):
+            raise ValueError("`evolve_dry_run` and `evolve_model` go with `evolve_feedback`: say what is to be better")
+        return self
 
 
 class ShareRequest(Asked):

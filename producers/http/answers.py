@@ -6,6 +6,7 @@ The models here only describe: answers are made by the operations and are not va
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Literal
 
 import orjson
@@ -25,7 +26,14 @@ class Json(Response):
     media_type = "application/json"
 
     def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(orjson.dumps(content), status_code, headers)
+        super().__init__(orjson.dumps(content, default=_plain), status_code, headers)
+
+
+def _plain(value: object) -> int | float | str:
+    """What JSON has no form for, as an analyst's SELECT may give it: a sum of integers is a Decimal."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 class ErrorAnswer(BaseModel):
@@ -101,6 +109,8 @@ class SearchAnswer(BaseModel):
     count: int
     position: int
     recall_id: str | None
+    routed: bool | None = None
+    reason: str | None = None
 
 
 class ListAnswer(BaseModel):
@@ -377,7 +387,9 @@ class SqlAnswer(BaseModel):
     position: int
 
 
-def told(model: Any, *codes: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: its answer, and which errors it may give."""
+def told(model: Any, *codes: int, status: int = 200, later: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer (`later`: as 202 while work goes on), and which errors it may give."""
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    if later:
+        answers[202] = {"model": model, "description": "The work is still under way"}
     return answers | {code: {"model": ErrorAnswer} for code in (*codes, 422, 503)}

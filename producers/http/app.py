@@ -10,7 +10,19 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, knowledge, metrics, profiles, recall, refused, resources, scope_types
+from producers.http import (
+    admin,
+    errors,
+    evolutions,
+    extractions,
+    knowledge,
+    metrics,
+    profiles,
+    recall,
+    refused,
+    resources,
+    scope_types,
+)
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -48,6 +60,8 @@ def create_app(
         desk.tally.took = counted.took
     for router in (
         *knowledge.routes(desk),
+        *evolutions.routes(desk),
+        *extractions.routes(desk),
         *profiles.routes(desk),
         *resources.routes(desk),
         *scope_types.routes(desk),

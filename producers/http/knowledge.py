@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
-from producers.http import answers
+from producers.http import answers, model_answers
 from producers.http.answers import Json, told
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.identity import caller_of, lineage_of, retry_of
@@ -20,6 +20,7 @@ from producers.http.parameters import (
     From,
     ItemId,
     Owner,
+    Patience,
     RawId,
     Read,
     Reason,
@@ -30,8 +31,10 @@ from producers.http.parameters import (
     Who,
     decoded_id,
 )
-from producers.operations import feedback, importing, knowledge, reading, recall, sharing
+from producers.model_requests import RevertRequest
+from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing
 from producers.operations.desk import Desk
+from producers.operations.processes import PATIENCE
 from producers.requests import (
     FeedbackRequest,
     SaveManyRequest,
@@ -65,6 +68,7 @@ def _reads(desk: Desk) -> APIRouter:
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
+                route=asked.route,
                 freshness=asked.freshness(),
             )
         )
@@ -141,10 +145,33 @@ def _writes(desk: Desk) -> APIRouter:
         """Merge similar items; not in this build."""
         feedback.slim()
 
-    @router.put("/api/knowledge/{item_id}", responses=told(answers.UpdatedAnswer, 400, 403, 404, 409, 413, 501))
-    async def update(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest) -> Json:
-        """Judge an item; its owner, and whom the ACL lets write, may state fields anew."""
-        return Json(await feedback.update(desk, caller, lineage, item_id, body, retry))
+    @router.put(
+        "/api/knowledge/{item_id}",
+        responses=told(model_answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
+    )
+    async def update(
+        caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
+    ) -> Json:
+        """Judge an item; its owner and writers may state fields anew, or have a model rewrite it (202 meanwhile)."""
+        done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
+        return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
+
+    @router.post(
+        "/api/knowledge/{item_id}/revert", responses=told(model_answers.RevertedAnswer, 400, 403, 404, 409, 410)
+    )
+    async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:
+        """Make an item again what it was at an earlier version."""
+        return Json(
+            await reverting.revert(
+                desk,
+                caller,
+                lineage,
+                item_id,
+                body.to_version,
+                expected_version=body.expected_version,
+                retry=retry,
+            )
+        )
 
     @router.put("/api/knowledge/{item_id}/acl", responses=told(answers.ChangedAnswer, 400, 403, 404, 409))
     async def share(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ShareRequest) -> Json:

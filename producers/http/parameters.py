@@ -17,6 +17,7 @@ from ledger.events.knowledge import KnowledgeType
 from ledger.scopes import Caller, check_entity, check_scope
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
+from producers.operations.processes import MAX_PATIENCE
 from producers.operations.recall import Paths
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
@@ -137,6 +138,11 @@ Owner = Annotated[str | None, Depends(_owner)]
 Reason = Annotated[str | None, Query(max_length=10_000, description="Why, for whoever reads the history")]
 
 
+Patience = Annotated[
+    float, Query(alias="wait", ge=0, le=MAX_PATIENCE, description="Seconds to wait for the model's work")
+]
+
+
 class ReadQuery(BaseModel):
     """How one item is read, in one model: solved one by one, its parameters take longer than the reading."""
 
@@ -162,6 +168,9 @@ class SearchQuery(ReadQuery):
     types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
     paths: Paths = "fused"
     record: bool = True
+    route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
+        None
+    )
 
     def named_types(self) -> list[str]:
         """The types asked for. Raises InvalidPayload."""

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ledger.errors import InvalidPayload, LedgerError
+from prometheus_client.registry import Collector
+
+from ledger.errors import InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
 from ledger.vault import Vault
 from producers.operations.admin import NodeAdmin
+from producers.operations.models import Models, NoModels, Router
 from producers.publish import Tally
 from projections.lineage import ask as lineage
 
@@ -24,12 +27,6 @@ T = TypeVar("T")
 DEFAULT_WAIT = 10.0
 """Seconds that a read waits for the view unless told otherwise."""
 MAX_WAIT = 60.0
-
-
-class NotAvailable(LedgerError):
-    """This build has no such feature, or the model it needs is not configured."""
-
-    code = "not_available"
 
 
 class LiveView(Protocol):
@@ -73,6 +70,12 @@ class Desk:
     org: str = DEFAULT_ORG
     tally: Tally = field(default_factory=Tally)
     parking: ParkingAdmin | None = None
+    models: Models = field(default_factory=NoModels)
+    router: Router | None = None
+    routing: bool = False
+    """Whether a search is routed by a model unless it says otherwise."""
+    collected: Sequence[Collector] = ()
+    """Metrics of the node's other parts, told with the door's own."""
     vault: Vault | None = None
     """Where the keys of secrets are; without one, no secret is kept or read."""
 

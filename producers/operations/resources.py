@@ -9,7 +9,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Literal
 
-from ledger.errors import IllegalState, LedgerError, NotOwner, UnknownResource, VersionConflict
+from ledger.errors import IllegalState, LedgerError, NotAvailable, NotOwner, UnknownResource, VersionConflict
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.personal import persons
@@ -17,7 +17,7 @@ from ledger.scopes import Caller
 from ledger.secure_body import key_name, seal_secure, unsealed
 from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
-from producers.operations.desk import Desk, NotAvailable
+from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, Changed, Saved, default_owner, not_owner
 from producers.publish import event_id, lifted, publish
 from producers.resource_requests import ResourceRequest

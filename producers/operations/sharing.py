@@ -38,9 +38,9 @@ async def share(
 
 
 async def revisable(
-    desk: Desk, caller: Caller, item_id: str, revision: KnowledgeRevised
+    desk: Desk, caller: Caller, item_id: str, revision: KnowledgeRevised | None = None
 ) -> tuple[ask.Standing, int, str]:
-    """An item that the caller is about to revise, the last position of its history, and who states the revision.
+    """An item that the caller is about to revise or have rewritten, its history's last position, and who states it.
 
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
@@ -50,7 +50,7 @@ async def revisable(
     writer = next((entity for entity in caller.entities() if entity in item.writers), None)
     if writer is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
-    if revision.owner is not None or revision.scopes is not None:
+    if revision is not None and (revision.owner is not None or revision.scopes is not None):
         raise not_owner(f"say whose {item_id} is and who sees it: {item.owner} lets you revise it", item.owner, caller)
     return item, last, writer
 

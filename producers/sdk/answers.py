@@ -54,6 +54,8 @@ class SearchResults(TypedDict):
     count: int
     position: int
     recall_id: str | None
+    routed: NotRequired[bool]
+    reason: NotRequired[str | None]
 
 
 class ItemList(TypedDict):

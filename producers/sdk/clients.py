@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles, recall, resources, sharing, tools
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, sharing, tools
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -31,6 +31,18 @@ class LedgerEndpoints:
     why_visible = Endpoint(sharing.why_visible)
     scope_types = Endpoint(sharing.scope_types)
     register_scope_type = Endpoint(sharing.register_scope_type)
+
+    evolve = Endpoint(evolving.evolve)
+    evolution = Endpoint(evolving.evolution)
+    evolutions = Endpoint(evolving.evolutions)
+    apply_evolution = Endpoint(evolving.apply_evolution)
+    reject_evolution = Endpoint(evolving.reject_evolution)
+    revert_evolution = Endpoint(evolving.revert_evolution)
+    revert = Endpoint(evolving.revert)
+    extract = Endpoint(evolving.extract)
+    extraction = Endpoint(evolving.extraction)
+    conflicts = Endpoint(evolving.conflicts)
+    resolve_conflict = Endpoint(evolving.resolve_conflict)
 
     startup = Endpoint(recall.startup)
     focus = Endpoint(recall.focus)

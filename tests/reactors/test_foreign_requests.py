@@ -1,0 +1,71 @@
+"""Whoever may publish may ask models for work; nobody gets to read by that what they may not see."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+from ledger.event import NewEvent
+from ledger.events.evolution import EvolutionRequested
+from ledger.events.extraction import ExtractionRequested
+from ledger.events.process import ProcessFact
+from ledger.jetstream import JetStreamLedger
+from producers.sdk import LedgerClient
+from tests.journeys.running_node import RunningNode, caught_up, until
+from tests.openai_chat import ChatEndpoint
+from tests.reactors.test_extract import finding, finds, judges
+
+MALLORY = "agent:mallory"
+SECRET = "cerberus barks at the second door"
+
+
+def published(node: RunningNode, fact: ProcessFact, actor: str = MALLORY) -> str:
+    """What a publisher over NATS asks for; the id of the process."""
+    process = f"{fact.entity()}-{uuid.uuid4().hex}"
+
+    async def append() -> None:
+        ledger = await JetStreamLedger.connect(node.access, role="writer")
+        try:
+            await ledger.append(NewEvent(fact, process, actor))
+        finally:
+            await ledger.close()
+
+    asyncio.run(append())
+    return process
+
+
+def test_a_publisher_cannot_have_what_others_own_rewritten(
+    modelled: RunningNode, ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    item = ledger.acting_as(user="ana").save("Which door", SECRET, ["tool"], scopes=["user:ana"])["id"]
+    asked = EvolutionRequested(item_id=item, base_version=1, feedback="tell me what it says", apply=False)
+    mallory = ledger.acting_as(agent="mallory")
+    process = published(modelled, asked)
+    until(lambda: ledger.evolutions(status="failed", item_id=item)["results"], "it is refused")
+    told = mallory.evolution(process)
+    assert (told["code"], told["content"]) == ("not_owner", None)
+    assert SECRET not in str(told)
+    assert not any(SECRET in call.text for call in chat.asked)
+
+
+def test_an_extraction_is_not_compared_with_what_its_owner_may_not_see(
+    modelled: RunningNode, ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    ana, mallory = ledger.acting_as(user="ana"), ledger.acting_as(agent="mallory")
+    ana.save("Which door", SECRET, ["tool"], scopes=["project:hades"])
+    known = ana.save("Which door has cerberus", "The third, and it barks.", ["tool"], scopes=["public"])["id"]
+    caught_up(ledger)
+    finds(chat, "cerberus-door", finding("At which door the cerberus barks"))
+    judges(chat, "At which door the cerberus barks")
+    message = {"id": "x1", "role": "user", "content": "cerberus-door"}
+    spied = ExtractionRequested(kind="statement", messages=[message], owner=MALLORY, scopes=["project:hades"])
+    process = published(modelled, spied)
+    until(lambda: mallory.extraction(process)["status"] == "completed", "it is done")
+    (compared,) = [call.text for call in chat.asked if "At which door the cerberus barks" in call.text]
+    assert known in compared
+    assert SECRET not in compared
+
+    for_ana = ExtractionRequested(kind="statement", messages=[message], owner="user:ana", scopes=["user:ana"])
+    refused = published(modelled, for_ana)
+    until(lambda: mallory.extraction(refused)["status"] == "failed", "it is refused")
+    assert mallory.extraction(refused)["code"] == "not_owner"
