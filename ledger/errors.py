@@ -77,6 +77,12 @@ class UnknownProfile(LedgerError):
     code = "unknown_profile"
 
 
+class UnknownProcess(LedgerError):
+    """There is no such evolution, extraction, slim or conflict, or none for this caller."""
+
+    code = "unknown_process"
+
+
 class UnknownReference(LedgerError):
     """A lineage reference that no event names."""
 

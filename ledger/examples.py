@@ -9,19 +9,53 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ledger.event import Fact, Lineage, NewEvent
+from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.evolution import (
+    EvolutionFailed,
+    EvolutionProposed,
+    EvolutionRejected,
+    EvolutionRequested,
+    EvolutionStarted,
+)
+from ledger.events.extraction import (
+    Extracted,
+    ExtractionCompleted,
+    ExtractionFailed,
+    ExtractionRequested,
+    ExtractionStarted,
+)
 from ledger.events.knowledge import (
     Case,
+    KnowledgeAbsorbed,
+    KnowledgeConfirmed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
+    KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeUnmerged,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.slim import (
+    Similar,
+    Skipped,
+    SlimApplied,
+    SlimFailed,
+    SlimProposed,
+    SlimRejected,
+    SlimReported,
+    SlimRequested,
+    SlimReverted,
+    SlimStarted,
+)
 from ledger.events.subject import SubjectForgotten
+from ledger.events.usage import Usage
 
 ITEM = "knowledge-20260305-a1b2"
 AUTHOR = "agent:research_agent"
@@ -29,6 +63,10 @@ USER = "user:li.wei@example.com"
 TASK = "运行单元测试前需要准备数据库"
 LINEAGE = Lineage(trace_id="trace-7f3a", message_id="msg-0042")
 
+OTHER = "knowledge-20260305-d5e6"
+EVOLUTION, SLIM = "evolution-20260305-e5f6", "slim-20260305-e1f2"
+
+_USAGE = Usage(model="small-model", prompt_version="2026-03", input_tokens=812, output_tokens=64, cost_usd=0.0011)
 _PROFILE = {"preferences": [{"key": "language", "value": "中文", "meta": {"confidence": 0.9}}]}
 _FACTS: tuple[tuple[Fact, str, str], ...] = (
     (
@@ -68,6 +106,86 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         USER,
     ),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),
+    (KnowledgeConfirmed(case=Case(task=TASK, message_id="msg-0050")), ITEM, USER),
+    (
+        KnowledgeEvolved(evolution=EVOLUTION, base_version=2, content="`make db`, wait for it, then `make test`."),
+        ITEM,
+        AUTHOR,
+    ),
+    (
+        KnowledgeReverted(
+            to_version=2,
+            types=["strategy", "tool"],
+            task=TASK,
+            content="`make db` first, then `make test`.",
+            tags={"category": "habit", "domain": "testing"},
+            scopes=["project:ledger", AUTHOR],
+            resource_ids=[],
+            source=Source(category="exp", urls=["https://example.com/testing"], agent_id="research_agent"),
+            score=4,
+            cause=EVOLUTION,
+        ),
+        ITEM,
+        AUTHOR,
+    ),
+    (KnowledgeAbsorbed(slim=SLIM, merged=[OTHER], content="`make db`, then `make test`."), ITEM, AUTHOR),
+    (KnowledgeMerged(into=ITEM, slim=SLIM), OTHER, AUTHOR),
+    (KnowledgeUnmerged(slim=SLIM), OTHER, AUTHOR),
+    (EvolutionRequested(item_id=ITEM, base_version=2, feedback="先等数据库就绪"), EVOLUTION, AUTHOR),
+    (EvolutionStarted(call="evolution-20260305-e5f6-1", model="small-model"), EVOLUTION, AUTHOR),
+    (
+        EvolutionProposed(
+            item_id=ITEM, content="`make db`, wait for it, then `make test`.", reason="said to wait", usage=_USAGE
+        ),
+        EVOLUTION,
+        AUTHOR,
+    ),
+    (EvolutionRejected(item_id=ITEM, reason="it was right before"), EVOLUTION, AUTHOR),
+    (EvolutionFailed(item_id=ITEM, code="model_failed", reason="no answer within 60 s"), EVOLUTION, AUTHOR),
+    (
+        ExtractionRequested(
+            kind="statement",
+            messages=[{"id": "msg-0042", "role": "user", "content": "以后都用中文回答我"}],
+            owner=USER,
+            scopes=[USER],
+        ),
+        "extraction-20260305-a7b8",
+        USER,
+    ),
+    (ExtractionStarted(call="extraction-20260305-a7b8-1", model="small-model"), "extraction-20260305-a7b8", USER),
+    (
+        ExtractionCompleted(items=[Extracted(knowledge_id="knowledge-20260305-c9d0", action="saved")], usage=_USAGE),
+        "extraction-20260305-a7b8",
+        USER,
+    ),
+    (ExtractionFailed(code="budget_spent", reason="the day's budget is spent"), "extraction-20260305-a7b8", USER),
+    (SlimRequested(owner=AUTHOR, scopes=["project:ledger"], model="small-model", threshold=0.85), SLIM, AUTHOR),
+    (SlimStarted(call="slim-20260305-e1f2-0", model="small-model"), SLIM, AUTHOR),
+    (
+        SlimProposed(
+            group=0,
+            survivor=ITEM,
+            survivor_version=2,
+            merged=[Similar(id=OTHER, version=1, similarity=0.93)],
+            content="`make db`, then `make test`.",
+            usage=_USAGE,
+        ),
+        SLIM,
+        AUTHOR,
+    ),
+    (SlimReported(candidates=120, groups=1, items=2, seconds=0.4), SLIM, AUTHOR),
+    (SlimApplied(groups=1), SLIM, AUTHOR),
+    (SlimReverted(groups=0, skipped=[Skipped(group=0, reason="the survivor has changed since")]), SLIM, AUTHOR),
+    (SlimRejected(reason="both are needed"), SLIM, AUTHOR),
+    (SlimFailed(code="model_failed", reason="no answer within 60 s", usage=_USAGE), SLIM, AUTHOR),
+    (
+        ConflictRecorded(
+            first=ITEM, first_version=2, second=OTHER, second_version=1, reason="one says before, one after"
+        ),
+        "conflict-20260305-b3c4",
+        AUTHOR,
+    ),
+    (ConflictResolved(winner=ITEM, reason="tried it"), "conflict-20260305-b3c4", AUTHOR),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

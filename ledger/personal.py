@@ -14,26 +14,56 @@ from typing import Any
 from pydantic import BaseModel
 
 from ledger.event import Fact, NewEvent
+from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.evolution import (
+    EvolutionFailed,
+    EvolutionProposed,
+    EvolutionRejected,
+    EvolutionRequested,
+    EvolutionStarted,
+)
+from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested, ExtractionStarted
 from ledger.events.knowledge import (
+    KnowledgeAbsorbed,
+    KnowledgeConfirmed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
+    KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeUnmerged,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
+from ledger.events.slim import (
+    SlimApplied,
+    SlimFailed,
+    SlimProposed,
+    SlimRejected,
+    SlimReported,
+    SlimRequested,
+    SlimReverted,
+    SlimStarted,
+)
 from ledger.sealed import USER, seal
 from ledger.vault import DataKey
 
 NOBODY = "user:local"
 
 _ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
+_CASE = ("case.task", "case.query", "case.outcome", "case.reason")
 TEXTS: dict[type[Fact], tuple[str, ...]] = {
     KnowledgeSaved: _ITEM,
     KnowledgeRevised: (*_ITEM, "reason"),
-    KnowledgeRated: ("case.task", "case.query", "case.outcome", "case.reason"),
+    KnowledgeReverted: _ITEM,
+    KnowledgeEvolved: ("task", "content"),
+    KnowledgeAbsorbed: ("task", "content", "tags"),
+    KnowledgeRated: _CASE,
+    KnowledgeConfirmed: _CASE,
     KnowledgeScored: ("reason",),
     KnowledgeRetired: ("reason",),
     KnowledgeRestored: ("reason",),
@@ -42,8 +72,29 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ProfilePatched: ("patch",),
     ProfileDisabled: ("reason",),
     RecallServed: ("query",),
+    EvolutionRequested: ("feedback",),
+    EvolutionProposed: ("task", "content", "reason"),
+    EvolutionRejected: ("reason",),
+    EvolutionFailed: ("reason",),
+    ExtractionRequested: ("messages",),
+    ExtractionFailed: ("reason",),
+    SlimProposed: ("task", "content", "tags"),
+    SlimRejected: ("reason",),
+    SlimFailed: ("reason",),
+    ConflictRecorded: ("reason",),
+    ConflictResolved: ("reason",),
+    **dict.fromkeys(
+        (
+            *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
+            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
+        ),
+        (),
+    ),
 }
-"""The parts of each fact that are somebody's words."""
+"""The parts of each fact that are somebody's words; of some, none."""
+
+_ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
+"""The field in which a process names the item that its words are about."""
 
 
 def is_person(entity: str) -> bool:
@@ -64,16 +115,20 @@ def stated_persons(event: NewEvent) -> list[str]:
     found = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact) and is_person(fact.owner):
         found.append(fact.owner)
-    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised)):
+    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested)):
         found += persons(fact.owner, fact.scopes or ())
     return sorted(set(found))
 
 
 def about_item(event: NewEvent) -> str | None:
     """The item whose persons an event's words belong to as well, when the event does not say who they are."""
-    if event.fact.entity() != "knowledge" or isinstance(event.fact, KnowledgeSaved) or not has_text(event.fact):
+    fact = event.fact
+    if isinstance(fact, KnowledgeSaved) or not has_text(fact):
         return None
-    return event.entity_id
+    if fact.entity() == "knowledge":
+        return event.entity_id
+    named = _ABOUT.get(fact.entity())
+    return None if named is None else getattr(fact, named, None)
 
 
 def has_text(fact: Fact) -> bool:

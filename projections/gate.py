@@ -20,6 +20,7 @@ from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.knowledge.rules import KnowledgeRules
+from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
 from projections.sql_text import among
@@ -42,6 +43,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    **dict.fromkeys(KINDS, ProcessRules),
 }
 
 _VERDICT = ("item_version", "closes")

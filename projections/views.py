@@ -12,6 +12,8 @@ from projections.feedback import fold as feedback
 from projections.knowledge import fold as knowledge
 from projections.knowledge import tables as knowledge_tables
 from projections.lineage import fold as lineage
+from projections.processes import fold as processes
+from projections.processes import tables as processes_tables
 from projections.profiles import fold as profiles
 from projections.recalls import fold as recalls
 from projections.refused import fold as refused
@@ -44,6 +46,8 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog(
         "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
+    # Before feedback, whose credit follows from what was served.
+    ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog(
         "knowledge",
@@ -53,7 +57,13 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
     ),
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
+    ViewOfLog(
+        "processes",
+        processes_tables.TABLES,
+        processes.fold,
+        processes.fold_few,
+        {"processes": ("org", "kind", "id")},
+    ),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
-    ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

@@ -1,7 +1,7 @@
-"""What can be said about one item of knowledge (mission K1-K3): saved, revised, rated, scored, …
+"""What can be said about one item of knowledge (mission K1-K5): saved, revised, rated, evolved, merged, …
 
-The entity id of these events is the item's id. `revised`, `retired` and `restored` are the owner's alone;
-`rated` and `scored` are anybody's who may read the item.
+The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are anybody's who may read the
+item; all others are its owner's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Score = Annotated[int, Field(ge=1, le=5)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
 Text = Annotated[str, Field(min_length=1)]
+Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 
 
 class Source(BaseModel):
@@ -95,7 +96,7 @@ class KnowledgeRevised(Fact):
     owner: Entity | None = None
     resource_ids: list[str] | None = None
     source: Source | None = None
-    expected_version: Annotated[int, Field(ge=1, le=MOST_POSITION)] | None = None
+    expected_version: Version | None = None
     reason: str | None = None
 
 
@@ -133,6 +134,73 @@ class KnowledgeRestored(Fact):
     reason: str | None = None
 
 
+class KnowledgeConfirmed(Fact):
+    """Somebody said again what the item says: evidence for it, not another item (K6)."""
+
+    name: ClassVar[str] = "knowledge.confirmed"
+
+    case: Case = Case()
+
+
+class KnowledgeEvolved(Fact):
+    """A proposal of a model became the item's content (K4); what the model said of it is in `evolution.proposed`."""
+
+    name: ClassVar[str] = "knowledge.evolved"
+
+    evolution: Id
+    base_version: Version
+    content: Text
+    task: str | None = None
+
+
+class KnowledgeReverted(Fact):
+    """The owner states an earlier version anew, whole; `cause` names the evolution or slim that it undoes."""
+
+    name: ClassVar[str] = "knowledge.reverted"
+
+    to_version: Version
+    types: Types
+    task: str
+    content: Text
+    tags: JsonObject
+    scopes: Scopes
+    resource_ids: list[str]
+    source: Source
+    score: Score
+    cause: Id | None = None
+
+
+class KnowledgeAbsorbed(Fact):
+    """The item took the place of others that said nearly the same (K5); what is absent or null stays as it was."""
+
+    name: ClassVar[str] = "knowledge.absorbed"
+
+    slim: Id
+    merged: Annotated[list[Id], Field(min_length=1, max_length=1_000)]
+    types: Types | None = None
+    task: str | None = None
+    content: Text | None = None
+    tags: JsonObject | None = None
+    resource_ids: list[str] | None = None
+
+
+class KnowledgeMerged(Fact):
+    """The item left recall in favour of another one (K5); it stays readable, with its history."""
+
+    name: ClassVar[str] = "knowledge.merged"
+
+    into: Id
+    slim: Id
+
+
+class KnowledgeUnmerged(Fact):
+    """A merge was undone: the item is active again."""
+
+    name: ClassVar[str] = "knowledge.unmerged"
+
+    slim: Id
+
+
 FACTS: tuple[type[Fact], ...] = (
     KnowledgeSaved,
     KnowledgeRevised,
@@ -140,4 +208,10 @@ FACTS: tuple[type[Fact], ...] = (
     KnowledgeScored,
     KnowledgeRetired,
     KnowledgeRestored,
+    KnowledgeConfirmed,
+    KnowledgeEvolved,
+    KnowledgeReverted,
+    KnowledgeAbsorbed,
+    KnowledgeMerged,
+    KnowledgeUnmerged,
 )

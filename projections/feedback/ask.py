@@ -19,6 +19,7 @@ _NAMES = [
     "actor",
     "trace_id",
     "message_id",
+    "credit",
     "event_id",
     "position",
     "time",
@@ -31,8 +32,8 @@ def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int 
     `timestamp` is the case's own, `time` the moment the event states, `position` where the log keeps it.
     """
     rows = cursor.execute(
-        """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, event_id,
-               position, epoch_us(time)
+        """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, credit,
+               event_id, position, epoch_us(time)
            FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? ORDER BY position""",
         [org, item_id, 2**63 - 1 if as_of is None else as_of],
     ).fetchall()

@@ -1,51 +1,87 @@
-"""Where did an item help, where did it harm? One row a case, never changed (mission K3)."""
+"""Where did an item help, where did it harm, who said it again? One row a case, never changed (mission K3).
+
+A case that names a trace earns credit only when the item was served to that trace before (`recalls`): what it then
+adds to the evidence is counted on the item's narrow row.
+"""
 
 from __future__ import annotations
 
 import duckdb
 
-from ledger.events.knowledge import KnowledgeRated
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
+from projections.feedback.evidence import OPPOSING, SUPPORTING
 from projections.ruling import Counted
-from projections.sql_text import Moment, insert
+from projections.sql_text import Moment, among, insert
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
 CREATE TABLE feedback (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL, org VARCHAR NOT NULL,
     knowledge_id VARCHAR NOT NULL, verdict VARCHAR NOT NULL, task VARCHAR, query VARCHAR, outcome VARCHAR,
-    reason VARCHAR, case_time VARCHAR, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR
+    reason VARCHAR, case_time VARCHAR, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+    credit VARCHAR NOT NULL
 );
-COMMENT ON TABLE feedback IS 'Every case in which an item helped or harmed';
+COMMENT ON TABLE feedback IS 'Every case in which an item helped or harmed, or was confirmed';
 COMMENT ON COLUMN feedback.time IS 'When the log kept it';
-COMMENT ON COLUMN feedback.verdict IS 'helpful or harmful';
+COMMENT ON COLUMN feedback.verdict IS 'helpful, harmful or confirmed';
 COMMENT ON COLUMN feedback.case_time IS 'When the case happened, as the rater wrote it';
+COMMENT ON COLUMN feedback.credit IS
+    'served: to that trace, before; not_served: the trace never had the item; untraced: the case names no trace';
+"""
+
+_RATED = (KnowledgeRated, KnowledgeConfirmed)
+_CREDIT = """
+UPDATE feedback SET credit = 'served' FROM recalls r
+WHERE feedback.position IN ({batch}) AND feedback.credit = 'not_served' AND r.org = feedback.org
+    AND r.trace_id = feedback.trace_id AND r.item_id = feedback.knowledge_id AND r.position < feedback.position
+"""
+_COUNT = f"""
+UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supporting,
+    opposing = knowledge_state.opposing + f.opposing
+FROM (
+    SELECT org, knowledge_id, {SUPPORTING} AS supporting, {OPPOSING} AS opposing
+    FROM feedback WHERE position IN ({{batch}}) GROUP BY org, knowledge_id
+) f WHERE knowledge_state.id = f.knowledge_id AND knowledge_state.org = f.org
 """
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
-    """Append the cases of the batch."""
-    if KnowledgeRated not in facts:
-        return
-    bench.run(f"""
-        INSERT INTO feedback
-        SELECT position, stream_time, event_id, org, entity_id, d.verdict, d."case".task, d."case".query,
-            d."case".outcome, d."case".reason, d."case".timestamp, actor, trace_id, message_id
-        FROM {table_of(KnowledgeRated)}
-    """)
+    """Append the cases of the batch, with their credit, and count them as evidence."""
+    rated = [fact for fact in _RATED if fact in facts]
+    for fact in rated:
+        verdict = "d.verdict" if fact is KnowledgeRated else "'confirmed'"
+        bench.run(f"""
+            INSERT INTO feedback
+            SELECT position, stream_time, event_id, org, entity_id, {verdict}, d."case".task, d."case".query,
+                d."case".outcome, d."case".reason, d."case".timestamp, actor, trace_id, message_id,
+                CASE WHEN trace_id IS NULL THEN 'untraced' ELSE 'not_served' END
+            FROM {table_of(fact)}
+        """)
+    if rated:
+        batch = " UNION ALL ".join(f"SELECT position FROM {table_of(fact)}" for fact in rated)
+        bench.run(_CREDIT.format(batch=batch))
+        bench.run(_COUNT.format(batch=batch))
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     """The same, of a few events."""
+    rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
+    if not rated:
+        return
     insert(
         con,
         "feedback",
         (
             (
-                *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id, fact.verdict),
+                *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id),
+                fact.verdict if isinstance(fact, KnowledgeRated) else "confirmed",
                 *(fact.case.task, fact.case.query, fact.case.outcome, fact.case.reason, fact.case.timestamp),
-                *(c.envelope.actor, c.trace_id, c.message_id),
+                *(c.envelope.actor, c.trace_id, c.message_id, "not_served" if c.trace_id else "untraced"),
             )
-            for c in counted
-            if isinstance(fact := c.fact, KnowledgeRated)
+            for c, fact in rated
         ),
     )
+    batch = among(c.position for c, _ in rated)
+    if any(c.trace_id for c, _ in rated):
+        con.execute(_CREDIT.format(batch=batch))
+    con.execute(_COUNT.format(batch=batch))

@@ -17,14 +17,16 @@ import orjson
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved, Source
 from ledger.scopes import Caller
+from projections.feedback.evidence import CONFIDENCE
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
-    score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
+    score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
+    status"""
 
 # The same of a version as it was made, without a look at what its item has come to.
 VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
-    epoch_us(valid_from_time), status"""
+    epoch_us(valid_from_time), NULL, status"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +113,17 @@ def _item_now(
     """The row that the view `knowledge` shows, out of its two tables: planned alone, each takes a third of the time."""
     state = cursor.execute(
         """SELECT helpful, harmful, position, epoch_us(created_at), epoch_us(updated_at), created_position,
-            version_position FROM knowledge_state WHERE org = ? AND id = ?""",
+            version_position, supporting, opposing FROM knowledge_state WHERE org = ? AND id = ?""",
         [org, item_id],
     ).fetchone()
     if state is None:
         return None
-    helpful, harmful, position, created, updated, created_position, version_position = state
+    helpful, harmful, position, created, updated, created_position, version_position, *evidence = state
+    sure = CONFIDENCE.format(stated="confidence", supporting=evidence[0], opposing=evidence[1])
     return cursor.execute(
         f"""SELECT id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
-                score, {helpful}, {harmful}, confidence, version, {position}, {created}, {updated}, status,
-                {created_position}
+                score, {helpful}, {harmful}, {sure}, version, {position}, {created}, {updated},
+                CASE WHEN status = 'merged' THEN merged_into END, status, {created_position}
             FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
         list(values),
     ).fetchone()
@@ -290,6 +293,7 @@ def item_of(row: Sequence[Any]) -> JsonObject:
         "position": row[15],
         "created_at": rfc3339(row[16]),
         "updated_at": rfc3339(row[17]),
+        **({} if row[18] is None else {"merged_into": row[18]}),
     }
 
 

@@ -9,11 +9,17 @@ import orjson
 
 from ledger.event import Fact
 from ledger.events.knowledge import (
+    KnowledgeAbsorbed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
     KnowledgeRestored,
     KnowledgeRetired,
+    KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeUnmerged,
+    Source,
 )
 from ledger.scopes import visibility_of
 from projections.ruling import Counted
@@ -29,6 +35,14 @@ _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeScored: {"score": "d.score"},
     KnowledgeRetired: {"status": "'retired'"},
     KnowledgeRestored: {"status": "'active'"},
+    KnowledgeEvolved: {"content": "d.content", "task": "d.task"},
+    KnowledgeAbsorbed: {name: f"d.{name}" for name in ("types", "task", "content", "tags", "resource_ids")},
+    KnowledgeReverted: {
+        name: f"d.{name}" for name in ("types", "task", "content", "tags", "scopes", "resource_ids", "score")
+    }
+    | {"source": "to_json(d.source)"},
+    KnowledgeMerged: {"status": "'merged'", "merged_into": "d.into"},
+    KnowledgeUnmerged: {"status": "'active'"},
 }
 _KEPT = {
     "types": "VARCHAR[]",
@@ -46,6 +60,7 @@ _KEPT = {
     "confidence": "DOUBLE",
     "created_position": "BIGINT",
     "created_at": "TIMESTAMPTZ",
+    "merged_into": "VARCHAR",
 }
 _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
     WHEN len(list_filter(scopes, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
@@ -69,7 +84,7 @@ _SAVED = f"""
 INSERT INTO knowledge_versions
 SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, 'active',
-    helpful, harmful, confidence, position, stream_time
+    helpful, harmful, confidence, position, stream_time, NULL
 FROM (
     SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
         to_json(d.source) AS source, d.score, d.confidence
@@ -100,7 +115,7 @@ def _changed(changes: Facts) -> str:
 INSERT INTO knowledge_versions
 SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, status,
-    first_helpful, first_harmful, confidence, created_position, created_at
+    first_helpful, first_harmful, confidence, created_position, created_at, merged_into
 FROM (
     SELECT position, {columns}, {filled} FROM (
         SELECT v.valid_from AS position, v.org, v.id, NULL AS version, NULL AS change, NULL AS stream_time,
@@ -163,34 +178,39 @@ def _saved(c: Counted) -> dict[str, Value]:
         "confidence": fact.confidence,
         "created_position": c.position,
         "created_at": Moment(c.stored_us),
+        "merged_into": None,
     }
 
 
-def _said(fact: KnowledgeSaved | KnowledgeRevised) -> dict[str, Value]:
-    """The statement's fields; a revision leaves out what it does not state."""
-    said: dict[str, Value] = {
-        "types": fact.types,
-        "task": fact.task,
-        "content": fact.content,
-        "tags": None if fact.tags is None else Json(orjson.dumps(fact.tags).decode()),
-        "scopes": fact.scopes,
-        "owner": fact.owner,
-        "resource_ids": fact.resource_ids,
-        "source": None if fact.source is None else Json(fact.source.model_dump_json()),
-    }
-    return {name: value for name, value in said.items() if value is not None}
+def _said(fact: Fact) -> dict[str, Value]:
+    """The statement's fields, in the order of the table; a change leaves out what it does not state."""
+    said: dict[str, Value] = {}
+    for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source", "score"):
+        value = getattr(fact, name, None)
+        if value is not None:
+            said[name] = _value(value)
+    return said
+
+
+def _value(value: object) -> Value:
+    if isinstance(value, dict):
+        return Json(orjson.dumps(value).decode())
+    if isinstance(value, Source):
+        return Json(value.model_dump_json())
+    assert isinstance(value, (str, int, list))  # what the fields of a statement are
+    return value
 
 
 def _stated(fact: Fact) -> dict[str, Value]:
     match fact:
-        case KnowledgeRevised():
-            return _said(fact)
-        case KnowledgeScored():
-            return {"score": fact.score}
         case KnowledgeRetired():
             return {"status": "retired"}
-        case _:
+        case KnowledgeRestored() | KnowledgeUnmerged():
             return {"status": "active"}
+        case KnowledgeMerged():
+            return {"status": "merged", "merged_into": fact.into}
+        case _:
+            return _said(fact)
 
 
 def _row(c: Counted, now: dict[str, Value]) -> tuple[Value, ...]:

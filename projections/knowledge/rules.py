@@ -32,6 +32,8 @@ class Item:
     version_position: int
     position: int
     updated_us: int
+    supporting: int = 0
+    opposing: int = 0
 
 
 _COLUMNS = tuple(Item.__dataclass_fields__)
@@ -50,12 +52,27 @@ _SCHEMA = pa.schema(
 )
 _STATE = """
 SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
-    version_position, position, epoch_us(updated_at)
+    version_position, position, epoch_us(updated_at), supporting, opposing
 FROM knowledge_state WHERE id IN ({about})
 """
 FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
-_OWNERS_ALONE = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored"})
+_ANYBODYS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
+# What an item has to be for it to happen; nothing is asked for what is not listed.
+_NEEDS = {
+    "knowledge.retired": "active",
+    "knowledge.restored": "retired",
+    "knowledge.evolved": "active",
+    "knowledge.absorbed": "active",
+    "knowledge.merged": "active",
+    "knowledge.unmerged": "merged",
+}
+_BECOMES = {
+    "knowledge.retired": "retired",
+    "knowledge.restored": "active",
+    "knowledge.merged": "merged",
+    "knowledge.unmerged": "active",
+}
 
 
 class KnowledgeRules:
@@ -79,23 +96,15 @@ class KnowledgeRules:
             return self._saved(key, event)
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
-        if kind in _OWNERS_ALONE:
-            if event.actor != item.owner:
-                return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
-            if kind == "knowledge.retired" and item.status == "retired":
-                return Ruling(IllegalState.code, f"{item.id} is retired already")
-            if kind == "knowledge.restored" and item.status == "active":
-                return Ruling(IllegalState.code, f"{item.id} is active: there is nothing to restore")
-            if event.expected_version is not None and event.expected_version != item.version:
-                return Ruling(
-                    VersionConflict.code,
-                    f"{item.id} is at version {item.version}, the revision expected {event.expected_version}",
-                )
+        if kind not in _ANYBODYS and (refused := _refused(item, event)) is not None:
+            return refused
         self._touched[key] = item
         item.position, item.updated_us = event.position, event.stored_us
         if kind == "knowledge.rated":
             item.helpful += event.helpful
             item.harmful += event.harmful
+            return ACCEPTED
+        if kind == "knowledge.confirmed":
             return ACCEPTED
         return self._changed(item, event)
 
@@ -112,11 +121,8 @@ class KnowledgeRules:
         closes = item.version_position
         item.version += 1
         item.version_position = event.position
-        if event.type == "knowledge.retired":
-            item.status = "retired"
-        elif event.type == "knowledge.restored":
-            item.status = "active"
-        elif event.owner is not None:
+        item.status = _BECOMES.get(event.type, item.status)
+        if event.owner is not None:
             item.owner = event.owner
         return Ruling(version=item.version, closes=closes)
 
@@ -136,10 +142,27 @@ class KnowledgeRules:
             con.execute("""
                 INSERT INTO knowledge_state
                 SELECT org, id, owner, version, status, helpful, harmful, created_position,
-                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us)
+                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us),
+                    supporting, opposing
                 FROM touched
             """)
             con.unregister("touched")
+
+
+def _refused(item: Item, event: Candidate) -> Ruling | None:
+    """Why the owner's own event does not count, None when it does."""
+    if event.actor != item.owner:
+        return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
+    needed = _NEEDS.get(event.type)
+    if needed is not None and item.status != needed:
+        verb = event.type.partition(".")[2]
+        return Ruling(IllegalState.code, f"{item.id} is {item.status}: only what is {needed} can be {verb}")
+    if event.expected_version is not None and event.expected_version != item.version:
+        return Ruling(
+            VersionConflict.code,
+            f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
+        )
+    return None
 
 
 def _pair(key: tuple[str, str]) -> str:

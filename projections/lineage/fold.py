@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import duckdb
 
-from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.recall import RecallServed
+from projections.lineage.links import PREFIXES, REFERS
 from projections.ruling import Counted
 from projections.sql_text import Moment, Value, insert
 from projections.workbench import Facts, Workbench
@@ -19,7 +19,8 @@ CREATE TABLE lineage (
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
-COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation, resource, or served (by a recall)';
+COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
+(by a recall), evolution, undoes, absorbed, merged_into, slim, about, contradicts';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
@@ -59,9 +60,11 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         ("caused_by", "event:", c.envelope.causationid),
         ("correlation", "correlation:", c.envelope.correlationid),
     ]
-    if isinstance(c.fact, (KnowledgeSaved, KnowledgeRevised)):
-        links += [("resource", "resource:", resource) for resource in c.fact.resource_ids or ()]
-    elif isinstance(c.fact, RecallServed):
+    for relation, field in REFERS.get(type(c.fact), ()):
+        said = getattr(c.fact, field)
+        refs = said if isinstance(said, list) else [said]
+        links += [(relation, PREFIXES.get(relation, ""), ref) for ref in refs or ()]
+    if isinstance(c.fact, RecallServed):
         links += [("served", "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import get_origin
 
-from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from ledger.event import Fact
+from ledger.events.conflict import ConflictRecorded
+from ledger.events.evolution import EvolutionRequested
+from ledger.events.knowledge import (
+    KnowledgeAbsorbed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
+    KnowledgeReverted,
+    KnowledgeRevised,
+    KnowledgeSaved,
+)
 from ledger.events.recall import RecallServed
 from projections.workbench import Facts, table_of
 
@@ -14,6 +25,19 @@ _LINKS = (
     ("caused_by", "event:", "causation_id"),
     ("correlation", "correlation:", "correlation_id"),
 )
+
+REFERS: dict[type[Fact], tuple[tuple[str, str], ...]] = {
+    KnowledgeSaved: (("resource", "resource_ids"),),
+    KnowledgeRevised: (("resource", "resource_ids"),),
+    KnowledgeEvolved: (("evolution", "evolution"),),
+    KnowledgeReverted: (("undoes", "cause"),),
+    KnowledgeAbsorbed: (("absorbed", "merged"), ("slim", "slim")),
+    KnowledgeMerged: (("merged_into", "into"), ("slim", "slim")),
+    EvolutionRequested: (("about", "item_id"),),
+    ConflictRecorded: (("contradicts", "first"), ("contradicts", "second")),
+}
+"""What a fact refers to: the relation, and the field that holds an id or a list of them."""
+PREFIXES = {"resource": "resource:"}
 
 
 @cache
@@ -26,11 +50,13 @@ def links(facts: Facts) -> str:
         for relation, prefix, column in _LINKS
     ]
     for fact in facts:
-        if fact in (KnowledgeSaved, KnowledgeRevised):
-            selects.append(
-                f"SELECT {row}, 'resource', concat('resource:', unnest(d.resource_ids)) FROM {table_of(fact)} "
-                "WHERE len(d.resource_ids) > 0"
-            )
+        for relation, field in REFERS.get(fact, ()):
+            prefix = PREFIXES.get(relation, "")
+            if get_origin(fact.model_fields[field].annotation) is list or field == "resource_ids":
+                ref, there = f"unnest(d.{field})", f"len(d.{field}) > 0"
+            else:
+                ref, there = f"d.{field}", f"d.{field} IS NOT NULL"
+            selects.append(f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {there}")
         if fact is RecallServed:
             selects.append(f"SELECT {row}, 'served', unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)

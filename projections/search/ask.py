@@ -13,6 +13,7 @@ import orjson
 
 from ledger.event import JsonObject
 from ledger.sealed import ERASED
+from projections.feedback.evidence import confidence
 from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.sql_text import text
@@ -128,15 +129,15 @@ class KnownVersions:
         if not version_positions:
             return []
         state = cursor.execute(
-            f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at), status, org
-                FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})"""
+            f"""SELECT version_position, helpful, harmful, position, epoch_us(updated_at), supporting, opposing,
+                    status, org FROM knowledge_state WHERE version_position IN ({_slots(version_positions)})"""
         ).fetchall()
         # Judged here: DuckDB would compare the texts of every item in the view.
-        state = [row[:5] for row in state if row[5] == "active" and row[6] == org]
+        state = [row[:7] for row in state if row[7] == "active" and row[8] == org]
         said = self._said_by(cursor, [row[0] for row in state])
         return [
-            (_with_state(said[at], helpful, harmful, position, updated), at, _moment(updated))
-            for at, helpful, harmful, position, updated in state
+            (_with_state(said[at], helpful, harmful, position, updated, evidence), at, _moment(updated))
+            for at, helpful, harmful, position, updated, *evidence in state
             if at in said
         ]
 
@@ -178,8 +179,11 @@ def _moment(microseconds: int) -> datetime:
     return datetime.fromtimestamp(microseconds / 1e6, UTC)
 
 
-def _with_state(said: JsonObject, helpful: int, harmful: int, position: int, updated: int) -> JsonObject:
-    counted = {**said["eval"], "helpful": helpful, "harmful": harmful}
+def _with_state(
+    said: JsonObject, helpful: int, harmful: int, position: int, updated: int, evidence: Sequence[int]
+) -> JsonObject:
+    sure = confidence(said["eval"]["confidence"], *evidence)
+    counted = {**said["eval"], "helpful": helpful, "harmful": harmful, "confidence": sure}
     return {**said, "eval": counted, "position": position, "updated_at": rfc3339(updated)}
 
 

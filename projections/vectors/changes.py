@@ -18,7 +18,7 @@ WITH changed AS (
     WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content, v.scopes, v.types,
-    v.owner, v.status = 'retired'
+    v.owner, v.status <> 'active'
 FROM changed c JOIN knowledge_versions v ON v.valid_from = c.valid_from
 WHERE c.moved_at <= (SELECT max(moved_at) FROM few)
 ORDER BY c.moved_at, c.moved_at = v.valid_from

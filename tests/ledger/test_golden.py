@@ -27,11 +27,22 @@ from ledger.events.knowledge import (
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.subject import SubjectForgotten
+from ledger.examples import EXAMPLES
 from ledger.upcasts import known_versions
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
+# Their first samples are the examples of the reference: an example that changes leaves this list, and its meaning of
+# then is written down below, beside the sample that stays.
+AS_IN_THE_REFERENCE = [
+    name
+    for name in EXAMPLES
+    if name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict")
+    or name.removeprefix("knowledge.") in ("confirmed", "evolved", "reverted", "absorbed", "merged", "unmerged")
+]
+
 MEANING: dict[str, Fact] = {
+    **{f"{name}.1": EXAMPLES[name].fact for name in AS_IN_THE_REFERENCE},
     "knowledge.saved.1": KnowledgeSaved(
         types=["tool"],
         task="从 PDF 中提取表格",

@@ -14,18 +14,53 @@ from hypothesis import strategies as st
 
 from ledger.envelope import encode
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
+from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.evolution import (
+    EvolutionFailed,
+    EvolutionProposed,
+    EvolutionRejected,
+    EvolutionRequested,
+    EvolutionStarted,
+)
+from ledger.events.extraction import (
+    Extracted,
+    ExtractionCompleted,
+    ExtractionFailed,
+    ExtractionRequested,
+    ExtractionStarted,
+)
 from ledger.events.knowledge import (
     Case,
+    KnowledgeAbsorbed,
+    KnowledgeConfirmed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
+    KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeUnmerged,
     Source,
 )
+from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.slim import (
+    Similar,
+    Skipped,
+    SlimApplied,
+    SlimFailed,
+    SlimProposed,
+    SlimRejected,
+    SlimReported,
+    SlimRequested,
+    SlimReverted,
+    SlimStarted,
+)
+from ledger.events.usage import Usage
 from ledger.subjects import event_subject
 from projections.batch import fold_batch
 from projections.digest import RELATIONS, RelationDigest, digests
@@ -121,6 +156,9 @@ _revisions = st.builds(
     owner=st.none() | _owners,
     expected_version=st.none() | st.integers(1, 4),
 )
+_processes = st.sampled_from(["p1", "进程"])
+_versions = st.integers(1, 4)
+_item_ids = st.sampled_from(ITEMS)
 _about_items = st.one_of(
     _saves,
     _saves,
@@ -130,6 +168,91 @@ _about_items = st.one_of(
     st.builds(KnowledgeScored, score=st.integers(1, 5)),
     st.builds(KnowledgeRetired, reason=st.none() | _texts),
     st.builds(KnowledgeRestored),
+    st.builds(KnowledgeConfirmed, case=_cases),
+    st.builds(KnowledgeEvolved, evolution=_processes, base_version=_versions, content=_contents),
+    st.builds(
+        KnowledgeReverted,
+        to_version=_versions,
+        types=st.just(["plan"]),
+        task=_texts,
+        content=_contents,
+        tags=_tags,
+        scopes=_scopes,
+        resource_ids=st.lists(_texts, max_size=1),
+        source=_sources,
+        score=st.integers(1, 5),
+        cause=st.none() | _processes,
+    ),
+    st.builds(
+        KnowledgeAbsorbed,
+        slim=_processes,
+        merged=st.lists(_item_ids, min_size=1, max_size=2),
+        task=st.none() | _texts,
+        tags=st.none() | _tags,
+    ),
+    st.builds(KnowledgeMerged, into=_item_ids, slim=_processes),
+    st.builds(KnowledgeUnmerged, slim=_processes),
+)
+_usages = st.builds(
+    Usage,
+    model=st.just("m"),
+    prompt_version=st.just("1"),
+    input_tokens=st.integers(0, 9),
+    cost_usd=st.none() | st.floats(0, 1),
+)
+_started = {"call": st.just("c-1"), "model": st.just("m")}
+_about_processes = st.one_of(
+    st.builds(EvolutionRequested, item_id=_item_ids, base_version=_versions, feedback=_contents),
+    st.builds(EvolutionRequested, item_id=_item_ids, base_version=_versions, feedback=_contents),
+    st.builds(EvolutionStarted, **_started),
+    st.builds(EvolutionProposed, item_id=_item_ids, content=_contents, usage=_usages),
+    st.builds(EvolutionRejected, item_id=_item_ids, reason=st.none() | _texts),
+    st.builds(EvolutionFailed, item_id=_item_ids, code=st.just("model_failed"), reason=_texts),
+    st.builds(
+        ExtractionRequested,
+        kind=st.just("task"),
+        messages=st.lists(_tags, min_size=1, max_size=2),
+        owner=_owners,
+        scopes=_scopes,
+    ),
+    st.builds(ExtractionStarted, **_started),
+    st.builds(
+        ExtractionCompleted,
+        items=st.lists(st.builds(Extracted, knowledge_id=_item_ids, action=st.just("saved")), max_size=2),
+        usage=_usages,
+    ),
+    st.builds(ExtractionFailed, code=st.just("model_failed"), reason=_texts, usage=st.none() | _usages),
+    st.builds(SlimRequested, owner=_owners, scopes=st.none() | _scopes, threshold=st.floats(0, 1)),
+    st.builds(SlimStarted, **_started),
+    st.builds(
+        SlimProposed,
+        group=st.integers(0, 3),
+        survivor=_item_ids,
+        survivor_version=_versions,
+        merged=st.lists(
+            st.builds(Similar, id=_item_ids, version=_versions, similarity=st.floats(0, 1)), min_size=1, max_size=2
+        ),
+        tags=st.none() | _tags,
+        usage=st.none() | _usages,
+    ),
+    st.builds(SlimReported, candidates=st.just(3), groups=st.just(1), items=st.just(2), seconds=st.floats(0, 9)),
+    st.builds(
+        SlimApplied,
+        groups=st.just(1),
+        skipped=st.lists(st.builds(Skipped, group=st.integers(0, 2), reason=_texts), max_size=2),
+    ),
+    st.builds(SlimReverted, groups=st.just(1)),
+    st.builds(SlimRejected, reason=st.none() | _texts),
+    st.builds(SlimFailed, code=st.just("model_failed"), reason=_texts),
+    st.builds(
+        ConflictRecorded,
+        first=_item_ids,
+        first_version=_versions,
+        second=_item_ids,
+        second_version=_versions,
+        reason=_texts,
+    ),
+    st.builds(ConflictResolved, winner=st.none() | _item_ids),
 )
 _memory = {"owner": st.sampled_from(["user:王", "user:2"]), "memory_type": st.sampled_from(["user", "work"])}
 _documents = st.dictionaries(
@@ -159,12 +282,14 @@ _recalls = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_profiles, _recalls))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
+    elif isinstance(fact, ProcessFact):
+        entity_id, actor = draw(_processes), draw(st.sampled_from([OWNERS[0], OWNERS[0], actor]))
     else:
         entity_id = draw(st.sampled_from(ITEMS))
         if isinstance(fact, KnowledgeSaved):

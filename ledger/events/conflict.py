@@ -1,0 +1,35 @@
+"""Which items contradict each other (mission K6)? Both sides stay; the entity id is the conflict's."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ledger.event import Fact
+from ledger.events.knowledge import Id, Version
+from ledger.events.process import ProcessFact
+
+
+class ConflictRecorded(ProcessFact):
+    """`second` says something that `first` denies."""
+
+    name: ClassVar[str] = "conflict.recorded"
+
+    first: Id
+    first_version: Version
+    second: Id
+    second_version: Version
+    reason: str
+    extraction: Id | None = None
+
+
+class ConflictResolved(ProcessFact):
+    """The owner decided: one of them holds, or (with no winner) both do."""
+
+    name: ClassVar[str] = "conflict.resolved"
+    follows: ClassVar[tuple[str, ...]] = ("recorded",)
+
+    winner: Id | None = None
+    reason: str | None = None
+
+
+FACTS: tuple[type[Fact], ...] = (ConflictRecorded, ConflictResolved)

@@ -1,0 +1,67 @@
+"""Which knowledge was drawn from what was said or done (mission K6)? The entity id is the extraction's.
+
+The items themselves are saved, confirmed or recorded as conflicts by their own events, which name the extraction as
+their correlation and carry the ids of the messages they came from.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ledger.event import Fact, JsonObject
+from ledger.events.knowledge import Id, Scopes
+from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
+from ledger.events.usage import Usage
+from ledger.scopes import Entity
+
+Kind = Literal["statement", "task", "conversation", "feedback"]
+
+
+class Extracted(BaseModel):
+    """What became of one piece of knowledge that was found."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    knowledge_id: Id
+    action: Literal["saved", "confirmed", "conflict"]
+
+
+class ExtractionRequested(ProcessFact):
+    """Knowledge is to be drawn from messages: objects with `id`, `role` and `content`."""
+
+    name: ClassVar[str] = "extraction.requested"
+
+    kind: Kind
+    messages: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
+    owner: Entity
+    scopes: Scopes
+    model: ModelName | None = None
+
+
+class ExtractionStarted(CallStarted):
+    """A model is about to be asked."""
+
+    name: ClassVar[str] = "extraction.started"
+    follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+
+
+class ExtractionCompleted(ProcessFact):
+    """What was found, and what became of it."""
+
+    name: ClassVar[str] = "extraction.completed"
+    follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+
+    items: Annotated[list[Extracted], Field(max_length=1_000)]
+    usage: Usage
+
+
+class ExtractionFailed(Failed):
+    """Nothing came of it."""
+
+    name: ClassVar[str] = "extraction.failed"
+    follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+
+
+FACTS: tuple[type[Fact], ...] = (ExtractionRequested, ExtractionStarted, ExtractionCompleted, ExtractionFailed)

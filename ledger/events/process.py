@@ -1,0 +1,46 @@
+"""What do evolutions, extractions, slims and conflicts have in common? They go through stages, for one owner.
+
+The first event of a process states who it is done for: every later one is stated by the same actor.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from ledger.event import Fact
+from ledger.events.knowledge import Id
+from ledger.events.usage import Usage
+
+ModelName = Annotated[str, Field(min_length=1, max_length=200)]
+Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+
+class ProcessFact(Fact):
+    """One stage of a process. `follows` are the stages after which it may come; none: it begins the process."""
+
+    follows: ClassVar[tuple[str, ...]] = ()
+    repeatable: ClassVar[bool] = False
+    """Whether it leaves the stage as it is, and may come any number of times."""
+
+
+class CallStarted(ProcessFact):
+    """A model is about to be asked; `call` is the key under which the endpoint is to bill it once."""
+
+    call: Id
+    model: ModelName
+
+
+class Failed(ProcessFact):
+    """It ended without a result: an error code of ours, and what was spent."""
+
+    code: Code
+    reason: str
+    usage: Usage | None = None
+
+
+class Rejected(ProcessFact):
+    """The owner does not want what was proposed."""
+
+    reason: str | None = None

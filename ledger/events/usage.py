@@ -1,0 +1,22 @@
+"""What did a model cost? The part that every event which holds a model's answer carries (mission R6, L1)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Tokens = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+
+
+class Usage(BaseModel):
+    """Which model answered which version of a prompt; `cost_usd` is None where no price is known."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    prompt_version: Annotated[str, Field(min_length=1, max_length=80)]
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cost_usd: Annotated[float, Field(ge=0.0, le=1_000_000_000.0)] | None = None
+    calls: Annotated[int, Field(ge=0, le=1_000_000)] = 1
