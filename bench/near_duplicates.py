@@ -203,7 +203,9 @@ def _chinese_courtesy(text: str, random: Random) -> str:
 
 
 def _chinese_punctuation(text: str, random: Random) -> str:
-    for mark, other in random.choice(((("。", "."), ("，", ", ")), (("。", ""), ("，", " ")), (("：", ":"), ("、", "，")))):
+    for mark, other in random.choice(
+        ((("。", "."), ("，", ", ")), (("。", ""), ("，", " ")), (("：", ":"), ("、", "，")))
+    ):
         text = text.replace(mark, other)
     return text
 
@@ -218,7 +220,9 @@ def _chinese_swap(text: str, random: Random) -> str:
 
 
 def _chinese_particles(text: str, random: Random) -> str:
-    return text.replace("的", "", 2) if random.random() < 0.5 else re.sub(r"(显示|列出|删除|创建)", r"\1了", text, count=2)
+    return (
+        text.replace("的", "", 2) if random.random() < 0.5 else re.sub(r"(显示|列出|删除|创建)", r"\1了", text, count=2)
+    )
 
 
 _ENGLISH_EDITS: dict[str, Edit] = {
@@ -254,13 +258,20 @@ def _flag(text: str, random: Random) -> str:
     if found is None:
         return text
     flag = found.group()
-    other = random.choice(("", f"{flag}-with-lease", "--dry-run", flag.swapcase() if len(flag) == 2 else f"--no{flag[1:]}"))
+    other = random.choice(
+        ("", f"{flag}-with-lease", "--dry-run", flag.swapcase() if len(flag) == 2 else f"--no{flag[1:]}")
+    )
     return _replaced(text, found, other)
 
 
 def _negation(text: str, random: Random) -> str:
     if _CHINESE.search(text):
-        return re.sub(r"(显示|列出|删除|创建|使用|打印|查看|启动)", lambda m: random.choice("不未勿")[0] + m.group(), text, count=1)
+        return re.sub(
+            r"(显示|列出|删除|创建|使用|打印|查看|启动)",
+            lambda m: random.choice("不未勿")[0] + m.group(),
+            text,
+            count=1,
+        )
     words = [word for word in _prose_words(text) if word.group().islower()]
     if not words:
         return text
@@ -274,7 +285,11 @@ def _name(text: str, random: Random) -> str:
         return text
     name = found.group().strip("`")
     other = random.choice((f"x{name}", f"{name}2", f"{name}-stable", name[:-1] or "q", f"{name[::-1]}q"))
-    return text.replace(name, other) if random.random() < 0.5 else _replaced(text, found, found.group().replace(name, other))
+    return (
+        text.replace(name, other)
+        if random.random() < 0.5
+        else _replaced(text, found, found.group().replace(name, other))
+    )
 
 
 _LABEL = re.compile(r"[^\s:]+(?=: )")

@@ -17,7 +17,7 @@ from projections.vectors.hashed import hashed_vectors
 
 THRESHOLD = 0.8
 """The least share of what two texts say that both say."""
-LEAST_COSINE = 0.5
+LEAST_COSINE = 0.3
 """Below this the vectors of two texts contradict that they say the same."""
 _ROUNDS = 8  # survivors out of one heap of texts that resemble one another in a chain
 _TEXTS_AT_ONCE = 2_000

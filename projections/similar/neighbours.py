@@ -22,7 +22,6 @@ LOOKS = 4
 _SEED = 20260305
 
 
-
 def neighbours(features: Sequence[NDArray[np.uint32]], vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     """Pairs (i < j) of places in `features`, each once: shape (pairs, 2).
 

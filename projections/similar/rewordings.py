@@ -29,7 +29,8 @@ LIGHT_WORDS = frozenset(
     """a an and are as at be been being by can could for from has have in into is it its may might of on or our so
     such that the their then there these they this those to us via was we were when where which while will with
     would you your i me my do does did please kindly thanks thank hello hi simply just also note that's basically
-    actually really very quite currently easily quickly if""".split()
+    actually really very quite currently easily quickly if
+    hope helps useful short remember tip fyi summary again""".split()
 )
 LIGHT_CHARACTERS = frozenset("的地得了着吗呢吧啊呀哦嘛个该此这其之将会可以能是为并且和与及也就请您你我们来去把被")
 
@@ -115,7 +116,9 @@ _CHINESE_SYNONYMS = """
 仅 只
 """
 
-_CHINESE_LIGHT = re.compile(r"请注意|(?<!另)请(?![求假示客])|麻烦|您好|你好|谢谢|一下|非常|十分|其实|简单地|目前来说|可以|一个|一种|进行")
+_CHINESE_LIGHT = re.compile(
+    r"请注意|(?<!另)请(?![求假示客])|麻烦|您好|你好|谢谢|一下|非常|十分|其实|简单地|目前来说|可以|一个|一种|进行"
+)
 
 
 def stem(word: str) -> str:

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from projections.similar.rewordings import CHINESE_EXCHANGES, LIGHT_CHARACTERS, LIGHT_WORDS, SHARP_CHARACTERS, SHARP_WORDS, meaning
+from projections.similar.rewordings import (
+    CHINESE_EXCHANGES,
+    LIGHT_CHARACTERS,
+    LIGHT_WORDS,
+    SHARP_CHARACTERS,
+    SHARP_WORDS,
+    meaning,
+)
 from projections.similar.statements import Statement
 
 _CHARACTER_WEIGHT = 0.5  # a Chinese word has two characters

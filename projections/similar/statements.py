@@ -16,14 +16,19 @@ from functools import lru_cache
 from projections.search.tokens import CJK
 from projections.similar.rewordings import LIGHT_WORDS, SHARP_WORDS, meaning, plain_chinese, without_courtesies
 
-_PIECE = re.compile(rf"(?P<end>\n|。)|(?P<cjk>[{CJK}]+)|(?P<code>`[^`\n]{{1,80}}`)|(?P<run>[^\s`、。“”‘’《》【】「」{CJK}]+)")
+_PIECE = re.compile(
+    rf"(?P<end>\n|。)|(?P<cjk>[{CJK}]+)|(?P<code>`[^`\n]{{1,80}}`)|(?P<run>[^\s`、。“”‘’《》【】「」{CJK}]+)"
+)
 _ENDS = (".", ":", ";", "!", "?")
 _SOFT = "\"',;:!?()[]*…"
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 # What a text is about when it says so first: `tar: archive files`
-_LABEL = re.compile(r"(?!(?:note|tip|hint|reminder|fyi|attention|please|hello|hi)\b)[^\s:,]+(?=:(?:\s|$))", re.IGNORECASE)
+_LABEL = re.compile(rf"(?:[^\s:,{CJK}]+: )*([^\s:,{CJK}]+)(?=:(?:\s|$))")
+_NO_LABELS = frozenset("note tip hint reminder remember fyi attention hello hi".split())
 _CONTRACTIONS = re.compile(r"n't\b", re.IGNORECASE)
-LINKS = frozenset("to from than over under before after into onto by for of with against versus".split()) | frozenset("从到比向给把被由对于")
+LINKS = frozenset("to from than over under before after into onto by for of with against versus".split()) | frozenset(
+    "从到比向给把被由对于"
+)
 
 
 @dataclass(slots=True)
@@ -61,13 +66,22 @@ def statement(text: str) -> Statement:
     """What `text` says. The same text gives the same statement."""
     plain = _CONTRACTIONS.sub(" not", unicodedata.normalize("NFKC", text).replace("’", "'"))
     label = _LABEL.match(plain)
-    about = label.group() if label else ""
-    told = Statement(Counter(), Counter(), frozenset(), frozenset(), [], frozenset(), without_courtesies(about).lower(), frozenset())
+    about = without_courtesies(label.group(1)).lower() if label else ""
+    told = Statement(
+        Counter(),
+        Counter(),
+        frozenset(),
+        frozenset(),
+        [],
+        frozenset(),
+        "" if about in _NO_LABELS else about,
+        frozenset(),
+    )
     sharp: set[str] = set()
     common: set[str] = set()  # words that are written as no name somewhere
     features: set[str] = set()
     roles: set[tuple[str, str, str]] = set()
-    for sentence in _sentences(plain, len(about)):
+    for sentence in _sentences(plain, label.span(1) if label and told.label else (0, 0)):
         tokens = [token for token in sentence if isinstance(token, _Token)]
         capitals_tell = not _shouted(tokens)
         order = []
@@ -105,7 +119,7 @@ def _shouted(tokens: list[_Token]) -> bool:
     return len(long) > 1 and sum(token.capital for token in long) * 2 > len(long)
 
 
-def _sentences(plain: str, label_ends: int) -> Iterator[list[_Token | str]]:
+def _sentences(plain: str, about: tuple[int, int]) -> Iterator[list[_Token | str]]:
     """Each sentence's tokens in order, runs of Chinese as they are."""
     sentence: list[_Token | str] = []
     for piece in _PIECE.finditer(plain):
@@ -115,11 +129,11 @@ def _sentences(plain: str, label_ends: int) -> Iterator[list[_Token | str]]:
             sentence = []
         elif kind == "cjk":
             sentence.append(run)
-        elif not run.strip(_SOFT + ".") and piece.start() and not plain[piece.start() - 1].isspace():
+        elif not run.strip(f"{_SOFT}.") and piece.start() and not plain[piece.start() - 1].isspace():
             yield sentence  # what ends a sentence behind a quotation
             sentence = []
         else:
-            sentence += _tokens(run, not sentence, kind == "code" or piece.start() < label_ends)
+            sentence += _tokens(run, not sentence, kind == "code" or about[0] <= piece.start() < about[1])
             if run.endswith(_ENDS):
                 yield sentence
                 sentence = []
@@ -132,7 +146,7 @@ def _tokens(run: str, begins: bool, named: bool) -> tuple[_Token, ...]:
     if " " in run:
         return tuple(token for piece in run.split() for token in _tokens(piece, False, named))
     core = run.strip("`").lstrip(_SOFT)
-    core = core.rstrip(_SOFT + ".") if core.strip(".") else core
+    core = core.rstrip(f"{_SOFT}.") if core.strip(".") else core
     core = core.removesuffix("'s")
     if not core:
         return ()
