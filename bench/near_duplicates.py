@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -160,7 +161,7 @@ def _typo(text: str, random: Random) -> str:
 
 def _neighbours_swapped(text: str, random: Random) -> str:
     words = _prose_words(text)
-    near = [(a, b) for a, b in zip(words, words[1:], strict=False) if text[a.end() : b.start()] == " "]
+    near = [(a, b) for a, b in pairwise(words) if text[a.end() : b.start()] == " "]
     if not near:
         return text
     one, other = random.choice(near)

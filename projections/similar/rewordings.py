@@ -16,22 +16,24 @@ import snowballstemmer  # type: ignore[import-untyped]  # the library ships no t
 _STEMMER = snowballstemmer.stemmer("english")
 
 # Words whose coming or going changes what is said, whatever else agrees.
-SHARP_WORDS = frozenset(
-    """not no nor never none neither without except unless only but instead cannot all any every each both either
-    always must mustn should optional before after until since above below up down left right first last
-    non min max minimum maximum half double twice one two three four five six seven eight nine ten hundred
-    thousand million""".split()
-)
+_SHARP_WORDS = """
+not no nor never none neither without except unless only but instead cannot all any every each both either
+always must mustn should optional before after until since above below up down left right first last
+non min max minimum maximum half double twice one two three four five six seven eight nine ten hundred
+thousand million
+"""
+SHARP_WORDS = frozenset(_SHARP_WORDS.split())
 SHARP_CHARACTERS = frozenset("不没无非未勿别莫禁否仅只全每除二三四五六七八九十百千万亿两零半单双前后上下左右先")
 
 # Function words and courtesies: they carry no fact of their own.
-LIGHT_WORDS = frozenset(
-    """a an and are as at be been being by can could for from has have in into is it its may might of on or our so
-    such that the their then there these they this those to us via was we were when where which while will with
-    would you your i me my do does did please kindly thanks thank hello hi simply just also note that's basically
-    actually really very quite currently easily quickly if
-    hope helps useful short remember tip fyi summary again""".split()
-)
+_LIGHT_WORDS = """
+a an and are as at be been being by can could for from has have in into is it its may might of on or our so
+such that the their then there these they this those to us via was we were when where which while will with
+would you your i me my do does did please kindly thanks thank hello hi simply just also note that's basically
+actually really very quite currently easily quickly if
+hope helps useful short remember tip fyi summary again
+"""
+LIGHT_WORDS = frozenset(_LIGHT_WORDS.split())
 LIGHT_CHARACTERS = frozenset("的地得了着吗呢吧啊呀哦嘛个该此这其之将会可以能是为并且和与及也就请您你我们来去把被")
 
 _SYNONYMS = """

@@ -37,7 +37,7 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
     if _states_sharply(left, one, other) or _states_sharply(right, other, one):
         return None
     if left and right:
-        left, right = _without_rewordings(left, right, one, other, used_by)
+        left, right = _without_rewordings(left, right, used_by)
     if left and right:
         return None  # each says something that the other does not: an exchange, as of one name for another
     odd_characters = _odd_characters(one.characters, other.characters)
@@ -75,7 +75,7 @@ def _states_sharply(odd: Counter[str], mine: Statement, other: Statement) -> boo
 
 
 def _without_rewordings(
-    left: Counter[str], right: Counter[str], one: Statement, other: Statement, used_by: Mapping[str, int]
+    left: Counter[str], right: Counter[str], used_by: Mapping[str, int]
 ) -> tuple[Counter[str], Counter[str]]:
     """The odd words of both without those that stand for one another."""
     meant_left, meant_right = _by_meaning(left), _by_meaning(right)

@@ -24,11 +24,11 @@ _SOFT = "\"',;:!?()[]*…"
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 # What a text is about when it says so first: `tar: archive files`
 _LABEL = re.compile(rf"(?:[^\s:,{CJK}]+: )*([^\s:,{CJK}]+)(?=:(?:\s|$))")
-_NO_LABELS = frozenset("note tip hint reminder remember fyi attention hello hi".split())
+_COURTESIES = "note tip hint reminder remember fyi attention hello hi"
+_NO_LABELS = frozenset(_COURTESIES.split())
 _CONTRACTIONS = re.compile(r"n't\b", re.IGNORECASE)
-LINKS = frozenset("to from than over under before after into onto by for of with against versus".split()) | frozenset(
-    "从到比向给把被由对于"
-)
+_LINKS = "to from than over under before after into onto by for of with against versus"
+LINKS = frozenset(_LINKS.split()) | frozenset("从到比向给把被由对于")
 
 
 @dataclass(slots=True)

@@ -94,14 +94,16 @@ def test_items_of_different_types_are_not_merged() -> None:
 
 
 def test_resemblance_is_not_handed_on() -> None:
-    words = "keep every parsed answer beside its source message and write down which trace caused what in it".split()
+    told = "keep every parsed answer beside its source message and write down which trace caused what in it"
+    words = told.split()
     chain = [Item(str(at), " ".join(words[at : at + 12]), created_position=at) for at in range(len(words) - 11)]
     used_by = Counter[str]()
-    told = {item.id: statement(item.text) for item in chain}
+    statements = {item.id: statement(item.text) for item in chain}
     for group in similar(chain).groups:
         for member in group.merged:
-            alike = similarity(told[group.survivor], told[member.id], used_by)
-            assert alike is not None and alike >= THRESHOLD, (group.survivor, member.id)
+            alike = similarity(statements[group.survivor], statements[member.id], used_by)
+            assert alike is not None, (group.survivor, member.id)
+            assert alike >= THRESHOLD
 
 
 def test_a_thousand_copies_of_one_text_are_one_group() -> None:
@@ -130,9 +132,8 @@ def test_no_text_has_more_neighbours_than_its_keys_allow() -> None:
     assert (pairs[:, 0] < pairs[:, 1]).all()
 
 
-_words = st.lists(
-    st.sampled_from("keep raw answer parsed beside trace 10 --force not Alice 消息 删除 不".split()), max_size=12
-)
+_SOME_WORDS = "keep raw answer parsed beside trace 10 --force not Alice 消息 删除 不"
+_words = st.lists(st.sampled_from(_SOME_WORDS.split()), max_size=12)
 
 
 @given(st.lists(_words.map(" ".join), max_size=12), st.randoms(use_true_random=False))
