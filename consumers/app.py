@@ -8,7 +8,7 @@ one message has one effect and order does not matter, are FastStream subscribers
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 
 import nats.errors
@@ -18,14 +18,16 @@ from faststream.nats import NatsBroker
 from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
 
+from consumers.reactors.hearing import Reactor, subscribe
 from ledger.access import BrokerAccess
 from ledger.connection import close_client
-from ledger.event import JsonObject
+from ledger.event import DEFAULT_ORG, JsonObject
 
 log = structlog.get_logger(__name__)
 
 HEALTH_SUBJECT = "kledger.health"
 PAUSE = 1.0  # seconds before a loop that failed begins again
+DRAIN_SECONDS = 10.0  # that a reactor may go on as the node stops; what it was paid for is kept then
 
 Loop = Callable[[], Awaitable[None]]
 
@@ -50,9 +52,18 @@ class _Broker(NatsBroker):
 
 
 def create_app(
-    access: BrokerAccess, loops: Mapping[str, Loop], health: Callable[[], Awaitable[JsonObject]], version: str
+    access: BrokerAccess,
+    loops: Mapping[str, Loop],
+    health: Callable[[], Awaitable[JsonObject]],
+    version: str,
+    *,
+    org: str = DEFAULT_ORG,
+    reactors: Sequence[Reactor] = (),
 ) -> FastStream:
-    """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT."""
+    """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT.
+
+    `reactors` do what the events of the tenant `org` ask for.
+    """
     user = access.credentials("node")
     broker = _Broker(
         access.urls,
@@ -61,6 +72,7 @@ def create_app(
         inbox_prefix=access.inbox_prefix("node"),
         name="kledger-app",
         max_reconnect_attempts=-1,
+        graceful_timeout=DRAIN_SECONDS,
         logger=None,
     )
     app = FastStream(
@@ -72,6 +84,8 @@ def create_app(
     @broker.subscriber(HEALTH_SUBJECT, description="Ask with any request; the answer is the node's health.")
     async def answer_health(_asked: bytes) -> JsonObject:
         return await health()
+
+    subscribe(broker, org, reactors, access.inbox_prefix("node"))
 
     tasks: list[asyncio.Task[None]] = []
 

@@ -130,6 +130,10 @@ def _consume(stream: str) -> list[str]:
     ]
 
 
+def _acknowledge(stream: str) -> str:
+    return f"$JS.ACK.{stream}.>"
+
+
 _WRITE = ["$JS.API.INFO", STREAM_SUBJECTS, *_look_at(LEDGER_STREAM)]
 _READ = [
     "$JS.API.INFO",
@@ -166,6 +170,7 @@ _PERMISSIONS: dict[Role, JsonObject] = {
                 *_WRITE,
                 *_READ,
                 *_ERASE,
+                _acknowledge(LEDGER_STREAM),  # what its reactors have done
                 *_look_at(PARKED_STREAM),
                 PARKED_SUBJECTS,
                 *_look_at(f"KV_{LEASE_BUCKET}"),

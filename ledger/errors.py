@@ -275,6 +275,36 @@ class VaultDamaged(LedgerError):
     code = "vault_damaged"
 
 
+class NotAvailable(LedgerError):
+    """This build has no such feature, or the model it needs is not configured."""
+
+    code = "not_available"
+
+
+class ModelFailed(LedgerError):
+    """The model gave no answer that can be used; `details["usage"]` says what it cost all the same, when known."""
+
+    code = "model_failed"
+
+
+class ModelRefused(LedgerError):
+    """The model declined to answer this; asking again in the same words will not help."""
+
+    code = "model_refused"
+
+
+class Interrupted(LedgerError):
+    """The node was stopped while a model was asked, which may have been billed: it is not asked again by itself."""
+
+    code = "interrupted"
+
+
+class BudgetSpent(LedgerError):
+    """What models may cost a day is spent; `details["retry_after"]` says in how many seconds the next day begins."""
+
+    code = "budget_spent"
+
+
 class ServiceFailed(LedgerError):
     """Something inside failed that the caller did not cause; the log of the node has the cause."""
 

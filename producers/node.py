@@ -42,6 +42,7 @@ from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary, receipt_signer
+from producers.node_models import with_models
 from producers.node_parking import Parking, open_parked, opened_as_decided
 from producers.node_roles import ALL_ROLES, Role, writes_vectors
 from producers.operations.desk import Desk
@@ -183,6 +184,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked))
+        reactors = await with_models(desk, view, searcher, settings.roles, stack)
         projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
@@ -194,7 +196,10 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
             "notary": notary.run,
             "forgetting": eraser.run,
         }
-        await stack.enter_async_context(create_consumer(access, loops, health, version("knowledge-ledger")))
+        consumer = create_consumer(
+            access, loops, health, version("knowledge-ledger"), org=settings.org, reactors=reactors
+        )
+        await stack.enter_async_context(consumer)
         address = await stack.enter_async_context(_http(desk, host, port, tokens))
         yield NodeAddress(address, access.url, files.address.port if files.address else None)
 

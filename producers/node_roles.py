@@ -1,7 +1,8 @@
 """What does this node do of what a node can do? Every node folds views and serves doors; vectors are written by one.
 
 Vectors of its own (no Qdrant server) a node writes by itself. Those on a Qdrant server are everybody's: of the nodes
-with the role `vectors` the one that holds the lease writes them, and the others see how far it is.
+with the role `vectors` the one that holds the lease writes them, and the others see how far it is. Those with the role
+`reactors` have models do what is asked for; each request is heard by one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, LedgerError
 from ledger.lease import Lease, ensure_leases
 
-Role = Literal["doors", "vectors"]
+Role = Literal["doors", "vectors", "reactors"]
 ALL_ROLES: frozenset[Role] = frozenset(get_args(Role))
 
 

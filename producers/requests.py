@@ -27,7 +27,9 @@ from ledger.events.knowledge import (
     Source,
     Text,
     Types,
+    Version,
 )
+from ledger.events.process import ModelName
 from ledger.scopes import Entity, Visibility
 
 MAX_DEPTH = 32
@@ -169,7 +171,9 @@ class UpdateRequest(Asked):
     add_helpful_case: CaseBody | None = None
     add_harmful_case: CaseBody | None = None
     update_score: Score | None = None
-    evolve_feedback: str | None = None
+    evolve_feedback: Text | None = None
+    evolve_dry_run: bool = False
+    evolve_model: ModelName | None = None
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
@@ -180,6 +184,13 @@ class UpdateRequest(Asked):
     source: SourceBody | None = None
     expected_version: Annotated[int, Field(ge=1)] | None = None
     reason: str | None = None
+
+
+class RevertRequest(Asked):
+    """Make an item again what it was at an earlier version."""
+
+    to_version: Version
+    expected_version: Version | None = None
 
 
 class FeedbackBody(Asked):

@@ -1,10 +1,11 @@
-"""A local HTTP server that speaks OpenAI's embeddings API, for tests: it counts what it is asked.
+"""A local HTTP server that speaks OpenAI's embeddings and chat APIs, for tests: it counts what it is asked.
 
-Its vectors are hashed n-grams, so that what it gives depends on the text alone.
+Its vectors are hashed n-grams, so that what it gives depends on the text alone; chats are scripted (openai_chat.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import orjson
 
 from projections.vectors.hashed import hashed_vectors
+from tests.openai_chat import ChatEndpoint
 
 
 class EmbeddingEndpoint:
@@ -30,6 +32,7 @@ class EmbeddingEndpoint:
         self.fail_next = 0  # answer so many requests with status 500
         self.refuse = ""  # answer requests that hold this text with status 400
         self.delay = 0.0  # seconds before each answer
+        self.chat = ChatEndpoint()
         self._now = 0
         self._lock = threading.Lock()
 
@@ -69,12 +72,20 @@ def embedding_endpoint(dimensions: int = 64) -> Iterator[EmbeddingEndpoint]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            status, answer = endpoint.answer(self.headers.get("authorization", ""), body)
-            self.send_response(status if self.path == "/v1/embeddings" else 404)
+            if self.path == "/v1/chat/completions":
+                status, answer = endpoint.chat.answer({k.lower(): v for k, v in self.headers.items()}, body)
+            else:
+                status, answer = endpoint.answer(self.headers.get("authorization", ""), body)
+                status = status if self.path == "/v1/embeddings" else 404
+            if not status:
+                self.close_connection = True
+                return
+            self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
-            self.wfile.write(answer)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked was killed meanwhile
+                self.wfile.write(answer)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing: a test reads the counts."""

@@ -12,6 +12,8 @@ import typer
 from rich.console import Group, RenderableType
 
 from ledger.errors import InvalidPayload, LedgerError
+from producers.cli.backing_up import repair
+from producers.cli.certificates import read_document
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
@@ -43,19 +45,42 @@ def audit(
         list[Path] | None, typer.Option(help="With --data: checkpoints that were copied elsewhere. Repeatable.")
     ] = None,
     key: KeyFile = None,
+    repair_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --data, on which no node runs: what is not intact is brought back from this backup.",
+        ),
+    ] = None,
 ) -> Answer:
     """Read the log from its start and say what was changed, is missing or was moved, and what cannot be seen.
 
-    Exits with 0 when it is intact, 1 when it is not, 2 when the audit cannot run.
+    Exits with 0 when it is intact (with --repair-from: when it is so after the repair), 1 when it is not, 2 when the
+    audit cannot run.
 
     Example: kledger audit --data ./.kledger --key node.pem --checkpoints /mnt/copy/checkpoints.jsonl
     """
     try:
-        if data is None and (nats or checkpoints or key):
-            raise InvalidPayload("--nats, --checkpoints and --key go with --data: a node audits by its own", errors=[])
-        told = _asked(session) if data is None else _by_oneself(data, nats, checkpoints or [], key)
+        if data is None:
+            if nats or checkpoints or key or repair_from:
+                raise InvalidPayload(
+                    "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
+                )
+            return _report(_asked(session))
+        told = _by_oneself(data, nats, checkpoints or [], key)
+        if told["intact"] or repair_from is None:
+            return _report(told)
+        mended = repair(session, repair_from, data, nats)
+        after = _by_oneself(data, nats, checkpoints or [], key)
     except LedgerError as error:
         _cannot(session, error)
+    found, now = _report(told), _report(after)
+    shown = Group("before:", found.shown, "", "repaired:", mended.shown, "", "after:", now.shown)
+    return Answer({**after, "before": told, "repaired": mended.document}, shown, ok=now.ok)
+
+
+def _report(told: dict[str, Any]) -> Answer:
+    """What an audit found."""
     verdict = words("intact", "green") if told["intact"] else words("NOT INTACT", "bold red")
     shown: list[RenderableType] = [
         facts(
@@ -124,7 +149,7 @@ def check_proof(
     from producers.operations.auditing import read_key
 
     try:
-        found = check(_document(file), None if key is None else read_key(key))
+        found = check(read_document(file), None if key is None else read_key(key))
     except LedgerError as error:
         _cannot(session, error)
     told = found.to_json()
@@ -171,40 +196,6 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     return Answer(told, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
 
 
-def compared_certificates(files: tuple[Path, Path]) -> Answer:
-    """What two certificates have in common, for `kledger verify --certificates A B`."""
-    from ledger.certificate import compare_certificates
-
-    told = compare_certificates(_document(files[0]), _document(files[1]))
-    positions = told["positions"]
-    log = "the same" if told["same_log"] else "DIFFERENT"
-    if not told["same_position"]:
-        log = (
-            f"at position {positions['a']:,} and at {positions['b']:,}: replay both --to the same one and compare those"
-        )
-    shown: list[RenderableType] = [
-        facts(
-            ("state", _equal(told["equal"]) if told["same_position"] else words("not comparable", "bold red")),
-            ("log", log),
-            ("position", f"{positions['a']:,}"),
-            *(("fault", fault) for fault in told["faults"]),
-            *(("program differs in", name) for name in told["program_differs"]),
-            ("signed by", f"{told['keys']['a']} and {told['keys']['b']}"),
-        )
-    ]
-    if told["views"]:
-        rows = table("view", "rows in A", "rows in B", "", right=("rows in A", "rows in B"))
-        for view in told["views"]:
-            counts = [f"{one['rows']:,}" if one else "none" for one in (view["a"], view["b"])]
-            rows.add_row(plain(view["view"]), *counts, _equal(view["equal"]))
-        shown.append(rows)
-    return Answer(told, Group(*shown), ok=bool(told["equal"]))
-
-
-def _equal(equal: bool) -> RenderableType:
-    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
-
-
 def _asked(session: Session) -> dict[str, Any]:
     """The node's own audit."""
     started = session.ledger.start_job("audit")
@@ -239,15 +230,6 @@ def _move(shown: Bar, done: int, total: int, rate: float) -> None:
     shown.span(total)
     shown.read(done)
     shown.at(done, total=total or None, rate=rate)
-
-
-def _document(file: Path) -> Any:
-    import orjson
-
-    try:
-        return orjson.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InvalidPayload(f"{file} cannot be read as JSON: {error}", errors=[]) from error
 
 
 def _cannot(session: Session, error: LedgerError) -> NoReturn:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli import reading
-from producers.cli.integrity import compared_certificates
+from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
@@ -197,7 +197,8 @@ def up(
         int | None, typer.Option(min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]")
     ] = None,
     roles: Annotated[
-        str | None, typer.Option(help="What this node does: doors,vectors or doors alone.  [doors,vectors]")
+        str | None,
+        typer.Option(help="What this node does: doors, and with it vectors, reactors.  [doors,vectors,reactors]"),
     ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
@@ -218,9 +219,9 @@ def up(
 
 def _roles(stated: str) -> frozenset[str]:
     roles = frozenset(part.strip() for part in stated.split(","))
-    if "doors" in roles and roles <= {"doors", "vectors"}:
+    if "doors" in roles and roles <= {"doors", "vectors", "reactors"}:
         return roles
-    raise typer.BadParameter(f"{stated!r} is neither doors,vectors nor doors", param_hint="--roles")
+    raise typer.BadParameter(f"{stated!r} is not doors, alone or with vectors and reactors", param_hint="--roles")
 
 
 def _quack(stated: str) -> int | None:

@@ -131,6 +131,51 @@ class UpdatedAnswer(BaseModel):
     events: list[Kept]
 
 
+class EvolutionAnswer(BaseModel):
+    id: str
+    status: Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
+    owner: str
+    requested_at: str
+    updated_at: str
+    position: int
+    item_id: str
+    base_version: int
+    feedback: str
+    apply: bool
+    content: str | None
+    task: str | None
+    reason: str | None
+    code: str | None
+    usage: JsonObject | None
+
+
+class EvolvingAnswer(UpdatedAnswer):
+    evolution: EvolutionAnswer | None = None
+    done: bool | None = None
+
+
+class EvolutionsAnswer(BaseModel):
+    results: list[EvolutionAnswer]
+    count: int
+    position: int
+
+
+class DecidedAnswer(BaseModel):
+    id: str
+    status: Literal["applied", "rejected", "reverted"]
+    item_id: str
+    position: int
+    event_id: str
+
+
+class RevertedAnswer(BaseModel):
+    id: str
+    position: int
+    event_id: str
+    to_version: int
+    version: int
+
+
 class RatedAnswer(BaseModel):
     class Refused(BaseModel):
         index: int

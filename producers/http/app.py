@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, knowledge, metrics, profiles, refused
+from producers.http import admin, errors, evolutions, knowledge, metrics, profiles, refused
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -41,6 +41,7 @@ def create_app(
         desk.tally.took = counted.took
     for router in (
         *knowledge.routes(desk),
+        *evolutions.routes(desk),
         *profiles.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),

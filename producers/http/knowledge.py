@@ -9,10 +9,24 @@ from fastapi import APIRouter, Query
 from producers.http import answers
 from producers.http.answers import Json, told
 from producers.http.bodies import BatchRoute, JsonRoute
-from producers.http.parameters import AsOf, Fresh, From, ItemId, Owner, Reason, Retry, Scopes, Search, Types, Who
-from producers.operations import feedback, importing, knowledge, reading, recall
+from producers.http.parameters import (
+    AsOf,
+    Fresh,
+    From,
+    ItemId,
+    Owner,
+    Patience,
+    Reason,
+    Retry,
+    Scopes,
+    Search,
+    Types,
+    Who,
+)
+from producers.operations import feedback, importing, knowledge, reading, recall, reverting
 from producers.operations.desk import Desk, Freshness
-from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+from producers.operations.processes import PATIENCE
+from producers.requests import FeedbackRequest, RevertRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -107,10 +121,28 @@ def _writes(desk: Desk) -> APIRouter:
         """Merge similar items; not in this build."""
         feedback.slim()
 
-    @router.put("/api/knowledge/{item_id}", responses=told(answers.UpdatedAnswer, 400, 403, 404, 409, 413, 501))
-    async def update(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest) -> Json:
-        """Judge an item; its owner may state fields anew."""
-        return Json(await feedback.update(desk, caller, lineage, item_id, body, retry))
+    @router.put("/api/knowledge/{item_id}", responses=told(answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501))
+    async def update(
+        caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
+    ) -> Json:
+        """Judge an item; its owner may state fields anew, or have a model rewrite it (202 while that is under way)."""
+        done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
+        return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
+
+    @router.post("/api/knowledge/{item_id}/revert", responses=told(answers.RevertedAnswer, 400, 403, 404, 409, 410))
+    async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:
+        """Make an item again what it was at an earlier version."""
+        return Json(
+            await reverting.revert(
+                desk,
+                caller,
+                lineage,
+                item_id,
+                body.to_version,
+                expected_version=body.expected_version,
+                retry=retry,
+            )
+        )
 
     @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
     async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:

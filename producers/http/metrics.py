@@ -68,6 +68,8 @@ class Metrics:
         self.refused = Gauge("kledger_refused_events", "Events that do not count", registry=self.registry)
         self.broker_up = Gauge("kledger_broker_up", "1 when the log's broker answers", registry=self.registry)
         self.registry.register(_Tallied(desk))
+        for collector in () if desk is None else desk.collected:
+            self.registry.register(collector)
 
     def _histogram(self, name: str, meaning: str) -> Histogram:
         return Histogram(name, meaning, buckets=BUCKETS, registry=self.registry)

@@ -17,6 +17,7 @@ from ledger.events.knowledge import KnowledgeType
 from ledger.scopes import Caller, check_entity, check_scope
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
+from producers.operations.processes import MAX_PATIENCE
 from producers.operations.recall import Paths
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
@@ -119,6 +120,11 @@ async def _owner(owner: Annotated[str | None, Query(description="`type:id`")] = 
 
 Owner = Annotated[str | None, Depends(_owner)]
 Reason = Annotated[str | None, Query(max_length=10_000, description="Why, for whoever reads the history")]
+
+
+Patience = Annotated[
+    float, Query(alias="wait", ge=0, le=MAX_PATIENCE, description="Seconds to wait for the model's work")
+]
 
 
 class SearchQuery(BaseModel):

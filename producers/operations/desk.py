@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ledger.errors import InvalidPayload, LedgerError
+from prometheus_client.registry import Collector
+
+from ledger.errors import InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import Caller
 from ledger.stream import Ledger
 from producers.operations.admin import NodeAdmin
+from producers.operations.models import Models, NoModels, Router
 from producers.publish import Tally
 from projections.lineage import ask as lineage
 
@@ -23,12 +26,6 @@ T = TypeVar("T")
 DEFAULT_WAIT = 10.0
 """Seconds that a read waits for the view unless told otherwise."""
 MAX_WAIT = 60.0
-
-
-class NotAvailable(LedgerError):
-    """This build has no such feature, or the model it needs is not configured."""
-
-    code = "not_available"
 
 
 class LiveView(Protocol):
@@ -72,6 +69,10 @@ class Desk:
     org: str = DEFAULT_ORG
     tally: Tally = field(default_factory=Tally)
     parking: ParkingAdmin | None = None
+    models: Models = field(default_factory=NoModels)
+    router: Router | None = None
+    collected: Sequence[Collector] = ()
+    """Metrics of the node's other parts, told with the door's own."""
 
 
 @dataclass(frozen=True, slots=True)

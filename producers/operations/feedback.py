@@ -12,17 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ledger.errors import InvalidPayload, LedgerError, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotAvailable, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
+from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
 from ledger.scopes import Caller
-from producers.operations.desk import Desk, NotAvailable, first_entity, reach_head
+from producers.operations import evolutions
+from producers.operations.desk import Desk, first_entity, reach_head
 from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
+from producers.operations.processes import PATIENCE
 from producers.publish import event_id, lifted, publish, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
 
+_OWNERS = {"knowledge.revised", EvolutionRequested.name}
+"""What an owner alone may state of an item."""
+_VERSIONS = {"knowledge.revised", "knowledge.scored"}
 SLICE_SECONDS = 0.005
 """How long a batch may hold the event loop before others get their turn."""
 
@@ -46,6 +52,14 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Evolving(Updated):
+    """The same of a change that a model was to make as well: what came of it, `done` when nothing more will."""
+
+    evolution: JsonObject
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rated:
     """What became of a batch of verdicts. `refused` has `index`, `knowledge_id`, `error`."""
 
@@ -66,16 +80,34 @@ async def update(
     item_id: str,
     payload: UpdateRequest,
     retry: uuid.UUID | None = None,
+    *,
+    wait: float = PATIENCE,
 ) -> Updated:
-    """Revise, score and rate one item, all of it or nothing.
+    """Revise, score and rate one item, and ask for it to be rewritten: all of it is kept, or nothing.
 
-    Raises NotAvailable (evolve_feedback), InvalidPayload, UnknownKnowledge, NotOwner, Forbidden, VersionConflict with
-    `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
+    Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, UnknownKnowledge,
+    NotOwner, Forbidden, VersionConflict with `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
+    done = await _updated(desk, caller, lineage, item_id, payload, retry)
+    asked = next((event for event in done.events if event.type == EvolutionRequested.name), None)
+    if asked is None:
+        return done
+    evolution, ended = await evolutions.awaited(desk, caller, evolutions.evolution_id(asked.event_id), wait)
+    position = max(done.position, int(evolution["position"]))
+    return Evolving(done.id, position, done.events, evolution, ended)
+
+
+async def _updated(
+    desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
+) -> Updated:
+    if payload.evolve_feedback is not None:
+        desk.models.named("evolve", payload.evolve_model)
     facts = _facts(payload, caller)
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    by_owner = any(fact.name == "knowledge.revised" for fact in facts)
+    by_owner = any(fact.name in _OWNERS for fact in facts)
+    judging = any(fact.name not in _OWNERS for fact in facts)
     for _ in range(ATTEMPTS):
         expects = None
         if by_owner:
@@ -83,10 +115,12 @@ async def update(
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
-        if len(facts) > by_owner and not item.visible:
+        if judging and not item.visible:
             raise unknown(item_id)  # an owner out of scope may state it anew, not judge it
         if retry is not None and (before := await _before(desk, item_id, ids)) is not None:
             return before
+        if payload.evolve_feedback is not None and item.status != "active":
+            raise IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
         if payload.expected_version is not None and item.version != payload.expected_version:
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {payload.expected_version}: "
@@ -96,13 +130,13 @@ async def update(
             )
         batch = [
             NewEvent(
-                fact,
-                item_id,
-                item.owner if fact.name == "knowledge.revised" else first_entity(caller),
+                _based(fact, item, facts),
+                evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
+                item.owner if fact.name in _OWNERS else first_entity(caller),
                 desk.org,
                 lineage,
                 id=own_id,
-                expects=expects if number == 0 else None,
+                expects=expects if number == 0 and fact.entity() == "knowledge" else None,
             )
             for number, (fact, own_id) in enumerate(zip(facts, ids, strict=True))
         ]
@@ -118,12 +152,7 @@ async def update(
 
 
 def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
-    """What a request says, in the order it is kept: revised, scored, helpful, harmful."""
-    if payload.evolve_feedback is not None:
-        raise NotAvailable(
-            "evolve_feedback has a model rewrite the item, and this build has no model configured: leave it out "
-            "and state the new content yourself"
-        )
+    """What a request says, in the order it is kept: revised, scored, helpful, harmful, to be rewritten."""
     revision = revision_of(payload, caller)
     facts: list[Fact] = [] if revision is None else [revision]
     if payload.expected_version is not None and revision is None:
@@ -137,13 +166,31 @@ def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
         facts.append(KnowledgeRated(verdict="helpful", case=payload.add_helpful_case))
     if payload.add_harmful_case is not None:
         facts.append(KnowledgeRated(verdict="harmful", case=payload.add_harmful_case))
+    if payload.evolve_feedback is not None:
+        facts.append(
+            EvolutionRequested(
+                item_id="-",
+                base_version=1,
+                feedback=payload.evolve_feedback,
+                apply=not payload.evolve_dry_run,
+                model=payload.evolve_model,
+            )
+        )
     if not facts:
         raise InvalidPayload(
-            "the request changes nothing: give add_helpful_case, add_harmful_case, update_score, or a field to "
-            "state anew",
+            "the request changes nothing: give add_helpful_case, add_harmful_case, update_score, evolve_feedback, or "
+            "a field to state anew",
             errors=[],
         )
     return facts
+
+
+def _based(fact: Fact, item: ask.Standing, facts: Sequence[Fact]) -> Fact:
+    """A request to rewrite an item names it as the changes of the same request leave it."""
+    if not isinstance(fact, EvolutionRequested):
+        return fact
+    versions = sum(other.name in _VERSIONS for other in facts)
+    return fact.model_copy(update={"item_id": item.id, "base_version": item.version + versions})
 
 
 async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:

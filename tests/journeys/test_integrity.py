@@ -27,6 +27,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with running(data) as node, node.client() as ledger:
         ledger.save_many(items(COUNT))
         caught_up(ledger)
+        result_of(ledger, "backup", into=folder / "backup")
         node.stop()
     shutil.copytree(data, folder / "older")
     with running(data, "--checkpoint-hook", f"tee -a '{sent}'") as node, node.client() as ledger:
@@ -75,6 +76,19 @@ def test_a_proof_is_checked_with_the_public_key_and_no_node(stopped: Path) -> No
     assert (code, [bool(event["fault"]) for event in told["events"]]) == (1, [False, True, False])
     (stopped / "no proof.json").write_text("{")
     assert kledger("check-proof", stopped / "no proof.json")[0] == 2
+
+
+def test_an_audit_finds_a_changed_byte_and_brings_the_event_back_from_a_backup(stopped: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(stopped / "older", data)
+    (messages,) = (file for file in data.rglob("*.blk") if "LEDGER/msgs" in file.as_posix())
+    content = messages.read_bytes()
+    at = content.index(b"part-00017") + len(b"part-000")
+    messages.write_bytes(content[:at] + b"9" + content[at + 1 :])
+    assert kledger("audit", "--repair-from", stopped / "backup")[0] == 2  # a running node is not repaired
+    code, told = kledger("audit", "--data", data, "--repair-from", stopped / "backup")
+    assert (code, told["intact"], told["before"]["intact"]) == (0, True, False)
+    assert kledger("audit", "--data", data)[0] == 0
 
 
 def test_rebuilds_and_replays_leave_certificates_that_can_be_compared(stopped: Path) -> None:

@@ -1,0 +1,79 @@
+"""Which chat models are configured, and what may they cost? The environment says: an endpoint and models, or none.
+
+KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM and _ROUTE another one for a task (R6);
+KLEDGER_MODEL_URL is an OpenAI-compatible endpoint (by default OpenAI's), the key KLEDGER_MODEL_KEY or OPENAI_API_KEY.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledger.envelope import invalid_payload
+from ledger.errors import NotAvailable
+
+Task = Literal["evolve", "extract", "slim", "route"]
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+
+
+class ModelSettings(BaseSettings):
+    """What the environment says; `timeout` in seconds a request, `budget_usd` for a day in UTC.
+
+    `idempotent` declares that the endpoint bills one Idempotency-Key once, however often it is sent.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_MODEL_", frozen=True, populate_by_name=True)
+
+    url: str = "https://api.openai.com/v1"
+    key: SecretStr = Field(default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_MODEL_KEY", "OPENAI_API_KEY"))
+    model: str = Field(default="", validation_alias="KLEDGER_MODEL")
+    evolve: str = ""
+    extract: str = ""
+    slim: str = ""
+    route: str = ""
+    timeout: float = Field(default=60.0, gt=0)
+    retries: int = Field(default=3, ge=0, le=20)
+    concurrency: int = Field(default=4, ge=1, le=1_000)
+    budget_usd: float | None = Field(default=None, ge=0)
+    prices: dict[str, Price] = {}
+    idempotent: bool = False
+
+    def named(self) -> frozenset[str]:
+        """Every model that the settings name."""
+        return frozenset({self.model, self.evolve, self.extract, self.slim, self.route} - {""})
+
+    def model_for(self, task: Task, asked: str | None = None) -> str:
+        """The model that does a task: the one asked for, the task's own, else the one for everything.
+
+        Raises NotAvailable when none is configured, or when a budget is set that its unknown price could break.
+        """
+        own = {"evolve": self.evolve, "extract": self.extract, "slim": self.slim, "route": self.route}[task]
+        chosen = own or self.model
+        if not chosen:
+            raise NotAvailable(
+                f"to {task} is a model's work, and none is configured: set KLEDGER_MODEL (and KLEDGER_MODEL_URL, "
+                "KLEDGER_MODEL_KEY) where the node runs"
+            )
+        chosen = asked or chosen
+        if self.budget_usd is not None and chosen not in self.prices:
+            raise NotAvailable(
+                f"the model {chosen!r} has no price in KLEDGER_MODEL_PRICES, and without one the budget a day "
+                "cannot be kept: add its price, or choose another model"
+            )
+        return chosen
+
+
+def model_settings_from_environment() -> ModelSettings:
+    """The settings. Raises InvalidPayload for one that makes no sense."""
+    try:
+        return ModelSettings()
+    except ValidationError as error:
+        raise invalid_payload("the KLEDGER_MODEL settings", error) from error

@@ -1,0 +1,58 @@
+"""How does a model answer in a given form? What is sent to ask for it, and how its text becomes a document."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+A = TypeVar("A", bound=BaseModel)
+
+Form = Literal["json_schema", "json_object", "text"]
+FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
+"""From the strictest to what every endpoint takes."""
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
+
+
+class Unfit(Exception):
+    """The text is not what was asked for; the message says why, in words for the model."""
+
+
+def response_format(form: Form, answer: type[BaseModel]) -> dict[str, Any] | None:
+    """The `response_format` of a request, None for plain text."""
+    if form == "text":
+        return None
+    if form == "json_object":
+        return {"type": "json_object"}
+    schema = {"name": answer.__name__, "schema": answer.model_json_schema(), "strict": True}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def stated(form: Form, answer: type[BaseModel]) -> str:
+    """What the prompt has to say in addition where the endpoint is not told the schema."""
+    if form == "json_schema":
+        return ""
+    schema = orjson.dumps(answer.model_json_schema()).decode()
+    return f"\n\nAnswer with one JSON document that fits this JSON schema, and with nothing else:\n{schema}"
+
+
+def document_in(text: str, answer: type[A]) -> A:
+    """The answer in a model's text, with or without a fence or words around it. Raises Unfit."""
+    fenced = _FENCED.search(text)
+    start, end = text.find("{"), text.rfind("}")
+    candidates = [text.strip(), fenced[1] if fenced else "", text[start : end + 1] if 0 <= start < end else ""]
+    fault = "it is not a JSON document"
+    for candidate in candidates:
+        try:
+            document = orjson.loads(candidate)
+        except orjson.JSONDecodeError:
+            continue
+        try:
+            return answer.model_validate(document)
+        except ValidationError as error:
+            told = error.errors(include_url=False, include_input=False, include_context=False)
+            fault = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in told[:5])
+    raise Unfit(fault)

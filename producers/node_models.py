@@ -1,0 +1,54 @@
+"""Which models does this node have, and who asks them? The doors know of them; the reactors put their questions."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from consumers.model import ChatModel
+from consumers.model_settings import Task, model_settings_from_environment
+from consumers.reactors.evolve import Evolving
+from consumers.reactors.hearing import Reactor
+from consumers.reactors.working import Work
+from ledger.errors import NotAvailable
+from producers.node_roles import Role
+from producers.operations.desk import Desk
+from producers.operations.models import ModelsElsewhere
+from producers.publish import publish
+from projections.processes.ask import spent_since
+from projections.search.ask import Searcher
+from projections.view import View
+
+
+async def with_models(
+    desk: Desk, view: View, searcher: Searcher, roles: frozenset[Role], stack: AsyncExitStack
+) -> list[Reactor]:
+    """Tell the desk which models there are; the reactors that this node runs: those of tasks that have a model.
+
+    A request whose task has no model on any node waits until one has. Raises InvalidPayload for settings that make
+    no sense.
+    """
+    settings = model_settings_from_environment()
+
+    async def spent_today() -> float:
+        now = datetime.now(UTC)
+        return await view.ask(spent_since, now - timedelta(hours=now.hour, minutes=now.minute, seconds=now.second))
+
+    model = ChatModel(settings, spent_today)
+    stack.push_async_callback(model.close)
+    desk.collected = [model.metrics.registry]
+    if "reactors" not in roles:
+        desk.models = ModelsElsewhere()
+        return []
+    desk.models = model
+    work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
+    return [reactor for task, reactor in (("evolve", Evolving(work)),) if _has(model, task)]
+
+
+def _has(model: ChatModel, task: Task) -> bool:
+    try:
+        model.named(task)
+    except NotAvailable:
+        return False
+    return True

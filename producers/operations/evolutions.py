@@ -1,0 +1,200 @@
+"""How is an item rewritten by a model (mission K4)? Asked for here; then applied, rejected or reverted by its owner."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from ledger.errors import IllegalState, VersionConflict
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.evolution import EvolutionRejected
+from ledger.events.knowledge import KnowledgeEvolved
+from ledger.scopes import Caller
+from producers.operations.desk import Desk, reach_head
+from producers.operations.knowledge import ATTEMPTS, owned
+from producers.operations.processes import own, settled
+from producers.operations.reverting import revert as revert_item
+from producers.publish import NAMESPACE, event_id, publish
+from projections.knowledge import ask
+from projections.processes.ask import Process
+
+KIND = "evolution"
+_ENDED = {"applied", "reverted", "rejected", "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of an evolution, and where it is kept."""
+
+    id: str
+    status: str
+    item_id: str
+    position: int
+    event_id: str
+
+
+def evolution_id(requested_event: str) -> str:
+    """The id of the evolution that an event requests."""
+    return f"evolution-{uuid.uuid5(NAMESPACE, requested_event).hex[:16]}"
+
+
+def told(process: Process) -> JsonObject:
+    """An evolution as every door tells it."""
+    asked, proposed = process.requested, process.said.get("proposed", {})
+    ended = process.said.get("failed") or process.said.get("rejected") or {}
+    return {
+        **process.told(),
+        "item_id": asked["item_id"],
+        "base_version": asked["base_version"],
+        "feedback": asked["feedback"],
+        "apply": asked["apply"],
+        "content": proposed.get("content"),
+        "task": proposed.get("task"),
+        "reason": ended.get("reason") or proposed.get("reason"),
+        "code": ended.get("code"),
+        "usage": proposed.get("usage") or ended.get("usage"),
+    }
+
+
+async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> tuple[JsonObject, bool]:
+    """An evolution once nothing more happens to it by itself, or as it is after `wait` seconds.
+
+    One that was to be applied and is only proposed says why: the item is not the one that the model was given.
+    """
+
+    async def is_settled(process: Process) -> bool:
+        if process.status in _ENDED:
+            return True
+        return process.status == "proposed" and (not process.requested["apply"] or await _is_stale(desk, process))
+
+    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    answer = told(found)
+    if found.status == "proposed" and found.requested["apply"] and done:
+        answer["reason"] = (
+            f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given: apply "
+            "nothing, or ask anew"
+        )
+    return answer, done
+
+
+async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
+    """One evolution of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return told(await own(desk, caller, KIND, process_id))
+
+
+async def apply(
+    desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
+) -> Decided:
+    """Make a proposal the item's content.
+
+    Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
+    """
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        process = await own(desk, caller, KIND, process_id)
+        asked = process.requested
+        item, last = await owned(desk, caller, asked["item_id"])
+        process = await own(desk, caller, KIND, process_id)  # what the item's history tells of it is folded now
+        if process.status != "proposed":
+            raise _not(process, "applied", "proposed")
+        if item.version != asked["base_version"]:
+            raise VersionConflict(
+                f"{item.id} is at version {item.version}, and the proposal was made from version "
+                f"{asked['base_version']}: ask for another one",
+                id=item.id,
+                current_version=item.version,
+            )
+        proposed = process.said["proposed"]
+        fact = KnowledgeEvolved(
+            evolution=process.id,
+            base_version=item.version,
+            content=proposed["content"],
+            task=proposed.get("task"),
+        )
+        lineage_of = _caused(lineage, process)
+        event = NewEvent(fact, item.id, process.owner, desk.org, lineage_of, id=own_id, expects=last)
+        try:
+            (kept,) = await publish(desk.ledger, desk.tally, [event])
+        except VersionConflict:
+            continue
+        return Decided(process.id, "applied", item.id, kept.position, own_id)
+    raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
+
+
+async def reject(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    process_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Decided:
+    """Keep the item as it is. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
+    await reach_head(desk)
+    process = await own(desk, caller, KIND, process_id)
+    if process.status != "proposed":
+        raise _not(process, "rejected", "proposed")
+    item_id = process.requested["item_id"]
+    expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
+    event = NewEvent(
+        EvolutionRejected(item_id=item_id, reason=reason),
+        process.id,
+        process.owner,
+        desk.org,
+        _caused(lineage, process),
+        id=event_id(retry),
+        expects=expects,
+    )
+    (kept,) = await publish(desk.ledger, desk.tally, [event])
+    return Decided(process.id, "rejected", item_id, kept.position, event.id)
+
+
+async def revert(
+    desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
+) -> Decided:
+    """Make the item again what it was before an evolution that was applied.
+
+    Raises UnknownProcess, IllegalState, VersionConflict (the item changed since), UnknownKnowledge, NotOwner, …
+    """
+    await reach_head(desk)
+    process = await own(desk, caller, KIND, process_id)
+    if process.status != "applied":
+        raise _not(process, "reverted", "applied")
+    asked = process.requested
+    done = await revert_item(
+        desk,
+        caller,
+        _caused(lineage, process),
+        asked["item_id"],
+        asked["base_version"],
+        expected_version=asked["base_version"] + 1,
+        cause=process.id,
+        retry=retry,
+    )
+    return Decided(process.id, "reverted", done.id, done.position, done.event_id)
+
+
+async def _is_stale(desk: Desk, process: Process) -> bool:
+    asked = process.requested
+    found = await desk.view.ask(ask.standings, desk.org, Caller(), [asked["item_id"]])
+    item = found.get(asked["item_id"])
+    return item is None or item.version != asked["base_version"] or item.status != "active"
+
+
+def _caused(lineage: Lineage, process: Process) -> Lineage:
+    """The lineage of a decision: the caller's, and the request that it answers."""
+    return Lineage(
+        lineage.trace_id or process.trace_id,
+        lineage.message_id,
+        lineage.causation_id or process.requested_event,
+        process.id,
+        lineage.traceparent,
+    )
+
+
+def _not(process: Process, become: str, needed: str) -> IllegalState:
+    return IllegalState(
+        f"the evolution {process.id} is {process.status}: only one that is {needed} can be {become}",
+        id=process.id,
+        status=process.status,
+    )

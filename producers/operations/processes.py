@@ -1,0 +1,84 @@
+"""How far is what a model was asked to do? Processes as their owners see them, and the wait for their outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ledger.errors import UnknownProcess, ViewBehind
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from projections.processes import ask
+from projections.processes.ask import Process
+
+PATIENCE = 30.0
+"""Seconds that an answer waits for a model's work unless told otherwise."""
+MAX_PATIENCE = 300.0
+
+IsSettled = Callable[[Process], Awaitable[bool]]
+Told = Callable[[Process], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of processes, newest first."""
+
+    results: list[JsonObject]
+    count: int
+    position: int
+
+
+async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
+    """A process of the caller's, as of its last event. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    last = await desk.ledger.last_position_of(desk.org, kind, process_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    found: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
+    if found is None or not caller.may_act_for(found.owner):
+        raise UnknownProcess(
+            f"there is no {kind} {process_id[:200]!r} of yours: check the id and your identity headers", id=process_id
+        )
+    return found
+
+
+async def listed(
+    desk: Desk,
+    caller: Caller,
+    kind: str,
+    told: Told,
+    *,
+    status: str | None = None,
+    item_id: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+    freshness: Freshness = ANY,
+) -> Listed:
+    """The processes of the caller, of everybody for the operator. Raises ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    owners = None if caller.is_operator else caller.entities()
+    found: list[Process] = await desk.view.ask(
+        ask.processes, desk.org, kind, owners, status=status, item_id=item_id, limit=limit, offset=offset
+    )
+    return Listed([told(each) for each in found], len(found), position)
+
+
+async def settled(
+    desk: Desk, caller: Caller, kind: str, process_id: str, is_settled: IsSettled, wait: float
+) -> tuple[Process, bool]:
+    """The process once `is_settled`, or as it is after `wait` seconds; the second says which of the two.
+
+    Raises UnknownProcess when its request does not count, BrokerUnavailable, ViewBehind.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait
+    found = await own(desk, caller, kind, process_id)
+    while not (done := await is_settled(found)) and (left := until - loop.time()) > 0:
+        try:
+            await desk.view.wait_for(desk.view.position + 1, left)
+        except ViewBehind:
+            continue
+        found = await desk.view.ask(ask.process, desk.org, kind, process_id) or found
+    return found, done

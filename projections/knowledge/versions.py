@@ -1,0 +1,66 @@
+"""What did one version of an item say? Everything that stating it anew takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import JsonObject
+from ledger.events.knowledge import KnowledgeReverted, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version as it was made, and what the item has come to: its present version and status."""
+
+    version: int
+    types: list[str]
+    task: str
+    content: str
+    tags: JsonObject
+    scopes: list[str]
+    resource_ids: list[str]
+    source: Source
+    score: int
+    owner: str
+    current: int
+    status: str
+
+    def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
+        """The fact that brings this version back."""
+        return KnowledgeReverted(
+            to_version=self.version,
+            types=self.types,
+            task=self.task,
+            content=self.content,
+            tags=self.tags,
+            scopes=self.scopes,
+            resource_ids=self.resource_ids,
+            source=self.source,
+            score=self.score,
+            cause=cause,
+        )
+
+
+def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> Version | None:
+    """One version; None when the item never had it. Who may read it is the caller's to ask."""
+    row = cursor.execute(
+        """SELECT v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
+               v.source::VARCHAR, v.score, s.owner, s.version, s.status
+           FROM knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id
+           WHERE v.org = ? AND v.id = ? AND v.version = ?""",
+        [org, item_id, version],
+    ).fetchone()
+    return None if row is None else Version(*row[:4], _json(row[4]), *row[5:7], _source(row[7]), *row[8:])
+
+
+def _json(told: str | None) -> Any:
+    return {} if told is None else orjson.loads(told)
+
+
+def _source(told: str | None) -> Source:
+    said = {name: value for name, value in _json(told).items() if value is not None}
+    return Source.model_validate(said, strict=False)
