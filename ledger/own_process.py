@@ -17,6 +17,8 @@ from ledger.access import BrokerAccess, Role
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
 
+_LONGEST_LINE = 1 << 30  # a result is one line, however much it is
+
 Progress = Callable[[int, int, float], None]
 """Gets what is done, what is to be done, and how many a second."""
 
@@ -27,7 +29,9 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     Raises the LedgerError that ended the work, with its details, and ServiceFailed when there was no answer at all.
     """
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE
+    )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None
     try:

@@ -41,6 +41,7 @@ from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, 
 from ledger.events.recall import RecallServed
 from ledger.events.slim import (
     SlimApplied,
+    SlimApproved,
     SlimFailed,
     SlimProposed,
     SlimRejected,
@@ -48,6 +49,7 @@ from ledger.events.slim import (
     SlimRequested,
     SlimReverted,
     SlimStarted,
+    SlimWithdrawn,
 )
 from ledger.sealed import USER, seal
 from ledger.vault import DataKey
@@ -86,7 +88,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     **dict.fromkeys(
         (
             *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
-            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
+            *(SlimRequested, SlimStarted, SlimReported, SlimApproved, SlimApplied, SlimWithdrawn, SlimReverted),
         ),
         (),
     ),

@@ -10,6 +10,7 @@ from consumers.model import ChatModel
 from consumers.model_settings import Task, model_settings_from_environment
 from consumers.reactors.evolve import Evolving
 from consumers.reactors.hearing import Reactor
+from consumers.reactors.slim import Slimming
 from consumers.reactors.working import Work
 from ledger.errors import NotAvailable
 from producers.node_roles import Role
@@ -43,7 +44,8 @@ async def with_models(
         return []
     desk.models = model
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
-    return [reactor for task, reactor in (("evolve", Evolving(work)),) if _has(model, task)]
+    of_models: list[Reactor] = [reactor for task, reactor in (("evolve", Evolving(work)),) if _has(model, task)]
+    return [*of_models, Slimming(work)]  # which keeps the best of each group where no model is
 
 
 def _has(model: ChatModel, task: Task) -> bool:
