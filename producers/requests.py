@@ -31,10 +31,13 @@ from ledger.events.knowledge import (
 )
 from ledger.events.process import ModelName
 from ledger.scopes import Entity, Visibility
+from projections.similar.groups import THRESHOLD
 
 MAX_DEPTH = 32
 MAX_BATCH = 1_000
 MAX_FEEDBACK = 5_000
+MAX_PATIENCE = 300.0
+"""Seconds that a request may ask to wait for a model's work."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -208,9 +211,14 @@ class FeedbackRequest(Asked):
 
 
 class SlimRequest(Asked):
-    """Merge similar items with this model."""
+    """Merge the items of one owner that say the same; without a model the best of each group is kept as it is."""
 
-    model: Short = "google/gemini-2.0-flash-001"
+    model: ModelName | None = None
+    owner: Entity | None = None
+    scopes: Scopes | None = None
+    threshold: Annotated[float, Field(ge=0.5, le=1.0)] = THRESHOLD
+    dry_run: bool = False
+    wait: Annotated[float, Field(ge=0, le=MAX_PATIENCE)] | None = None
 
 
 class ContentRequest(Asked):

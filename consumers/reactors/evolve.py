@@ -40,7 +40,7 @@ class Evolving:
 
     name = "evolve"
     kind = "evolution"
-    hears = ("requested",)
+    hears: tuple[str, ...] = ("requested",)
 
     def __init__(self, work: Work) -> None:
         self._work = work

@@ -60,7 +60,7 @@ class Slimming:
 
     name = "slim"
     kind = "slim"
-    hears = ("requested", "approved", "withdrawn")
+    hears: tuple[str, ...] = ("requested", "approved", "withdrawn")
     at_once = 2
 
     def __init__(self, work: Work) -> None:
@@ -216,7 +216,8 @@ def _proposal(
 
 def _prompt(items: Sequence[Eligible]) -> Prompt:
     texts = list(dict.fromkeys(f"task: {item.task}\ncontent:\n{item.content}" for item in items))
-    told, length = [], 0
+    told: list[str] = []
+    length = 0
     for text in texts[:TOLD_ITEMS]:
         length += len(text)
         if told and length > TOLD_CHARACTERS:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, evolutions, knowledge, metrics, profiles, refused
+from producers.http import admin, errors, evolutions, knowledge, metrics, profiles, refused, slims
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -40,6 +40,7 @@ def create_app(
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
     for router in (
+        *slims.routes(desk),
         *knowledge.routes(desk),
         *evolutions.routes(desk),
         *profiles.routes(desk),

@@ -26,7 +26,7 @@ from producers.http.parameters import (
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting
 from producers.operations.desk import Desk, Freshness
 from producers.operations.processes import PATIENCE
-from producers.requests import FeedbackRequest, RevertRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+from producers.requests import FeedbackRequest, RevertRequest, SaveManyRequest, SaveRequest, UpdateRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -115,11 +115,6 @@ def _writes(desk: Desk) -> APIRouter:
     async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
         """Keep a new item."""
         return Json(await knowledge.save(desk, caller, lineage, body, retry), 201)
-
-    @router.post("/api/knowledge/slim", responses=told(answers.ErrorAnswer, 400, 501))
-    async def slim(_caller: Who, _body: SlimRequest) -> Json:
-        """Merge similar items; not in this build."""
-        feedback.slim()
 
     @router.put("/api/knowledge/{item_id}", responses=told(answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501))
     async def update(

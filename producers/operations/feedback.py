@@ -10,9 +10,8 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotAvailable, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
@@ -266,8 +265,3 @@ async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:
 async def _kept_positions(desk: Desk, ids: Sequence[str]) -> dict[str, int]:
     kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
     return {name: event.position for name, event in kept.items()}
-
-
-def slim() -> NoReturn:
-    """Merge similar items. Raises NotAvailable: it is a model's work, and this build has none."""
-    raise NotAvailable("slim has a model merge similar items, and this build has no model configured")

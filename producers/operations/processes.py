@@ -15,7 +15,6 @@ from projections.processes.ask import Process
 
 PATIENCE = 30.0
 """Seconds that an answer waits for a model's work unless told otherwise."""
-MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
 Told = Callable[[Process], JsonObject]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles
+from producers.sdk import knowledge, operating, parking, profiles, slimming
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -27,6 +27,13 @@ class LedgerEndpoints:
     list = Endpoint(knowledge.list_items)
     history = Endpoint(knowledge.history)
     lineage = Endpoint(knowledge.lineage)
+
+    slim = Endpoint(slimming.slim)
+    slims = Endpoint(slimming.slims)
+    slim_get = Endpoint(slimming.slim_get)
+    slim_apply = Endpoint(slimming.slim_apply)
+    slim_reject = Endpoint(slimming.slim_reject)
+    slim_revert = Endpoint(slimming.slim_revert)
 
     status = Endpoint(operating.status)
     health = Endpoint(operating.health)

@@ -87,7 +87,8 @@ def eligible(
             ORDER BY created_position, id""",
         [org, owner, *values],
     ).fetchall()
-    return [Eligible(*row[:5], _json(row[5]) or {}, *row[6:]) for row in rows]
+    told = [[*row[:5], _json(row[5]) or {}, *row[6:]] for row in rows]
+    return [Eligible(*values) for values in told]
 
 
 def standings(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, Standing]:
