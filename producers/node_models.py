@@ -9,6 +9,7 @@ from functools import partial
 from consumers.model import ChatModel
 from consumers.model_settings import Task, model_settings_from_environment
 from consumers.reactors.evolve import Evolving
+from consumers.reactors.extract import Extracting
 from consumers.reactors.hearing import Reactor
 from consumers.reactors.slim import Slimming
 from consumers.reactors.working import Work
@@ -44,8 +45,9 @@ async def with_models(
         return []
     desk.models = model
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
-    of_models: list[Reactor] = [reactor for task, reactor in (("evolve", Evolving(work)),) if _has(model, task)]
-    return [*of_models, Slimming(work)]  # which keeps the best of each group where no model is
+    known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
+    # Slims keep the best of each group where no model is.
+    return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
 
 
 def _has(model: ChatModel, task: Task) -> bool:

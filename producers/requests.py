@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from ledger.envelope import Short
 from ledger.errors import BadJson, IllegalScope, InvalidPayload
 from ledger.event import JsonObject
+from ledger.events.extraction import Kind
 from ledger.events.knowledge import (
     Case,
     Confidence,
@@ -36,8 +37,6 @@ from projections.similar.groups import THRESHOLD
 MAX_DEPTH = 32
 MAX_BATCH = 1_000
 MAX_FEEDBACK = 5_000
-MAX_PATIENCE = 300.0
-"""Seconds that a request may ask to wait for a model's work."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -189,6 +188,38 @@ class UpdateRequest(Asked):
     reason: str | None = None
 
 
+class MessageBody(Asked):
+    """One message of a conversation; without an id it gets one of the extraction."""
+
+    id: NewId | None = None
+    role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
+    content: Text
+
+
+class ExtractRequest(Asked):
+    """Find the knowledge in a text, or in messages; the owner defaults to who asks, scopes to the owner."""
+
+    kind: Kind = "statement"
+    text: Text | None = None
+    messages: Annotated[list[MessageBody], Field(min_length=1, max_length=1_000)] | None = None
+    scopes: Scopes | None = None
+    owner: Entity | None = None
+    model: ModelName | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.text is None) == (self.messages is None):
+            raise ValueError("states `text` or `messages`: give one of the two")
+        return self
+
+
+class ResolveRequest(Asked):
+    """Which side of a conflict holds; null when both do."""
+
+    winner: Id | None = None
+    reason: str | None = None
+
+
 class RevertRequest(Asked):
     """Make an item again what it was at an earlier version."""
 
@@ -218,7 +249,7 @@ class SlimRequest(Asked):
     scopes: Scopes | None = None
     threshold: Annotated[float, Field(ge=0.5, le=1.0)] = THRESHOLD
     dry_run: bool = False
-    wait: Annotated[float, Field(ge=0, le=MAX_PATIENCE)] | None = None
+    wait: Annotated[float, Field(ge=0, le=300.0)] | None = None
 
 
 class ContentRequest(Asked):

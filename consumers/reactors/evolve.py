@@ -68,10 +68,8 @@ class Evolving:
         standing = await self._work.standing(self.kind, request.id)
         if standing is None or standing.process.stage not in ("requested", "started", "proposed"):
             return
-        code, reason, usage = self._work.failure(error)
         item_id = standing.process.requested["item_id"]
-        fact = EvolutionFailed(item_id=item_id, code=code, reason=reason, usage=usage)
-        await self._work.keep([self._work.event(standing.process, fact, "failed", expects=standing.last)])
+        await self._work.state_failure(standing, error, lambda **told: EvolutionFailed(item_id=item_id, **told))
 
     async def _propose(self, request: Request, answer: Answer[Rewritten]) -> None:
         """Keep the proposal, applied at once where that was asked for and the item is as it was."""
@@ -87,7 +85,7 @@ class Evolving:
             except VersionConflict:
                 continue  # a rating came between: whether the item is still the same is asked anew
             return
-        raise VersionConflict(f"others keep writing to {standing.process.requested['item_id']}")
+        raise VersionConflict(f"others keep writing to the item of {request.id}")
 
     def _proposed(self, standing: Standing, answer: Answer[Rewritten]) -> NewEvent:
         said = answer.said

@@ -17,7 +17,7 @@ from typing import Protocol
 import nats.errors
 import structlog
 from faststream import AckPolicy
-from faststream.exceptions import NackMessage
+from faststream.exceptions import NackMessage, RejectMessage
 from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
 from nats.js.api import ConsumerConfig
 
@@ -33,6 +33,7 @@ PAUSE = 2.0
 """Seconds before a request is tried again that could not be worked on now."""
 MOST_TRIES = 8
 """Deliveries after which a request that fails for a reason of the node's own is ended as failed."""
+LAST_TRY = 3 * MOST_TRIES
 _PASSING = (BrokerUnavailable, ViewBehind, VersionConflict)
 
 
@@ -125,6 +126,9 @@ async def _worked_on(reactor: Reactor, request: Request) -> None:
                 raise
             await reactor.fail(request, ServiceFailed("something inside the node failed: its log has the cause"))
     except LedgerError as error:
+        if request.delivery >= LAST_TRY and not isinstance(error, BrokerUnavailable):
+            log.error("a request is let go: not even its failure can be stated", code=error.code, **about)
+            raise RejectMessage from error
         log.info("a request is tried again", code=error.code, **about)
         raise NackMessage(delay=PAUSE) from error
     except Exception as error:

@@ -88,8 +88,7 @@ class Slimming:
         standing = await self._standing(request)
         if standing is None or standing.process.stage not in _FAILS_IN:
             return
-        code, reason, usage = self._work.failure(error)
-        await self._end(standing.process, SlimFailed(code=code, reason=reason, usage=usage))
+        await self._work.state_failure(standing, error, SlimFailed)
 
     async def _standing(self, request: Request) -> Standing | None:
         return await self._work.standing(self.kind, request.id)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from consumers.model import ChatModel
-from ledger.errors import BrokerUnavailable, Interrupted, LedgerError, VersionConflict
+from ledger.errors import BrokerUnavailable, Interrupted, LedgerError, SubjectForgotten, VersionConflict
 from ledger.event import Appended, Fact, Lineage, NewEvent
 from ledger.events.process import CallStarted
 from ledger.events.usage import Usage
@@ -117,8 +117,30 @@ class Work:
                     raise
             await asyncio.sleep(PAUSE)
 
-    def failure(self, error: LedgerError) -> tuple[str, str, Usage | None]:
-        """What a `failed` event says of an error: its code, its message, what was paid all the same."""
+    async def state_failure(self, standing: Standing, error: LedgerError, failed: Callable[..., Fact]) -> None:
+        """State that nothing came of a process: `failed(code, reason, usage)` is the fact that says so."""
         told = error.details.get("usage")
         usage = Usage.model_validate(told) if isinstance(told, dict) else None
-        return error.code, error.message[:REASON], usage
+
+        async def state(reason: str) -> None:
+            fact = failed(code=error.code, reason=reason, usage=usage)
+            await self.keep([self.event(standing.process, fact, "failed", expects=standing.last)])
+
+        try:
+            await state(error.message[:REASON])
+        except SubjectForgotten:  # nothing more is said of them, not even why
+            await state("")
+
+
+def together(first: Usage, second: Usage) -> Usage:
+    """What two calls of one process cost."""
+    costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]
+    versions = dict.fromkeys([first.prompt_version, second.prompt_version])
+    return Usage(
+        model=first.model,
+        prompt_version="+".join(versions)[:80],
+        input_tokens=first.input_tokens + second.input_tokens,
+        output_tokens=first.output_tokens + second.output_tokens,
+        cost_usd=round(sum(costs), 9) if costs else None,
+        calls=first.calls + second.calls,
+    )

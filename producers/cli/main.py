@@ -6,6 +6,7 @@ import typer
 
 from producers.cli import (
     backing_up,
+    evolving,
     finding,
     forgetting,
     importing,
@@ -30,6 +31,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+evolution = typer.Typer(no_args_is_help=True, help="What a model made of items, and what was decided on it.")
+conflicts = typer.Typer(no_args_is_help=True, help="Items that contradict each other, and which of them holds.")
 refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
@@ -58,7 +61,21 @@ app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
+app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
+app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
+app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
+app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
+app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
+
+evolution.command("show")(as_caller(evolving.show_evolution))
+evolution.command("list")(as_caller(evolving.list_evolutions))
+evolution.command("apply")(as_caller(evolving.apply_evolution))
+evolution.command("reject")(as_caller(evolving.reject_evolution))
+evolution.command("revert")(as_caller(evolving.revert_evolution))
+
+conflicts.command("list")(as_caller(evolving.list_conflicts))
+conflicts.command("resolve")(as_caller(evolving.resolve_conflict))
 
 profile.command("show")(as_caller(remembering.show))
 profile.command("set")(as_caller(remembering.set_content))

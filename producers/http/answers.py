@@ -160,6 +160,63 @@ class EvolutionsAnswer(BaseModel):
     position: int
 
 
+class ExtractionAnswer(BaseModel):
+    class Found(BaseModel):
+        knowledge_id: str
+        action: Literal["saved", "confirmed", "conflict"]
+
+    id: str
+    status: Literal["requested", "started", "completed", "failed"]
+    owner: str
+    requested_at: str
+    updated_at: str
+    position: int
+    kind: Literal["statement", "task", "conversation", "feedback"]
+    scopes: list[str]
+    messages: int
+    items: list[Found]
+    reason: str | None
+    code: str | None
+    usage: JsonObject | None
+
+
+class ExtractionsAnswer(BaseModel):
+    results: list[ExtractionAnswer]
+    count: int
+    position: int
+
+
+class ConflictAnswer(BaseModel):
+    id: str
+    status: Literal["recorded", "resolved"]
+    owner: str
+    requested_at: str
+    updated_at: str
+    position: int
+    first: str
+    first_version: int
+    second: str
+    second_version: int
+    reason: str
+    extraction: str | None
+    winner: str | None
+    decision: str | None
+
+
+class ConflictsAnswer(BaseModel):
+    results: list[ConflictAnswer]
+    count: int
+    position: int
+
+
+class ResolvedAnswer(BaseModel):
+    id: str
+    status: Literal["resolved"]
+    winner: str | None
+    retired: str | None
+    position: int
+
+
 class DecidedAnswer(BaseModel):
     id: str
     status: Literal["applied", "rejected", "reverted"]

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import admin, errors, evolutions, knowledge, metrics, profiles, refused, slims
+from producers.http import admin, errors, evolutions, extractions, knowledge, metrics, profiles, refused, slims
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
@@ -43,6 +43,7 @@ def create_app(
         *slims.routes(desk),
         *knowledge.routes(desk),
         *evolutions.routes(desk),
+        *extractions.routes(desk),
         *profiles.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),

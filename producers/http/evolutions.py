@@ -35,19 +35,8 @@ def _reads(desk: Desk) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
         """The evolutions that the caller asked for, newest first."""
-        return Json(
-            await processes.listed(
-                desk,
-                caller,
-                evolutions.KIND,
-                evolutions.told,
-                status=status,
-                item_id=item_id,
-                limit=limit,
-                offset=offset,
-                freshness=fresh,
-            )
-        )
+        page = processes.Page(status, item_id, limit, offset)
+        return Json(await processes.listed(desk, caller, evolutions.KIND, evolutions.told, page, freshness=fresh))
 
     @router.get(BASE + "/{evolution_id}", responses=told(answers.EvolutionAnswer, 404))
     async def get(caller: Who, evolution_id: str) -> Json:

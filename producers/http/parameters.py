@@ -17,8 +17,8 @@ from ledger.events.knowledge import KnowledgeType
 from ledger.scopes import Caller, check_entity, check_scope
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
+from producers.operations.processes import MAX_PATIENCE
 from producers.operations.recall import Paths
-from producers.requests import MAX_PATIENCE
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)

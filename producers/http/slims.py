@@ -12,8 +12,8 @@ from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
 from producers.operations import processes, slimming
 from producers.operations.desk import Desk
-from producers.operations.processes import PATIENCE
-from producers.requests import MAX_PATIENCE, SlimRequest
+from producers.operations.processes import MAX_PATIENCE, PATIENCE
+from producers.requests import SlimRequest
 
 BASE = "/api/slims"
 Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
@@ -50,18 +50,8 @@ def _asked(desk: Desk) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
         """The slims that the caller asked for, newest first, without their groups."""
-        return Json(
-            await processes.listed(
-                desk,
-                caller,
-                slimming.KIND,
-                slimming.told,
-                status=status,
-                limit=limit,
-                offset=offset,
-                freshness=fresh,
-            )
-        )
+        page = processes.Page(status, limit=limit, offset=offset)
+        return Json(await processes.listed(desk, caller, slimming.KIND, slimming.told, page, freshness=fresh))
 
     @router.get(BASE + "/{slim_id}", responses=told(answers.SlimAnswer, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:

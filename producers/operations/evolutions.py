@@ -12,7 +12,7 @@ from ledger.events.knowledge import KnowledgeEvolved
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge import ATTEMPTS, owned
-from producers.operations.processes import own, settled
+from producers.operations.processes import caused, own, settled
 from producers.operations.reverting import revert as revert_item
 from producers.publish import NAMESPACE, event_id, publish
 from projections.knowledge import ask
@@ -111,7 +111,7 @@ async def apply(
             content=proposed["content"],
             task=proposed.get("task"),
         )
-        lineage_of = _caused(lineage, process)
+        lineage_of = caused(lineage, process)
         event = NewEvent(fact, item.id, process.owner, desk.org, lineage_of, id=own_id, expects=last)
         try:
             (kept,) = await publish(desk.ledger, desk.tally, [event])
@@ -141,7 +141,7 @@ async def reject(
         process.id,
         process.owner,
         desk.org,
-        _caused(lineage, process),
+        caused(lineage, process),
         id=event_id(retry),
         expects=expects,
     )
@@ -164,7 +164,7 @@ async def revert(
     done = await revert_item(
         desk,
         caller,
-        _caused(lineage, process),
+        caused(lineage, process),
         asked["item_id"],
         asked["base_version"],
         expected_version=asked["base_version"] + 1,
@@ -179,17 +179,6 @@ async def _is_stale(desk: Desk, process: Process) -> bool:
     found = await desk.view.ask(ask.standings, desk.org, Caller(), [asked["item_id"]])
     item = found.get(asked["item_id"])
     return item is None or item.version != asked["base_version"] or item.status != "active"
-
-
-def _caused(lineage: Lineage, process: Process) -> Lineage:
-    """The lineage of a decision: the caller's, and the request that it answers."""
-    return Lineage(
-        lineage.trace_id or process.trace_id,
-        lineage.message_id,
-        lineage.causation_id or process.requested_event,
-        process.id,
-        lineage.traceparent,
-    )
 
 
 def _not(process: Process, become: str, needed: str) -> IllegalState:

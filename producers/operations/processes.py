@@ -7,14 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ledger.errors import UnknownProcess, ViewBehind
-from ledger.event import JsonObject
+from ledger.event import JsonObject, Lineage
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from projections.processes import ask
 from projections.processes.ask import Process
 
-PATIENCE = 30.0
-"""Seconds that an answer waits for a model's work unless told otherwise."""
+PATIENCE = 25.0
+"""Seconds that an answer waits for a model's work unless told otherwise: less than clients wait for an answer."""
+MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
 Told = Callable[[Process], JsonObject]
@@ -27,6 +28,27 @@ class Listed:
     results: list[JsonObject]
     count: int
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which processes of a kind: in this status, about this item, so many from there on."""
+
+    status: str | None = None
+    item_id: str | None = None
+    limit: int = 20
+    offset: int = 0
+
+
+def caused(lineage: Lineage, process: Process) -> Lineage:
+    """The lineage of a decision on a process: the caller's, and the request that it answers."""
+    return Lineage(
+        lineage.trace_id or process.trace_id,
+        lineage.message_id,
+        lineage.causation_id or process.requested_event,
+        process.id,
+        lineage.traceparent,
+    )
 
 
 async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
@@ -47,11 +69,8 @@ async def listed(
     caller: Caller,
     kind: str,
     told: Told,
+    page: Page,
     *,
-    status: str | None = None,
-    item_id: str | None = None,
-    limit: int = 20,
-    offset: int = 0,
     freshness: Freshness = ANY,
 ) -> Listed:
     """The processes of the caller, of everybody for the operator. Raises ViewBehind."""
@@ -59,7 +78,14 @@ async def listed(
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
     found: list[Process] = await desk.view.ask(
-        ask.processes, desk.org, kind, owners, status=status, item_id=item_id, limit=limit, offset=offset
+        ask.processes,
+        desk.org,
+        kind,
+        owners,
+        status=page.status,
+        item_id=page.item_id,
+        limit=page.limit,
+        offset=page.offset,
     )
     return Listed([told(each) for each in found], len(found), position)
 
@@ -79,5 +105,6 @@ async def settled(
             await desk.view.wait_for(desk.view.position + 1, left)
         except ViewBehind:
             continue
-        found = await desk.view.ask(ask.process, desk.org, kind, process_id) or found
+        now: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
+        found = now or found
     return found, done

@@ -13,7 +13,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
-from producers.operations.processes import PATIENCE, own, settled
+from producers.operations.processes import PATIENCE, caused, own, settled
 from producers.publish import NAMESPACE, event_id, publish
 from producers.requests import SlimRequest
 from projections.processes.ask import Process
@@ -133,14 +133,9 @@ async def _decide(
             status=process.stage,
         )
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    caused = Lineage(
-        lineage.trace_id or process.trace_id,
-        lineage.message_id,
-        lineage.causation_id or process.requested_event,
-        process.id,
-        lineage.traceparent,
+    event = NewEvent(
+        fact, process.id, process.owner, desk.org, caused(lineage, process), id=event_id(retry), expects=expects
     )
-    event = NewEvent(fact, process.id, process.owner, desk.org, caused, id=event_id(retry), expects=expects)
     await publish(desk.ledger, desk.tally, [event])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import knowledge, operating, parking, profiles, slimming
+from producers.sdk import evolving, knowledge, operating, parking, profiles, slimming
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -27,6 +27,18 @@ class LedgerEndpoints:
     list = Endpoint(knowledge.list_items)
     history = Endpoint(knowledge.history)
     lineage = Endpoint(knowledge.lineage)
+
+    evolve = Endpoint(evolving.evolve)
+    evolution = Endpoint(evolving.evolution)
+    evolutions = Endpoint(evolving.evolutions)
+    apply_evolution = Endpoint(evolving.apply_evolution)
+    reject_evolution = Endpoint(evolving.reject_evolution)
+    revert_evolution = Endpoint(evolving.revert_evolution)
+    revert = Endpoint(evolving.revert)
+    extract = Endpoint(evolving.extract)
+    extraction = Endpoint(evolving.extraction)
+    conflicts = Endpoint(evolving.conflicts)
+    resolve_conflict = Endpoint(evolving.resolve_conflict)
 
     slim = Endpoint(slimming.slim)
     slims = Endpoint(slimming.slims)

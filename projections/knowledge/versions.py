@@ -54,7 +54,9 @@ def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, versio
            WHERE v.org = ? AND v.id = ? AND v.version = ?""",
         [org, item_id, version],
     ).fetchone()
-    return None if row is None else Version(*row[:4], _json(row[4]), *row[5:7], _source(row[7]), *row[8:])
+    if row is None:
+        return None
+    return Version(*[*row[:4], _json(row[4]), *row[5:7], _source(row[7]), *row[8:]])
 
 
 def _json(told: str | None) -> Any:

@@ -108,4 +108,4 @@ def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:
 
 
 def _process(row: Sequence[Any]) -> Process:
-    return Process(*row[:5], orjson.loads(row[5]), *row[6:])
+    return Process(*[*row[:5], orjson.loads(row[5]), *row[6:]])

@@ -1,0 +1,217 @@
+"""`kledger evolve`, `evolution`, `revert`, `extract`, `conflicts`: what do models make of knowledge?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+import typer
+from rich.console import Group
+
+from producers.cli import reading
+from producers.cli.screen import facts, plain, short_time, snippet, table
+from producers.cli.session import Answer, Session
+
+EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
+Wait = Annotated[float, typer.Option(min=0, max=300, help="Seconds to wait for the model's work.")]
+Model = Annotated[str | None, typer.Option(help="Another model than the one of the node's settings.")]
+
+
+def evolve(
+    session: Session,
+    item_id: reading.ItemId,
+    feedback: Annotated[str, typer.Argument(help="What is to be better about it.", show_default=False)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the rewrite a proposal.")] = False,
+    model: Model = None,
+    wait: Wait = 25.0,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Have a model rewrite an item; the earlier version stays readable. Only its owner may.
+
+    Example: kledger evolve knowledge-20260305-a1b2 "say what to do on Windows" --dry-run --user ann
+    """
+    done = session.ledger.within(trace_id=trace, message_id=message).evolve(
+        item_id, feedback, dry_run=dry_run, model=model, wait=wait
+    )
+    return _evolution(done["evolution"], done)
+
+
+def show_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
+    """Show one evolution: what was asked, what the model proposed, what became of it.
+
+    Example: kledger evolution show evolution-4fc09c01a1a05344 --user ann
+    """
+    found = session.ledger.evolution(evolution_id)
+    return _evolution(found, found)
+
+
+def list_evolutions(
+    session: Session,
+    item_id: Annotated[str | None, typer.Option("--item", help="Only those of this item.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+) -> Answer:
+    """List evolutions, newest first.
+
+    Example: kledger evolution list --item knowledge-20260305-a1b2 --user ann
+    """
+    page = session.ledger.evolutions(item_id=item_id, limit=limit)
+    rows = table("id", "item", "status", "feedback", "asked", whole=("id",))
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["id"]),
+            plain(each["item_id"]),
+            plain(each["status"]),
+            snippet(each["feedback"], 60),
+            short_time(each["requested_at"]),
+        )
+    return Answer(page, rows if page["results"] else "no evolutions")
+
+
+def apply_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
+    """Make a proposal the item's content.
+
+    Example: kledger evolution apply evolution-4fc09c01a1a05344 --user ann
+    """
+    return _decided(session.ledger.apply_evolution(evolution_id))
+
+
+def reject_evolution(session: Session, evolution_id: EvolutionId, reason: reading.Reason = None) -> Answer:
+    """Keep the item as it is.
+
+    Example: kledger evolution reject evolution-4fc09c01a1a05344 --reason "it was right before" --user ann
+    """
+    return _decided(session.ledger.reject_evolution(evolution_id, reason=reason))
+
+
+def revert_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
+    """Make the item again what it was before an evolution.
+
+    Example: kledger evolution revert evolution-4fc09c01a1a05344 --user ann
+    """
+    return _decided(session.ledger.revert_evolution(evolution_id))
+
+
+def revert(
+    session: Session,
+    item_id: reading.ItemId,
+    to_version: Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The version.", show_default=False)],
+    expected_version: Annotated[
+        int | None, typer.Option(min=1, help="Refuse when the item is at another version.")
+    ] = None,
+) -> Answer:
+    """Make an item again what it was at an earlier version. Only its owner may.
+
+    Example: kledger revert knowledge-20260305-a1b2 3 --user ann
+    """
+    done = session.ledger.revert(item_id, to_version, expected_version=expected_version)
+    return Answer(
+        done, f"{plain(done['id'])} is again what it was at version {to_version}, as version {done['version']}"
+    )
+
+
+def extract(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A text, or messages as JSON.", show_default=False)],
+    kind: Annotated[
+        Literal["statement", "task", "conversation", "feedback"], typer.Option(help="What this is.")
+    ] = "statement",
+    scopes: reading.Scopes = None,
+    owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe.")] = None,
+    model: Model = None,
+    wait: Wait = 25.0,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Have a model find the knowledge in a text (or a JSON list of messages with id, role, content) and keep it.
+
+    Example: kledger extract conversation.json --kind conversation --user ann --trace t-7
+    """
+    said = _said(file)
+    done = session.ledger.within(trace_id=trace, message_id=message).extract(
+        **said, kind=kind, scopes=reading.several(scopes), owner=owner, model=model, wait=wait
+    )
+    told = f"{plain(done['id'])} is {plain(done['status'])}" + (f": {plain(done['reason'])}" if done["reason"] else "")
+    if not done["items"]:
+        return Answer(done, told, done["status"] != "failed")
+    rows = table("knowledge", "became", whole=("knowledge",))
+    for item in done["items"]:
+        rows.add_row(plain(item["knowledge_id"]), plain(item["action"]))
+    return Answer(done, Group(rows, told))
+
+
+def list_conflicts(
+    session: Session,
+    every: Annotated[bool, typer.Option("--all", help="Those that were decided as well.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+) -> Answer:
+    """List what contradicts what, newest first.
+
+    Example: kledger conflicts list --user ann
+    """
+    page = session.ledger.conflicts(status=None if every else "recorded", limit=limit)
+    rows = table("id", "first", "second", "status", "why", whole=("id",))
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["id"]),
+            plain(each["first"]),
+            plain(each["second"]),
+            plain(each["status"]),
+            snippet(each["reason"], 80),
+        )
+    return Answer(page, rows if page["results"] else "no conflicts")
+
+
+def resolve_conflict(
+    session: Session,
+    conflict_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the conflict.", show_default=False)],
+    winner: Annotated[str | None, typer.Option(help="The item that holds; the other one is retired.")] = None,
+    reason: reading.Reason = None,
+) -> Answer:
+    """Decide which side of a conflict holds; without --winner both do.
+
+    Example: kledger conflicts resolve conflict-91b5 --winner knowledge-20260305-a1b2 --user ann
+    """
+    done = session.ledger.resolve_conflict(conflict_id, winner, reason=reason)
+    gone = f"; {plain(done['retired'])} is retired" if done["retired"] else ""
+    return Answer(done, f"{plain(done['id'])} is resolved: {plain(winner or 'both')} holds{gone}")
+
+
+def _said(file: str) -> dict[str, Any]:
+    """The text of a file or of standard input, or the messages that it is a JSON list of."""
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        text = raw.decode()
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"{file} is not UTF-8 text") from error
+    try:
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {"text": text}
+    messages = document.get("messages") if isinstance(document, dict) else document
+    return {"messages": messages} if isinstance(messages, list) else {"text": text}
+
+
+def _evolution(evolution: Any, document: Any) -> Answer:
+    usage = evolution["usage"] or {}
+    pairs: list[tuple[str, object]] = [
+        ("evolution", evolution["id"]),
+        ("item", f"{evolution['item_id']}, version {evolution['base_version']}"),
+        ("status", evolution["status"]),
+        ("feedback", evolution["feedback"]),
+    ]
+    pairs += [(name, evolution[name]) for name in ("task", "content", "reason", "code") if evolution[name]]
+    if usage:
+        cost = "unknown cost" if usage["cost_usd"] is None else f"{usage['cost_usd']:.6f} US dollars"
+        tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
+        pairs.append(("model", f"{usage['model']} ({usage['prompt_version']}): {tokens}, {cost}"))
+    return Answer(document, facts(*pairs), evolution["status"] != "failed")
+
+
+def _decided(done: Any) -> Answer:
+    told = f"{plain(done['id'])} is {plain(done['status'])}, at position {done['position']}"
+    return Answer(done, told)

@@ -1,0 +1,81 @@
+"""Which knowledge is in what was said or done (mission K6)? Asked for here, found by a model."""
+
+from __future__ import annotations
+
+import uuid
+
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.extraction import ExtractionRequested
+from ledger.scopes import Caller
+from producers.access.principal import require_addressable
+from producers.operations.desk import Desk
+from producers.operations.knowledge import default_owner, not_owner
+from producers.operations.processes import PATIENCE, own, settled
+from producers.publish import NAMESPACE, event_id, publish
+from producers.requests import ExtractRequest, MessageBody
+from projections.processes.ask import Process
+
+KIND = "extraction"
+
+
+def told(process: Process) -> JsonObject:
+    """An extraction as every door tells it; the messages themselves are not repeated."""
+    asked, completed = process.requested, process.said.get("completed", {})
+    failed = process.said.get("failed", {})
+    return {
+        **process.told(),
+        "kind": asked["kind"],
+        "scopes": asked["scopes"],
+        "messages": len(asked["messages"]),
+        "items": completed.get("items", []),
+        "reason": failed.get("reason"),
+        "code": failed.get("code"),
+        "usage": completed.get("usage") or failed.get("usage"),
+    }
+
+
+async def extract(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    payload: ExtractRequest,
+    retry: uuid.UUID | None = None,
+    *,
+    wait: float = PATIENCE,
+) -> tuple[JsonObject, bool]:
+    """Have the knowledge found and kept; the extraction once it is done, or as it is after `wait` seconds.
+
+    The second says which of the two. Raises NotAvailable (no model), NotOwner, Forbidden, InvalidPayload,
+    PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    desk.models.named("extract", payload.model)
+    owner = payload.owner or default_owner(caller, None)
+    if not caller.may_act_for(owner):
+        raise not_owner(f"have knowledge found for {owner}", owner, caller)
+    scopes = list(dict.fromkeys(payload.scopes or [owner]))
+    require_addressable(caller, scopes, "what is found")
+    own_id = event_id(retry)
+    extraction = f"extraction-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
+    said = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
+    fact = ExtractionRequested(
+        kind=payload.kind,
+        messages=[
+            {"id": message.id or f"{extraction}:{number}", "role": message.role, "content": message.content}
+            for number, message in enumerate(said)
+        ],
+        owner=owner,
+        scopes=scopes,
+        model=payload.model,
+    )
+    await publish(desk.ledger, desk.tally, [NewEvent(fact, extraction, owner, desk.org, lineage, id=own_id)])
+
+    async def is_settled(process: Process) -> bool:
+        return process.status in ("completed", "failed")
+
+    found, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
+    return told(found), done
+
+
+async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
+    """One extraction of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return told(await own(desk, caller, KIND, process_id))
