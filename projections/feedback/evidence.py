@@ -4,7 +4,8 @@
 
 What was stated weighs as much as two cases. `supporting` are helpful cases and confirmations, `opposing` harmful
 cases, each of which weighs double, as in the quality formula of source 001. A case counts unless it names a trace to
-which the item was never served (`credit` is `not_served`): that one is kept and shown, and moves nothing.
+which the item was never served (`credit` is `not_served`): that one is kept and shown, and moves nothing. A
+confirmation counts all the same: who says a thing without having been told it is the better witness.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ PRIOR = 2
 CONFIDENCE = f"(({PRIOR} * {{stated}} + {{supporting}}) / ({PRIOR} + {{supporting}} + 2 * {{opposing}}))"
 """The same in SQL."""
 
-SUPPORTING = "count(*) FILTER (verdict <> 'harmful' AND credit <> 'not_served')"
+SUPPORTING = "count(*) FILTER (verdict = 'confirmed' OR (verdict = 'helpful' AND credit <> 'not_served'))"
 OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
 """Aggregates over rows of `feedback`."""
 

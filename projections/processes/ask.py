@@ -13,6 +13,8 @@ import orjson
 from ledger.event import JsonObject
 from projections.knowledge.ask import LISTED, listed, rfc3339
 
+_NAMES = (("requested", "'item_id'"), ("recorded", "'first'"), ("recorded", "'second'"))
+"""Where a process names the items that it is about."""
 _COLUMNS = """p.kind, p.id, p.owner, p.stage, p.outcome, p.said::VARCHAR, p.requested_event, p.requested_position,
     epoch_us(p.requested_at), p.position, epoch_us(p.updated_at)"""
 
@@ -89,10 +91,8 @@ def processes(
         where.append("coalesce(p.outcome, p.stage) = ?")
         values.append(status)
     if item_id is not None:
-        about = "coalesce(p.said->'requested'->>'item_id', '') = ?"
-        sides = "p.said->'recorded'->>'first' = ? OR p.said->'recorded'->>'second' = ?"
-        where.append(f"({about} OR {sides})")
-        values += [item_id] * 3
+        where.append("(" + " OR ".join(f"(p.said->'{stage}'->>{field}) = ?" for stage, field in _NAMES) + ")")
+        values += [item_id] * len(_NAMES)
     rows = cursor.execute(
         f"""SELECT {_COLUMNS} FROM processes AS p WHERE {" AND ".join(where)}
             ORDER BY p.requested_position DESC LIMIT {int(limit)} OFFSET {int(offset)}""",

@@ -1,0 +1,162 @@
+"""Knowledge is found in what people and agents said: kept with its messages, confirmed, or told to be a conflict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ledger.errors import InvalidPayload, NotOwner, UnknownProcess
+from producers.cli.main import app
+from producers.sdk import LedgerClient
+from tests.journeys.running_node import RunningNode, caught_up, result_of
+from tests.openai_chat import ChatEndpoint
+
+
+def finding(content: str, *messages: str, **about: Any) -> dict[str, Any]:
+    stated = {"type": "tool", "task": content, "category": "exp", "domain": "office"} | about
+    return {**stated, "content": content, "message_ids": list(messages)}
+
+
+def finds(chat: ChatEndpoint, word: str, *found: dict[str, Any]) -> None:
+    """Have the model find these in messages that hold `word`."""
+    chat.says({"items": list(found)}, to=lambda text: word in text and "<message id=" in text)
+
+
+def judges(chat: ChatEndpoint, word: str, *verdicts: dict[str, Any]) -> None:
+    """Have it judge findings that hold `word`."""
+    chat.says({"verdicts": list(verdicts)}, to=lambda text: word in text and "<new item=" in text)
+
+
+def verdict(item: int, verdict: str, known: str | None) -> dict[str, Any]:
+    return {"item": item, "verdict": verdict, "known": known, "reason": "they say so"}
+
+
+def test_what_somebody_says_of_themselves_becomes_their_profile(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    mei = ledger.acting_as(user="梅", agent="scribe").within(trace_id="trace-tea", message_id="m-tea")
+    said = finding("喜欢不加糖的乌龙茶。", "m-tea", "made-up", type="user_profile", category="liking", task="泡茶时")
+    finds(chat, "乌龙", said)
+    judges(chat, "乌龙")
+    done = mei.extract("我只喝不加糖的乌龙茶。", scopes=["project:web", "public"])
+    assert (done["status"], [each["action"] for each in done["items"]]) == ("completed", ["saved"])
+    item = mei.get(done["items"][0]["knowledge_id"])
+    assert (item["types"], item["owner"], item["scopes"]) == (["user_profile"], "user:梅", ["user:梅", "project:web"])
+    assert item["tags"] == {"category": "background", "domain": "office", "message_ids": ["m-tea"]}
+    assert (item["source"]["message_id"], item["source"]["trace_id"]) == ("m-tea", "trace-tea")
+    assert (item["eval"]["helpful"], item["eval"]["confidence"]) == (1, 0.5)
+    assert item["id"] in {edge["entity_id"] for edge in ledger.lineage("message:m-tea")["edges"]}
+    with pytest.raises(UnknownProcess):
+        ledger.acting_as(user="bob").extraction(done["id"])
+
+
+def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_rest_is_new(
+    ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    scribe = ledger.acting_as(agent="scribe")
+    known = scribe.save("Open the manticore gate", "With the brass key.", ["tool"])["id"]
+    hours = scribe.save("When the manticore gate opens", "At eight.", ["definition"])["id"]
+    caught_up(ledger)
+    finds(
+        chat,
+        "manticore",
+        finding("The manticore gate takes the brass key.", "m1"),
+        finding("The manticore gate opens at nine.", "m2"),
+        finding("The manticore gate sticks in winter.", "m1", "m2"),
+        finding("   ", "m1"),
+        finding("Somebody likes gates.", "m1", type="user_profile"),
+    )
+    judges(chat, "manticore", verdict(0, "duplicate", known), verdict(1, "conflict", hours), verdict(2, "new", None))
+    messages = [
+        {"id": "m1", "role": "user", "content": "The manticore gate? Brass key. It sticks in winter."},
+        {"id": "m2", "role": "assistant", "content": "It opens at nine; and yes, it sticks."},
+    ]
+    done = scribe.within(trace_id="trace-gate").extract(messages=messages, kind="conversation")
+    actions = [each["action"] for each in done["items"]]
+    assert actions == ["confirmed", "conflict", "saved"]
+    assert done["items"][0]["knowledge_id"] == known
+    assert done["usage"] is not None
+    assert (done["usage"]["calls"], done["usage"]["prompt_version"]) == (2, "extract-1+judge-1")
+
+    assert scribe.get(known)["eval"]["confidence"] == pytest.approx((2 * 0.5 + 1) / 3), "evidence, not a copy"
+    nine, sticks = done["items"][1]["knowledge_id"], done["items"][2]["knowledge_id"]
+    assert scribe.get(sticks)["tags"]["message_ids"] == ["m1", "m2"]
+    (conflict,) = scribe.conflicts(item_id=nine)["results"]
+    assert (conflict["first"], conflict["second"], conflict["extraction"]) == (hours, nine, done["id"])
+    assert ledger.acting_as(user="bob").conflicts()["results"] == []
+    with pytest.raises(InvalidPayload):
+        scribe.resolve_conflict(conflict["id"], known)
+    decided = scribe.resolve_conflict(conflict["id"], nine, reason="the sign says nine")
+    assert decided["retired"] == hours
+    assert scribe.get(hours)["status"] == "retired"
+    assert scribe.conflicts(item_id=nine)["results"] == []
+    assert scribe.conflicts(item_id=nine, status=None)["results"][0]["winner"] == nine
+
+
+def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    scribe = ledger.acting_as(agent="scribe")
+    finds(chat, "hippogriff", finding("Feed the hippogriff at dawn."))
+    judges(chat, "hippogriff")
+    first = scribe.extract("hippogriff: at dawn", wait=0)
+    second = scribe.extract("hippogriff, at dawn!")
+    found = scribe.extraction(first["id"])["items"][0]["knowledge_id"]
+    compared = [call.text for call in chat.asked if "<new item=" in call.text and "hippogriff" in call.text]
+    assert f'<known id="{found}">' in compared[-1]
+    assert second["items"][0]["action"] == "saved"
+
+
+def test_an_extraction_with_nothing_to_find_or_for_somebody_else(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    finds(chat, "good morning")
+    done = ledger.acting_as(user="ana").extract("good morning")
+    assert (done["status"], done["items"]) == ("completed", [])
+    with pytest.raises(NotOwner):
+        ledger.acting_as(user="ana").extract("x", owner="user:bob")
+    failed = ledger.acting_as(user="ana").extract("nothing is scripted for this")
+    assert (failed["status"], failed["code"]) == ("failed", "model_failed")
+
+
+def test_the_commands_extract_evolve_and_decide(modelled: RunningNode, chat: ChatEndpoint, tmp_path: Any) -> None:
+    def ask(*words: str, stdin: str | None = None) -> Any:
+        ran = CliRunner(env={"KLEDGER_URL": modelled.url, "KLEDGER_USER": "cli"}).invoke(
+            app, [*words, "--json"], input=stdin
+        )
+        assert ran.exit_code == 0, ran.output
+        return json.loads(ran.stdout)
+
+    finds(chat, "wyvern", finding("Oil the wyvern.", "w1"))
+    judges(chat, "wyvern")
+    file = tmp_path / "said.json"
+    file.write_text(json.dumps([{"id": "w1", "role": "user", "content": "wyvern: oil it"}]))
+    item = ask("extract", str(file), "--kind", "conversation")["items"][0]["knowledge_id"]
+    assert ask("extract", "-", stdin="wyvern again")["status"] == "completed"
+    chat.says({"content": "Oil it twice.", "task": None, "reason": "r"}, to="twice wyvern")
+    proposed = ask("evolve", item, "twice wyvern", "--dry-run")["evolution"]["id"]
+    assert ask("evolution", "show", proposed)["status"] == "proposed"
+    assert ask("evolution", "apply", proposed)["status"] == "applied"
+    assert [each["id"] for each in ask("evolution", "list", "--item", item)["results"]] == [proposed]
+    assert ask("evolution", "revert", proposed)["status"] == "reverted"
+    assert ask("revert", item, "2")["version"] == 4
+    assert ask("conflicts", "list")["results"] == []
+    assert ask("show", item)["content"] == "Oil it twice."
+
+
+def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
+    modelled: RunningNode, ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    eve = ledger.acting_as(user="eve")
+    finds(chat, "sphinxword", finding("The sphinxword answer.", type="user_profile", category="habit"))
+    judges(chat, "sphinxword")
+    item = eve.extract("sphinxword: I always answer")["items"][0]["knowledge_id"]
+    chat.says({"content": "A sphinxword, rewritten.", "task": "sphinxword", "reason": "sphinxword"}, to="feedback>")
+    eve.evolve(item, "sphinxword feedback")
+    caught_up(ledger)
+    assert b"sphinxword" not in b"".join(
+        path.read_bytes() for path in (modelled.data / "broker").rglob("*.blk") if path.is_file()
+    ), "the log holds no word in clear even before"
+    told = result_of(ledger, "forget", subject="user:eve")
+    assert told["receipt"]["left_in_clear"] == []
+    caught_up(ledger)
+    for table in ("processes", "knowledge_versions", "feedback", "events"):
+        assert ledger.sql(f"SELECT count(*) FROM {table} t WHERE t::VARCHAR LIKE '%sphinxword%'")["rows"] == [[0]]
+    assert result_of(ledger, "verify")["equal"]
