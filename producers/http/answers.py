@@ -6,6 +6,7 @@ The models here only describe: answers are made by the operations and are not va
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Literal
 
 import orjson
@@ -18,13 +19,21 @@ from ledger.scopes import Visibility
 POSITION = "X-Ledger-Position"
 
 
+def _number(value: object) -> int | float:
+    """What DuckDB's sums are as JSON: a whole number as long as it fits 64 bits. Raises TypeError for no number."""
+    if not isinstance(value, Decimal):
+        raise TypeError
+    whole = value == value.to_integral_value() and abs(value) < 2**63
+    return int(value) if whole else float(value)
+
+
 class Json(Response):
     """A JSON response; takes dataclasses as well as documents."""
 
     media_type = "application/json"
 
     def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(orjson.dumps(content), status_code, headers)
+        super().__init__(orjson.dumps(content, default=_number), status_code, headers)
 
 
 class ErrorAnswer(BaseModel):

@@ -11,9 +11,9 @@ import pytest
 
 from ledger.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
 from producers.sdk import LedgerClient
-from tests.journeys.running_node import caught_up, result_of, running
+from tests.journeys.running_node import RunningNode, caught_up, result_of, running
 from tests.openai_chat import ChatEndpoint
-from tests.openai_server import embedding_endpoint
+from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 COPY = "Delete a remote branch: git push -d {{remote}} {{branch}}"
 REWORDED = "Please remove a remote branch: git push -d {{remote}} {{branch}}. Thanks!"
@@ -21,23 +21,34 @@ FORCED = "Delete a remote branch: git push --force -d {{remote}} {{branch}}"
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LedgerClient]:
-    """The operator of a node without models."""
-    with running(tmp_path_factory.mktemp("plain") / "data") as node, node.client() as ledger:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """A node without models."""
+    with running(tmp_path_factory.mktemp("plain") / "data") as running_node:
+        yield running_node
+
+
+@pytest.fixture(scope="module")
+def plain(node: RunningNode) -> Iterator[LedgerClient]:
+    """Its operator."""
+    with node.client() as ledger:
         yield ledger
 
 
 @pytest.fixture(scope="module")
-def chat() -> Iterator[ChatEndpoint]:
-    with embedding_endpoint() as server:
-        server.chat.url = server.url  # type: ignore[attr-defined]
-        yield server.chat
+def server() -> Iterator[EmbeddingEndpoint]:
+    with embedding_endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def chat(server: EmbeddingEndpoint) -> ChatEndpoint:
+    return server.chat
 
 
 @pytest.fixture(scope="module")
-def modelled(tmp_path_factory: pytest.TempPathFactory, chat: ChatEndpoint) -> Iterator[LedgerClient]:
+def modelled(tmp_path_factory: pytest.TempPathFactory, server: EmbeddingEndpoint) -> Iterator[LedgerClient]:
     """The operator of a node with a model."""
-    environment = {"KLEDGER_MODEL_URL": chat.url, "KLEDGER_MODEL": "big", "KLEDGER_MODEL_PRICES": '{"big": [1, 2]}'}  # type: ignore[attr-defined]
+    environment = {"KLEDGER_MODEL_URL": server.url, "KLEDGER_MODEL": "big", "KLEDGER_MODEL_PRICES": '{"big": [1, 2]}'}
     with running(tmp_path_factory.mktemp("modelled") / "data", env=environment) as node, node.client() as ledger:
         yield ledger
 
@@ -88,7 +99,7 @@ def test_without_a_model_the_best_of_each_group_is_kept_and_all_can_be_brought_b
     assert other not in found(ana, "remove a remote branch")
     assert first in found(ana, "remove a remote branch please")
     edges = plain.lineage(other)["edges"]
-    assert (("merged_into", first) in {(edge["relation"], edge["ref"]) for edge in edges}), edges
+    assert ("merged_into", first) in {(edge["relation"], edge["ref"]) for edge in edges}, edges
     assert other in {edge["ref"] for edge in plain.lineage(first)["edges"] if edge["relation"] == "absorbed"}
 
     back = ana.slim_revert(dry["id"])
@@ -127,7 +138,9 @@ def test_only_what_the_caller_owns_within_the_scopes_given_is_merged(plain: Ledg
 
 def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated_is_not(plain: LedgerClient) -> None:
     cat = plain.acting_as(user="cat")
-    steady = saved(cat, "Look at the slowest consumer before adding another", "Look at the slowest consumer before adding another")
+    steady = saved(
+        cat, "Look at the slowest consumer before adding another", "Look at the slowest consumer before adding another"
+    )
     moving = saved(cat, "A cache needs an owner and an expiry date", "A cache needs an owner and an expiry date.")
     dry = cat.slim(dry_run=True)
     assert len(dry["groups"]) == 2
@@ -144,16 +157,17 @@ def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated
     assert "has changed" in str({group["survivor"]: group["skipped"] for group in back["groups"]}[steady[0]])
 
 
-def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_written(plain: LedgerClient) -> None:
+def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_written(
+    node: RunningNode, plain: LedgerClient
+) -> None:
     dan = plain.acting_as(user="dan")
     names = saved(dan, "Write down what was tried", "Write down what was tried!")
     dry = dan.slim(dry_run=True)
     assert dan.slim_reject(dry["id"], reason="both are needed")["status"] == "rejected"
     with pytest.raises(IllegalState):
         dan.slim_apply(dry["id"])
-    url = str(plain._wire.connection.url)
     answer = httpx.post(
-        f"{url}/api/knowledge/slim",
+        f"{node.url}/api/knowledge/slim",
         json={"model": "google/gemini-2.0-flash-001"},
         headers={"X-Ledger-User": "dan"},
         timeout=60,
@@ -168,7 +182,9 @@ def test_a_model_writes_what_stands_for_all_and_each_group_is_billed_once(
     modelled: LedgerClient, chat: ChatEndpoint
 ) -> None:
     ana = modelled.acting_as(user="ana")
-    first, other = saved(ana, "Retry a failed call three times at most: call retry", "Please retry a failed call three times: call retry")
+    first, other = saved(
+        ana, "Retry a failed call three times at most: call retry", "Please retry a failed call three times: call retry"
+    )
     third, fourth = saved(ana, "丹顶鹤部署之前检查监控面板", "请在丹顶鹤部署之前检查监控面板")
     same = saved(ana, "The same word for word", "The same word for word")
     chat.says({"task": "Retries", "content": "Retry a failed call three times at most, please."}, to="failed call")
@@ -214,7 +230,12 @@ def test_a_model_that_cannot_be_asked_fails_the_slim_before_anything_is_merged(
 def test_a_person_who_is_forgotten_leaves_nothing_in_what_was_merged(tmp_path: Path) -> None:
     with running(tmp_path / "data") as node, node.client() as ledger:
         eve = ledger.acting_as(user="eve")
-        saved(eve, "The zebra code is on the third shelf", "Please: the zebra code is on the third shelf", tags={"animal": "zebra"})
+        saved(
+            eve,
+            "The zebra code is on the third shelf",
+            "Please: the zebra code is on the third shelf",
+            tags={"animal": "zebra"},
+        )
         assert eve.slim()["status"] == "applied"
         result_of(ledger, "forget", subject="user:eve")
         kept = ledger.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%zebra%'")["rows"]
