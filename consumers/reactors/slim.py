@@ -43,6 +43,8 @@ MOST_MERGED = 200
 TOLD_ITEMS, TOLD_CHARACTERS = 20, 40_000
 """How much of a group a model is shown: what says the same word for word it sees once."""
 AT_ONCE = 200
+_Group = tuple[int, Sequence[Eligible], Group]
+"""The number of a group, its items (the survivor first), and how similar they are."""
 _FAILS_IN = {"requested", "reported", "approved"}
 
 
@@ -120,12 +122,7 @@ class Slimming:
                 part = todo[first : first + AT_ONCE]
                 await self._keep_proposed(process, [_proposal(number, items, group) for number, items, group in part])
         else:
-            begun = await work.view.ask(ask.calls_begun, work.org, process.id)
-            asking = [self._ask(process, model, begun, *group) for group in todo]
-            # what others among them were billed for is kept before the first failure is told
-            for outcome in await asyncio.gather(*asking, return_exceptions=True):
-                if isinstance(outcome, BaseException):
-                    raise outcome
+            await self._ask_all(process, model, todo)
         report = SlimReported(
             candidates=found.candidates,
             groups=len(found.groups),
@@ -133,6 +130,28 @@ class Slimming:
             seconds=round(time.monotonic() - began, 3),
         )
         await self._end(process, report)
+
+    async def _ask_all(self, process: Process, model: str, todo: Sequence[_Group]) -> None:
+        """Have the model merge each group. What others were billed for is kept before the first failure is told."""
+        begun = await self._work.view.ask(ask.calls_begun, self._work.org, process.id)
+        if any(_call(process, number) in begun for number, _, _ in todo):
+            self._work.refuse_second_bill(process)
+        places = asyncio.Semaphore(self._work.model.settings.concurrency)
+        failed = asyncio.Event()
+
+        async def one(number: int, items: Sequence[Eligible], group: Group) -> None:
+            async with places:  # a call that waits for its place is not begun
+                if failed.is_set():
+                    return
+                try:
+                    await self._ask(process, model, _call(process, number) in begun, number, items, group)
+                except BaseException:
+                    failed.set()
+                    raise
+
+        for outcome in await asyncio.gather(*(one(*group) for group in todo), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     def _model(self, asked: str | None) -> str | None:
         """The model that merges; None to keep the best of each group."""
@@ -142,16 +161,14 @@ class Slimming:
             return None
 
     async def _ask(
-        self, process: Process, model: str, begun: set[str], number: int, items: Sequence[Eligible], group: Group
+        self, process: Process, model: str, begun: bool, number: int, items: Sequence[Eligible], group: Group
     ) -> None:
         """Have the model merge one group, and propose what it says; the best is kept where it says nothing of use."""
         if len({(item.task, item.content) for item in items}) == 1:
             await self._keep_proposed(process, [_proposal(number, items, group)])
             return
-        call = f"{process.id}:{number}"
-        if call in begun:
-            self._work.refuse_second_bill(process)
-        else:
+        call = _call(process, number)
+        if not begun:
             event = self._work.event(process, SlimStarted(call=call, model=model), f"started:{call}")
             (kept,) = await self._work.keep([event])
             if kept.duplicate:
@@ -181,6 +198,10 @@ async def _grouped(items: Sequence[Eligible], threshold: float) -> Found:
     if sum(map(len, bodies)) > IN_PLACE:
         return await grouped_in_own_process(bodies, threshold)
     return await asyncio.to_thread(grouped, bodies, threshold)
+
+
+def _call(process: Process, number: int) -> str:
+    return f"{process.id}:{number}"
 
 
 def _no_larger(group: Group) -> Group:
