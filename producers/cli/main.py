@@ -16,6 +16,7 @@ from producers.cli import (
     refused,
     remembering,
     saying,
+    slimming,
     tokens,
 )
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
@@ -64,6 +65,8 @@ app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
 app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
 app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
+app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slim))
+app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slims))
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)

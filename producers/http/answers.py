@@ -81,7 +81,8 @@ class ItemAnswer(BaseModel):
 
 
 class ListedItemAnswer(ItemAnswer):
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
 
 
 class FoundItemAnswer(ItemAnswer):
@@ -89,7 +90,8 @@ class FoundItemAnswer(ItemAnswer):
 
 
 class FullItemAnswer(ItemAnswer):
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
     eval: FullEvalAnswer
 
 

@@ -66,7 +66,7 @@ def _reads(desk: Desk) -> APIRouter:
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
-        status: Literal["active", "retired", "all"] = "active",
+        status: Literal["active", "retired", "merged", "all"] = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
         return Json(

@@ -28,6 +28,7 @@ class Item(TypedDict):
     created_at: str
     updated_at: str
     status: NotRequired[str]
+    merged_into: NotRequired[str]
 
 
 class Hit(Item):

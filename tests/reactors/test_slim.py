@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from ledger.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
+from producers.cli.main import app
 from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running
 from tests.openai_chat import ChatEndpoint
@@ -241,3 +244,25 @@ def test_a_person_who_is_forgotten_leaves_nothing_in_what_was_merged(tmp_path: P
         kept = ledger.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%zebra%'")["rows"]
         assert kept == [[0]]
         assert ledger.sql("SELECT count(*) FROM knowledge_versions WHERE content LIKE '%zebra%'")["rows"] == [[0]]
+
+
+def test_the_command_slims_says_where_a_merged_item_went_and_brings_it_back(
+    node: RunningNode, plain: LedgerClient
+) -> None:
+    fay = plain.acting_as(user="fay")
+    first, other = saved(fay, "Water the plants on Monday", "Please water the plants on Monday")
+
+    def kledger(*words: str) -> str:
+        ran = CliRunner().invoke(app, [*words, "--url", node.url, "--user", "fay"], env={"COLUMNS": "200"})
+        assert ran.exit_code == 0, ran.output
+        return ran.stdout
+
+    dry = json.loads(kledger("slim", "--dry-run", "--json"))
+    assert dry["groups"][0]["merged"][0]["id"] == other
+    assert f"merged into {first}" not in kledger("show", other)
+    assert "2 before, 1 after" in kledger("slim", "--apply", dry["id"])
+    assert f"merged into {first}" in kledger("show", other)
+    assert other in kledger("list", "--status", "merged")
+    assert dry["id"] in kledger("slims")
+    assert "2 before, 2 after" in kledger("slim", "--revert", dry["id"])
+    assert "merged" not in kledger("show", other)
