@@ -6,6 +6,7 @@ a verdict on an item from the item as the view knows it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,9 @@ from ledger.vault import DataKey, Held, Tombstone, Vault, forgotten
 
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Tenant and item ids to the persons that each of the items belongs to."""
+
+
+_AT_ONCE = 128  # events sealed before others get their turn
 
 
 class SealingLedger:
@@ -61,7 +65,9 @@ class SealingLedger:
     async def _sealed(self, events: Sequence[NewEvent]) -> list[NewEvent]:
         belongs = await self._persons(events)
         result = []
-        for event, persons in zip(events, belongs, strict=True):
+        for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             held = [await self._held(person) for person in persons]
             gone = next((each for each in held if isinstance(each, Tombstone)), None)
             if gone is None:

@@ -20,7 +20,7 @@ from producers.operations import evolutions
 from producers.operations.desk import Desk, first_entity, reach_head
 from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
 from producers.operations.processes import PATIENCE
-from producers.publish import event_id, lifted, publish, refuse_unkeepable
+from producers.publish import event_id, lifted, publish, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -248,7 +248,7 @@ async def rate_many(
             refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
     good = [event for _, event in batch if event.entity_id in seen]
     before = await _kept_positions(desk, [event.id for event in good]) if retry is not None else {}
-    done = await publish(desk.ledger, desk.tally, [event for event in good if event.id not in before])
+    done = await publish_judged(desk.ledger, desk.tally, [event for event in good if event.id not in before])
     position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
     return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
 
