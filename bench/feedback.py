@@ -25,7 +25,7 @@ from ledger.jetstream import JetStreamLedger
 
 ITEMS = 1_000
 VERDICTS = 5_000
-ROUNDS = 3
+ROUNDS = 5
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""How is the next batch written down while the server works on the one before? A little at a time, ahead of its turn."""
+"""How is the next batch written down while the server works on the one before? A little at a time, ahead of it."""
 
 from __future__ import annotations
 
