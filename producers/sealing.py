@@ -79,16 +79,19 @@ class SealingLedger:
         return result
 
     async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
-        stated = [stated_persons(event) if has_text(event.fact) else [] for event in events]
+        said = [has_text(event.fact) for event in events]
+        about = [about_item(event) if text else None for event, text in zip(events, said, strict=True)]
         asked: dict[str, set[str]] = {}
-        for event in events:
-            if (item := about_item(event)) is not None:
+        for event, item in zip(events, about, strict=True):
+            if item is not None:
                 asked.setdefault(event.org, set()).add(item)
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
-        return [
-            sorted({*said, *known[event.org].get(item, ())}) if (item := about_item(event)) is not None else said
-            for event, said in zip(events, stated, strict=True)
-        ]
+        result = []
+        for event, text, item in zip(events, said, about, strict=True):
+            stated = stated_persons(event) if text else []
+            more = () if item is None else known[event.org].get(item, ())
+            result.append(sorted({*stated, *more}) if more else stated)
+        return result
 
     async def _held(self, name: str) -> Held:
         """The person's key, made when it is their first word; the tombstone of one who was forgotten."""
