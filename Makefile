@@ -59,6 +59,7 @@ check: lint test ## lint and test
 
 faults: $(STAMP) ## 200 kills between any two steps, every promise checked after each; ARGS="--points 20 --seed 7"
 	@"$(PY)" -m tests.faults.harness $(ARGS)
+	@KLEDGER_EVERY_KILL=1 "$(PY)" -m pytest tests/reactors/test_killed_models.py
 
 bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; ARGS="--only append"
 	@"$(PY)" -m bench $(ARGS)

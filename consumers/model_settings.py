@@ -1,6 +1,7 @@
 """Which chat models are configured, and what may they cost? The environment says: an endpoint and models, or none.
 
 KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM and _ROUTE another one for a task (R6);
+KLEDGER_ROUTING=on has the latter choose in every search that does not say otherwise.
 KLEDGER_MODEL_URL is an OpenAI-compatible endpoint (by default OpenAI's), the key KLEDGER_MODEL_KEY or OPENAI_API_KEY.
 """
 
@@ -45,6 +46,7 @@ class ModelSettings(BaseSettings):
     budget_usd: float | None = Field(default=None, ge=0)
     prices: dict[str, Price] = {}
     idempotent: bool = False
+    routing: Literal["off", "on"] = Field(default="off", validation_alias="KLEDGER_ROUTING")
 
     def named(self) -> frozenset[str]:
         """Every model that the settings name."""

@@ -13,6 +13,7 @@ from consumers.reactors.extract import Extracting
 from consumers.reactors.hearing import Reactor
 from consumers.reactors.slim import Slimming
 from consumers.reactors.working import Work
+from consumers.routing import ModelRouter
 from ledger.errors import NotAvailable
 from producers.node_roles import Role
 from producers.operations.desk import Desk
@@ -40,6 +41,8 @@ async def with_models(
     model = ChatModel(settings, spent_today)
     stack.push_async_callback(model.close)
     desk.collected = [model.metrics.registry]
+    desk.router = ModelRouter(model) if _has(model, "route") else None
+    desk.routing = settings.routing == "on"
     if "reactors" not in roles:
         desk.models = ModelsElsewhere()
         return []

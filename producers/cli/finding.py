@@ -28,6 +28,7 @@ def search(
         Literal["fused", "keyword", "vector", "recency"], typer.Option(help="Ask one path of recall alone.")
     ] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -43,6 +44,7 @@ def search(
         as_of=reading.moment(as_of),
         path=path,
         record=record,
+        route=route,
     )
     rows = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
     for rank, item in enumerate(found["results"], 1):
@@ -56,6 +58,8 @@ def search(
             *_evaluation(item["eval"]),
         )
     seen = f"{_counted(found['count'], 'item')}, as of position {found['position']}"
+    if "routed" in found:
+        seen += "; chosen by a model" if found["routed"] else f"; not chosen by a model: {plain(found.get('reason'))}"
     return Answer(found, Group(rows, seen) if found["results"] else f"nothing found; {seen}")
 
 

@@ -19,21 +19,20 @@ from ledger.scopes import Visibility
 POSITION = "X-Ledger-Position"
 
 
-def _number(value: object) -> int | float:
-    """What DuckDB's sums are as JSON: a whole number as long as it fits 64 bits. Raises TypeError for no number."""
-    if not isinstance(value, Decimal):
-        raise TypeError
-    whole = value == value.to_integral_value() and abs(value) < 2**63
-    return int(value) if whole else float(value)
-
-
 class Json(Response):
     """A JSON response; takes dataclasses as well as documents."""
 
     media_type = "application/json"
 
     def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(orjson.dumps(content, default=_number), status_code, headers)
+        super().__init__(orjson.dumps(content, default=_plain), status_code, headers)
+
+
+def _plain(value: object) -> int | float | str:
+    """What JSON has no form for, as an analyst's SELECT may give it: a sum of integers is a Decimal."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 class ErrorAnswer(BaseModel):
@@ -100,6 +99,8 @@ class SearchAnswer(BaseModel):
     count: int
     position: int
     recall_id: str | None
+    routed: bool | None = None
+    reason: str | None = None
 
 
 class ListAnswer(BaseModel):

@@ -52,6 +52,7 @@ def _reads(desk: Desk) -> APIRouter:
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
+                route=asked.route,
                 freshness=Freshness(asked.min_position, asked.wait),
             )
         )

@@ -137,6 +137,9 @@ class SearchQuery(BaseModel):
     as_of: Annotated[str | None, Field(description="A log position, or an RFC 3339 moment")] = None
     paths: Paths = "fused"
     record: bool = True
+    route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
+        None
+    )
     min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
     wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT
 

@@ -71,6 +71,8 @@ class Desk:
     parking: ParkingAdmin | None = None
     models: Models = field(default_factory=NoModels)
     router: Router | None = None
+    routing: bool = False
+    """Whether a search is routed by a model unless it says otherwise."""
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, told with the door's own."""
 

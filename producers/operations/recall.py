@@ -18,6 +18,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
+from producers.operations.routing import Routing, routed
 from producers.publish import publish
 from projections.knowledge import ask
 
@@ -39,6 +40,14 @@ class Recalled:
     recall_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Routed(Recalled):
+    """The same of a search that a model was to choose for; `reason` says why it did not."""
+
+    routed: bool
+    reason: str | None
+
+
 async def search(
     desk: Desk,
     caller: Caller,
@@ -52,9 +61,12 @@ async def search(
     paths: Paths = "fused",
     kind: RecallKind = "search",
     record: bool = True,
+    route: bool | None = None,
     freshness: Freshness = ANY,
 ) -> Recalled:
     """The items that the caller sees and that fit the query best; what was served is an event of its own.
+
+    With `route` (None: as the node is set up) a model chooses first; the answer (Routed) says whether it did.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A broker that does not answer stops no search.
     """
@@ -69,19 +81,27 @@ async def search(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     results: list[JsonObject] = []
+    choice: Routing | None = None
+
+    async def ranked(most: int) -> list[JsonObject]:
+        return await desk.searcher.search(
+            org=desk.org,
+            query=query,
+            visible=caller.visible_scopes(),
+            top_k=most,
+            min_score=min_score,
+            types=types,
+            as_of=then,
+            paths=paths,
+        )
+
     began = time.perf_counter()
     if then != 0:
         with tracing.span("search", kledger__paths=paths):
-            results = await desk.searcher.search(
-                org=desk.org,
-                query=query,
-                visible=caller.visible_scopes(),
-                top_k=top_k,
-                min_score=min_score,
-                types=types,
-                as_of=then,
-                paths=paths,
-            )
+            if desk.routing if route is None else route:
+                results, choice = await routed(desk, query, top_k, ranked)
+            else:
+                results = await ranked(top_k)
     if then is not None and results:  # what was closed since stays closed
         ids = [found["id"] for found in results]
         open_now = await desk.view.ask(ask.readable_ids, desk.org, caller, ids)
@@ -91,6 +111,8 @@ async def search(
     recall_id = None
     if record:
         recall_id = await _record(desk, caller, lineage, query, kind, results, position)
+    if choice is not None:
+        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
     return Recalled(results, len(results), position, recall_id)
 
 

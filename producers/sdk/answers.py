@@ -45,6 +45,8 @@ class SearchResults(TypedDict):
     count: int
     position: int
     recall_id: str | None
+    routed: NotRequired[bool]
+    reason: NotRequired[str | None]
 
 
 class Usage(TypedDict):

@@ -40,11 +40,13 @@ async def search(
     as_of: Moment | None = None,
     path: Path = "fused",
     record: bool = True,
+    route: bool | None = None,
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
-    what was served.
+    what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
+    it did, and `reason` why not.
     """
     found: SearchResults = await wire.read(
         f"{KNOWLEDGE}/search",
@@ -56,6 +58,7 @@ async def search(
             "as_of": moment(as_of),
             "paths": path,
             "record": record,
+            "route": route,
         },
     )
     return found

@@ -36,6 +36,7 @@ def install(argv: list[str]) -> None:
         _in_folds(points)
         _in_appends(points)
         _in_the_node(points)
+        _in_models(points)
         _deliver_badly(random.Random(int(os.environ.get("FAULT_SEED", "0"))))
 
 
@@ -140,6 +141,18 @@ def _in_the_node(points: _Points) -> None:
     points.around(EmbeddedServer, "start", after="start.broker")
     points.around(LiveFiles, "open_live", after="start.view")
     points.around(VectorFeed, "start", after="start.vectors")
+
+
+def _in_models(points: _Points) -> None:
+    from consumers.model import ChatModel
+    from consumers.reactors import hearing
+    from consumers.reactors.working import Work
+
+    hearing.ACK_WAIT = 1.0  # in tests nobody waits for a killed node as long as in earnest
+    points.around(hearing, "_worked_on", before="model.heard", after="model.worked")
+    points.around(Work, "call_begins", after="model.begun")
+    points.around(ChatModel, "ask", before="model.asking", after="model.answered")
+    points.around(Work, "keep", before="model.keeping", after="model.kept")
 
 
 def _in_vectors(points: _Points) -> None:

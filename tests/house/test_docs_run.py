@@ -25,6 +25,8 @@ from pathlib import Path
 import pytest
 
 from tests.house.project import ROOT, Block, blocks, documents
+from tests.openai_chat import ChatEndpoint
+from tests.openai_server import embedding_endpoint
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
 ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
@@ -34,6 +36,8 @@ RUN = {
     "sql": ["kledger", "sql", "{text}"],
 }
 READY_SECONDS = 60.0
+# Pages whose node has a model: the local server's, which answers whatever is asked.
+WITH_MODEL = {"use-a-model.md"}
 PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
 
 
@@ -101,14 +105,27 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
+def reader(tmp_path: Path, page: Path) -> Iterator[Reader]:
     reader = Reader(tmp_path)
-    node = reader.start_node()
-    try:
-        yield reader
-    finally:
-        node.terminate()
-        node.wait(30)
+    with embedding_endpoint() as models:
+        if page.name in WITH_MODEL:
+            reader.environment |= {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
+            answers_anything(models.chat)
+        node = reader.start_node()
+        try:
+            yield reader
+        finally:
+            node.terminate()
+            node.wait(30)
+
+
+def answers_anything(chat: ChatEndpoint) -> None:
+    """What a model might say to each task."""
+    chat.says({"content": "Four minutes, for soft ones.", "task": None, "reason": "as asked"}, to="<feedback>")
+    found = {"type": "user_profile", "task": "Making tea", "content": "Without sugar.", "category": "habit"}
+    chat.says({"items": [{**found, "domain": "food", "message_ids": []}]}, to="<message id=")
+    chat.says({"verdicts": []}, to="<new item=")
+    chat.says({"ids": ["boil-eggs"]}, to="<query>")
 
 
 def said(block: Block, done: subprocess.CompletedProcess[str]) -> str:

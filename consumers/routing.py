@@ -1,0 +1,42 @@
+"""Which of many items may help with a query (mission K8)? A model picks, knowing no more of each than its heading."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from consumers.model import ChatModel
+from consumers.prompting import prompt
+from ledger.event import JsonObject
+
+HEADING = 100
+"""Characters of an item's task that the model is told (source 001)."""
+
+
+class Picked(BaseModel):
+    """What the model picks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[str]
+
+
+class ModelRouter:
+    """Asks the model of the task `route`; nothing of the answer is kept, each search asks anew."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
+        """Up to `most` ids out of the candidates. Raises NotAvailable, BudgetSpent, ModelFailed, ModelRefused."""
+        lines = [f"{item['id']} | {','.join(item['types'])} | {_heading(item['task'])}" for item in candidates]
+        text = f"<query>\n{query}\n</query>\n\n<items>\n" + "\n".join(lines) + f"\n</items>\n\nNo more than {most} ids."
+        answer = await self._model.ask("route", prompt("route", text), Picked, key=f"route-{uuid.uuid4().hex}")
+        known = {item["id"] for item in candidates}
+        return [each for each in dict.fromkeys(answer.said.ids) if each in known][:most]
+
+
+def _heading(task: str) -> str:
+    return " ".join(task[:HEADING].split())
