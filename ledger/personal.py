@@ -81,6 +81,8 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ExtractionRequested: ("messages",),
     ExtractionFailed: ("reason",),
     SlimProposed: ("task", "content", "tags"),
+    SlimApproved: ("reason",),
+    SlimWithdrawn: ("reason",),
     SlimRejected: ("reason",),
     SlimFailed: ("reason",),
     ConflictRecorded: ("reason",),
@@ -88,7 +90,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     **dict.fromkeys(
         (
             *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
-            *(SlimRequested, SlimStarted, SlimReported, SlimApproved, SlimApplied, SlimWithdrawn, SlimReverted),
+            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
         ),
         (),
     ),

@@ -94,6 +94,8 @@ class SlimApproved(ProcessFact):
     name: ClassVar[str] = "slim.approved"
     follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
 
+    reason: str | None = None
+
 
 class SlimApplied(ProcessFact):
     """Every group was merged but those that had changed meanwhile."""
@@ -110,6 +112,8 @@ class SlimWithdrawn(ProcessFact):
 
     name: ClassVar[str] = "slim.withdrawn"
     follows: ClassVar[tuple[str, ...]] = ("applied", "failed", "withdrawn")
+
+    reason: str | None = None
 
 
 class SlimReverted(ProcessFact):

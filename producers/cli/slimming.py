@@ -13,7 +13,7 @@ from producers.cli.screen import facts, plain, short_time, table
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
-    from producers.sdk.answers import Slim
+    from producers.sdk.slim_answers import Slim
 
 _SHOWN = 50
 """Groups that a reader sees; --json has all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from producers.sdk.answers import Slim, SlimList
+from producers.sdk.slim_answers import Slim, SlimList
 from producers.sdk.wire import Wire, segment
 
 BASE = "/api/slims"
