@@ -32,7 +32,6 @@ from ledger.events.knowledge import (
 )
 from ledger.events.process import ModelName
 from ledger.scopes import Entity, Visibility
-from projections.similar.groups import THRESHOLD
 
 MAX_DEPTH = 32
 MAX_BATCH = 1_000
@@ -239,17 +238,6 @@ class FeedbackRequest(Asked):
     """Up to 5,000 verdicts; each is judged on its own."""
 
     feedback_list: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_FEEDBACK)]
-
-
-class SlimRequest(Asked):
-    """Merge the items of one owner that say the same; without a model the best of each group is kept as it is."""
-
-    model: ModelName | None = None
-    owner: Entity | None = None
-    scopes: Scopes | None = None
-    threshold: Annotated[float, Field(ge=0.5, le=1.0)] = THRESHOLD
-    dry_run: bool = False
-    wait: Annotated[float, Field(ge=0, le=300.0)] | None = None
 
 
 class ContentRequest(Asked):

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http import answers
 from producers.http.answers import Json, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
+from producers.http.slim_answers import SlimAnswer, SlimsAnswer
 from producers.operations import processes, slimming
 from producers.operations.desk import Desk
 from producers.operations.processes import MAX_PATIENCE, PATIENCE
-from producers.requests import SlimRequest
+from producers.slim_request import SlimRequest
 
 BASE = "/api/slims"
 Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
@@ -36,12 +36,12 @@ def _answer(answer: slimming.Answer) -> Json:
 def _asked(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"])
 
-    @router.post("/api/knowledge/slim", responses=told(answers.SlimAnswer, 400, 403))
+    @router.post("/api/knowledge/slim", responses=told(SlimAnswer, 400, 403))
     async def slim(caller: Who, lineage: From, retry: Retry, body: SlimRequest) -> Json:
         """Merge the caller's items that say the same (202 while that is under way); a dry run only says which."""
         return _answer(await slimming.slim(desk, caller, lineage, body, retry))
 
-    @router.get(BASE, responses=told(answers.SlimsAnswer))
+    @router.get(BASE, responses=told(SlimsAnswer))
     async def list_slims(
         caller: Who,
         fresh: Fresh,
@@ -53,7 +53,7 @@ def _asked(desk: Desk) -> APIRouter:
         page = processes.Page(status, limit=limit, offset=offset)
         return Json(await processes.listed(desk, caller, slimming.KIND, slimming.told, page, freshness=fresh))
 
-    @router.get(BASE + "/{slim_id}", responses=told(answers.SlimAnswer, 404))
+    @router.get(BASE + "/{slim_id}", responses=told(SlimAnswer, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:
         """One slim: what was asked, every group with its survivor, what became of it and what it cost."""
         return Json((await slimming.get(desk, caller, slim_id, patience, fresh))[0])
@@ -64,17 +64,17 @@ def _asked(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"], prefix=BASE + "/{slim_id}")
 
-    @router.post("/apply", responses=told(answers.SlimAnswer, 404, 409))
+    @router.post("/apply", responses=told(SlimAnswer, 404, 409))
     async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slimming.apply(desk, caller, lineage, slim_id, retry, wait=wait))
 
-    @router.post("/reject", responses=told(answers.SlimAnswer, 404, 409))
+    @router.post("/reject", responses=told(SlimAnswer, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, slim_id: str, reason: Reason = None) -> Json:
         """Leave everything as it is."""
         return _answer(await slimming.reject(desk, caller, lineage, slim_id, reason, retry))
 
-    @router.post("/revert", responses=told(answers.SlimAnswer, 404, 409))
+    @router.post("/revert", responses=told(SlimAnswer, 404, 409))
     async def revert(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
         """Make every item again what it was before (202 while that is under way)."""
         return _answer(await slimming.revert(desk, caller, lineage, slim_id, retry, wait=wait))

@@ -15,7 +15,7 @@ from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
 from producers.operations.processes import PATIENCE, caused, own, settled
 from producers.publish import NAMESPACE, event_id, publish
-from producers.requests import SlimRequest
+from producers.slim_request import SlimRequest
 from projections.processes.ask import Process
 from projections.similar import ask
 from projections.similar.ask import Proposed
