@@ -13,7 +13,7 @@ from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, KnowledgeUnmerged
 from ledger.events.slim import Skipped
 from ledger.sealed import ERASED
-from projections.knowledge.versions import Version, version_of
+from projections.knowledge.versions import Version, versions_of
 from projections.processes.ask import Process
 from projections.similar import ask
 from projections.similar.ask import Merged, Proposed, Standing
@@ -24,8 +24,8 @@ EVENTS_AT_ONCE = 250
 """Events of whole groups that are kept together: an atomic batch takes the same time, small or large."""
 
 Standings = Mapping[str, Standing]
-Plan = Callable[[Proposed, Standings], Awaitable[list[NewEvent] | str]]
-"""The events that a group comes to, or why it is left as it is."""
+Plan = Callable[[Sequence[Proposed], Standings], Awaitable[list[list[NewEvent] | str]]]
+"""For each group the events that it comes to, or why it is left as it is."""
 
 
 class Merging:
@@ -38,8 +38,8 @@ class Merging:
         """Merge every group that is not merged yet; how many are merged now, and those that were skipped."""
         groups, merged = await self._groups(process)
 
-        async def plan(group: Proposed, now: Standings) -> list[NewEvent] | str:
-            return _changed(process, group, now) or self._merge(process, group, now)
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
+            return [_changed(process, group, now) or self._merge(process, group, now) for group in some]
 
         todo = [group for group in groups if group.survivor not in merged]
         skipped = await self._carry_out(process, todo, plan)
@@ -49,8 +49,12 @@ class Merging:
         """Bring back every group that was merged; how many are as they were, and those that were skipped."""
         groups, merged = await self._groups(process)
 
-        async def plan(group: Proposed, now: Standings) -> list[NewEvent] | str:
-            return await self._unmerge(process, group, merged[group.survivor], now)
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
+            wanted = {group.survivor: group.survivor_version for group in some}
+            before = await self._work.view.ask(versions_of, self._work.org, wanted)
+            return [
+                self._unmerge(process, group, merged[group.survivor], before.get(group.survivor), now) for group in some
+            ]
 
         applied = [group for group in groups if group.survivor in merged]
         skipped = await self._carry_out(process, [g for g in applied if not merged[g.survivor].reverted], plan)
@@ -85,8 +89,7 @@ class Merging:
             skipped: list[Skipped] = []
             events: list[NewEvent] = []
             now = await self._standings(groups, exactly=attempt > 0)
-            for group in groups:
-                planned = await plan(group, now)
+            for group, planned in zip(groups, await plan(groups, now), strict=True):
                 if isinstance(planned, str):
                     skipped.append(Skipped(group=group.group, reason=planned))
                 else:
@@ -145,15 +148,14 @@ class Merging:
             ),
         ]
 
-    async def _unmerge(self, process: Process, group: Proposed, merged: Merged, now: Standings) -> list[NewEvent] | str:
+    def _unmerge(
+        self, process: Process, group: Proposed, merged: Merged, before: Version | None, now: Standings
+    ) -> list[NewEvent] | str:
         survivor = now.get(group.survivor)
         if survivor is None or survivor.status != "active" or survivor.version != merged.version:
             return f"{group.survivor} has changed since it took the others in"
         if survivor.owner != process.owner:
             return f"{group.survivor} has another owner now"
-        before: Version | None = await self._work.view.ask(
-            version_of, self._work.org, group.survivor, group.survivor_version
-        )
         if before is None or before.content == ERASED:
             return f"what {group.survivor} said before was erased"
         fact = KnowledgeUnmerged(slim=process.id)
