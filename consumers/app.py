@@ -98,7 +98,7 @@ def create_app(
         await asyncio.gather(*tasks, return_exceptions=True)
 
     app.after_startup(start_loops)
-    app.on_shutdown(stop_loops)
+    app.after_shutdown(stop_loops)  # a reactor that is at its end reads what it said a moment ago
     return app
 
 

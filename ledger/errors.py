@@ -77,6 +77,18 @@ class UnknownProfile(LedgerError):
     code = "unknown_profile"
 
 
+class UnknownGoal(LedgerError):
+    """No such goal, or none of the caller's: the two are told apart by nobody."""
+
+    code = "unknown_goal"
+
+
+class UnknownPrompt(LedgerError):
+    """The product ships no prompt of this name, or not in this language."""
+
+    code = "unknown_prompt"
+
+
 class UnknownProcess(LedgerError):
     """There is no such evolution, extraction, slim or conflict, or none for this caller."""
 
@@ -141,6 +153,12 @@ class LogReplaced(LedgerError):
     """The log is not the one that was read before: an older copy, or another one, stands in its place."""
 
     code = "log_replaced"
+
+
+class IllegalTree(LedgerError):
+    """A directory that is no tree of knowledge, or that an export may not write over."""
+
+    code = "illegal_tree"
 
 
 class BackupDamaged(LedgerError):

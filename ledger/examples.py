@@ -24,6 +24,7 @@ from ledger.events.extraction import (
     ExtractionRequested,
     ExtractionStarted,
 )
+from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
     Case,
     KnowledgeAbsorbed,
@@ -105,6 +106,17 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
             view_position=6,
         ),
         "recall-20260305-c3d4",
+        USER,
+    ),
+    (
+        GoalFocused(
+            goal_id="goal-123",
+            owner=USER,
+            description=TASK,
+            items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+            recall="recall-20260305-c3d4",
+        ),
+        goal_entity_id(USER, "goal-123"),
         USER,
     ),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),

@@ -23,6 +23,7 @@ from ledger.events.evolution import (
     EvolutionStarted,
 )
 from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested, ExtractionStarted
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
@@ -74,6 +75,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ProfilePatched: ("patch",),
     ProfileDisabled: ("reason",),
     RecallServed: ("query",),
+    GoalFocused: ("description",),
     EvolutionRequested: ("feedback",),
     EvolutionProposed: ("task", "content", "reason"),
     EvolutionRejected: ("reason",),

@@ -246,6 +246,14 @@ class ContentRequest(Asked):
     content: Document
 
 
+class FocusRequest(Asked):
+    """What a goal is about, and how much knowledge to inject (the defaults of source 001)."""
+
+    description: Annotated[str, Field(min_length=1, max_length=4_000)]
+    top_k: Annotated[int, Field(ge=1, le=100)] = 3
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+
+
 class ReplayRequest(Asked):
     """Fold the log up to a position or a moment (null: its end) into a new file of the node's machine."""
 

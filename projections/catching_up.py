@@ -25,11 +25,13 @@ from projections.workbench import Workbench
 
 # Events in a list as it is read, in lists read ahead, and in a batch at most.
 _LIST = 8_192
-_LISTS_AHEAD = 6
+_LISTS_AHEAD = 3
 _BATCH = 49_152
 _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
+# What is committed stays in memory until it is in the file: without this, memory grows with the log.
+_CHECKPOINT_EVERY = 75_000
 
 Ahead = Decoded | list[StoredEvent]
 
@@ -47,6 +49,7 @@ async def catch_up(
     UnfoldableEvent: only what is `parked` already is passed over.
     """
     started, first, refused = time.monotonic(), view.position, 0
+    in_file = first
     bench, loop = view.instance.bench, asyncio.get_running_loop()
     lists: asyncio.Queue[list[StoredEvent] | LedgerError | None] = asyncio.Queue(_LISTS_AHEAD)
     with (
@@ -67,6 +70,9 @@ async def catch_up(
                 folded: Folded = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
+                if to > folded.position >= in_file + _CHECKPOINT_EVERY:
+                    in_file = folded.position
+                    await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
                 progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
         finally:
             for task in (reading, decoding):

@@ -19,6 +19,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
+from projections.goals.rules import GoalRules
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
@@ -43,6 +44,7 @@ class Rules(Protocol):
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
+    "goal": GoalRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }
 

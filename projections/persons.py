@@ -24,12 +24,13 @@ def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[s
 
 
 def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
-    """SHA-256 (hexadecimal) of each text of the person that an embedding may be kept of: items, and searches."""
+    """SHA-256 (hexadecimal) of each text of the person that an embedding may be kept of: items, searches, goals."""
     rows = cursor.execute(
         """SELECT DISTINCT sha256(said) FROM (
                SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
                WHERE (owner = $1 OR list_contains(scopes, $1)) AND content <> $2
                UNION ALL SELECT query FROM recalls WHERE actor = $1 AND query <> $2
+               UNION ALL SELECT description FROM goal_focuses WHERE owner = $1 AND description <> $2
            )""",
         [person, ERASED],
     ).fetchall()
@@ -51,6 +52,7 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
+           UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2
            UNION SELECT position FROM feedback
                WHERE (actor = $1 OR knowledge_id IN (SELECT id FROM knowledge_versions WHERE owner = $1))
                AND coalesce(nullif(task, $2), nullif(query, $2), nullif(outcome, $2), nullif(reason, $2)) IS NOT NULL

@@ -34,7 +34,7 @@ from projections.duckdb import open_new_view
 from projections.files import discard
 from projections.view import Instance, View
 
-MEMORY_LIMIT = "512MB"
+MEMORY_LIMIT = "384MB"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import duckdb
 
 from projections.events import fold as events
 from projections.feedback import fold as feedback
+from projections.goals import fold as goals
 from projections.knowledge import fold as knowledge
 from projections.knowledge import tables as knowledge_tables
 from projections.lineage import fold as lineage
@@ -49,6 +50,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
     # Before feedback, whose credit follows from what was served.
     ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
+    ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(
         "knowledge",
         knowledge_tables.TABLES,

@@ -135,7 +135,7 @@ async def _open(
             "events of this stream with kledger repair",
             position=last,
         )
-    if state.get("consumer_count"):
+    if state.get("consumer_count") and await _is_read(connection, stream):
         raise RestoreRefused(
             f"something reads the stream {stream}: stop every node on it (one that was killed is forgotten after a "
             "minute), and run this again"
@@ -143,6 +143,14 @@ async def _open(
     check_settings(config)
     await _update(connection, stream, config, {RESTORING: mark})
     return 0
+
+
+async def _is_read(connection: BrokerConnection, stream: str) -> bool:
+    """Whether a node reads the stream now; the durable consumers of its reactors stay when it is stopped."""
+    found = await connection.api(f"CONSUMER.LIST.{stream}")
+    if error_code(found):
+        raise error_of(found, f"a look at who reads the stream {stream}")
+    return any(not consumer["config"].get("durable_name") for consumer in found.get("consumers") or ())
 
 
 def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledger.event import Fact
-from ledger.events import conflict, evolution, extraction, knowledge, profile, recall, slim, subject
+from ledger.events import conflict, evolution, extraction, goal, knowledge, profile, recall, slim, subject
 
-FAMILIES = (knowledge, profile, recall, subject, evolution, extraction, slim, conflict)
+FAMILIES = (knowledge, profile, recall, goal, subject, evolution, extraction, slim, conflict)
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

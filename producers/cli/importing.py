@@ -15,25 +15,21 @@ import orjson
 import typer
 from rich.console import Group
 
-from ledger.errors import BadJson, InvalidPayload, LedgerError, PayloadTooLarge
+from ledger.errors import BadJson, InvalidPayload, LedgerError
+from producers.chunks import Chunk, send
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import plain, table
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
+    from producers.chunks import Outcome
     from producers.sdk import LedgerClient
     from producers.sdk.answers import SavedMany
 
-    Outcome = tuple["Chunk", SavedMany | LedgerError]
-
-ITEMS_A_CHUNK = 200
-BYTES_A_CHUNK = 2_000_000  # whichever comes first: an item may be up to 1 MiB
 IN_FLIGHT = 2  # requests at a time; the node folds while the next chunk travels
 SHOWN_ERRORS = 20
 SAMPLE = Path(__file__).parents[1] / "sample" / "knowledge.jsonl"
 
-# A whole batch is refused when one payload in it cannot even be read: its halves are tried.
-_OF_ONE_PAYLOAD = (BadJson, InvalidPayload, PayloadTooLarge)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -113,22 +109,6 @@ class Tally:
         }
 
 
-@dataclass
-class Chunk:
-    """Payloads that travel in one request, with the line that each is from and where the last one ends."""
-
-    payloads: list[dict[str, Any]] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    size: int = 0
-    end: int = 0  # bytes of the file read so far
-
-    def halves(self) -> tuple[Chunk, Chunk]:
-        """The two halves of it."""
-        middle = len(self.payloads) // 2
-        first = Chunk(self.payloads[:middle], self.lines[:middle], end=self.end)
-        return first, Chunk(self.payloads[middle:], self.lines[middle:], end=self.end)
-
-
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     if name == "-":
         return nullcontext(sys.stdin.buffer)
@@ -161,11 +141,9 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
         if not isinstance(payload, dict):
             tally.refuse(number, {"code": InvalidPayload.code, "message": "a payload is a JSON object"})
             continue
-        chunk.payloads.append(payload)
-        chunk.lines.append(number)
-        chunk.size += len(line)
+        chunk.add(number, payload, len(line))
         chunk.end = end
-        if len(chunk.payloads) == ITEMS_A_CHUNK or chunk.size >= BYTES_A_CHUNK:
+        if chunk.full:
             yield chunk
             chunk = Chunk()
     if chunk.payloads:
@@ -189,18 +167,8 @@ def _bring(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: B
     with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="import") as pool:
         for chunk in chunks:
             land(IN_FLIGHT - 1)
-            flying.add(pool.submit(_send, ledger, chunk))
+            flying.add(pool.submit(send, ledger, chunk))
         land(0)
-
-
-def _send(ledger: LedgerClient, chunk: Chunk) -> list[Outcome]:
-    """Send one chunk, in halves when one payload in it spoils the whole request."""
-    try:
-        return [(chunk, ledger.save_many(chunk.payloads))]
-    except _OF_ONE_PAYLOAD as error:
-        if len(chunk.payloads) == 1:
-            return [(chunk, error)]
-        return [outcome for half in chunk.halves() for outcome in _send(ledger, half)]
 
 
 def _answer(tally: Tally, document: dict[str, Any]) -> Answer:

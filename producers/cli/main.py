@@ -13,11 +13,13 @@ from producers.cli import (
     integrity,
     operating,
     publishers,
+    recalling,
     refused,
     remembering,
     saying,
     slimming,
     tokens,
+    trees,
 )
 from producers.cli.session import EXIT_CODES, as_caller, as_operator
 
@@ -69,6 +71,12 @@ app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slim))
 app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slims))
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
+app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
+app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
+app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
+app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
+app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 evolution.command("show")(as_caller(evolving.show_evolution))
@@ -81,6 +89,8 @@ conflicts.command("list")(as_caller(evolving.list_conflicts))
 conflicts.command("resolve")(as_caller(evolving.resolve_conflict))
 
 profile.command("show")(as_caller(remembering.show))
+profile.command("prompt")(as_caller(remembering.prompt))
+profile.command("history")(as_caller(remembering.history))
 profile.command("set")(as_caller(remembering.set_content))
 profile.command("patch")(as_caller(remembering.patch))
 profile.command("register")(as_caller(remembering.register))

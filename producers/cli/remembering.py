@@ -9,7 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli import reading
-from producers.cli.screen import plain, words
+from producers.cli.screen import plain, short_time, table, words
 from producers.cli.session import Answer, Session
 
 Memory = Literal["user", "work"]
@@ -22,6 +22,7 @@ Content = Annotated[
 def show(
     session: Session,
     memory: Annotated[Memory | None, typer.Argument(help="user or work; both when not given.")] = None,
+    as_of: reading.AsOf = None,
 ) -> Answer:
     """Show what is remembered of the user.
 
@@ -29,11 +30,37 @@ def show(
     """
     _need_user(session)
     if memory is not None:
-        content = session.ledger.memories.get(memory)
+        content = session.ledger.memories.get(memory, as_of=reading.moment(as_of))
         return Answer(content, _shown(memory, content))
-    both = session.ledger.memories.both()
+    both = session.ledger.memories.both(as_of=reading.moment(as_of))
     parts = Group(_shown("user", both["user_memory"]), _shown("work", both["work_memory"]))
     return Answer(both, parts)
+
+
+def prompt(session: Session, memory: WhichMemory, as_of: reading.AsOf = None) -> Answer:
+    """Print one memory as the section of a system prompt: user for a router agent, work for a worker agent.
+
+    Example: kledger profile prompt user --user ann
+    """
+    _need_user(session)
+    section = session.ledger.memories.prompt(memory, as_of=reading.moment(as_of))
+    return Answer({"memory_type": memory, "prompt": section}, plain(section or f"there is no active {memory} memory"))
+
+
+def history(session: Session, memory: WhichMemory) -> Answer:
+    """Every version of one memory, oldest first.
+
+    Example: kledger profile history work --user ann
+    """
+    _need_user(session)
+    told = session.ledger.memories.history(memory)
+    rows = table("version", "position", "time", "change", "status", right=("version", "position"))
+    for version in told["versions"]:
+        numbers = (plain(version["version"]), plain(version["valid_from"]))
+        rows.add_row(
+            *numbers, short_time(version["valid_from_time"]), plain(version["change"]), plain(version["status"])
+        )
+    return Answer(told, rows)
 
 
 def set_content(session: Session, memory: WhichMemory, content: Content) -> Answer:

@@ -286,6 +286,97 @@ class LineageAnswer(BaseModel):
     position: int
 
 
+class StartedAnswer(BaseModel):
+    user_memory: JsonObject | None
+    work_memory: JsonObject | None
+    profile: list[FoundItemAnswer]
+    results: list[FoundItemAnswer]
+    count: int
+    sections: dict[Literal["user_memory", "work_memory", "profile", "knowledge"], str | None]
+    prompt: str
+    position: int
+    recall_id: str | None
+
+
+class FocusedAnswer(BaseModel):
+    class Metadata(BaseModel):
+        items: list[FoundItemAnswer]
+
+    title: str
+    output: str
+    metadata: Metadata
+    goal_id: str
+    owner: str
+    description: str
+    count: int
+    recall_id: str | None
+    event_id: str
+    position: int
+
+
+class GoalAnswer(BaseModel):
+    class Injected(FoundItemAnswer):
+        focused_id: str
+        focused_version: int
+
+    goal_id: str
+    owner: str
+    description: str
+    knowledge: list[Injected]
+    section: str
+    left_out: int
+    focuses: int
+    created_at: str
+    focused_at: str
+    recall_id: str | None
+    trace_id: str | None
+    message_id: str | None
+    position: int
+
+
+class PromptsAnswer(BaseModel):
+    class Named(BaseModel):
+        name: str
+        title: str
+        languages: list[Literal["zh", "en"]]
+
+    prompts: list[Named]
+
+
+class PromptAnswer(BaseModel):
+    name: str
+    language: Literal["zh", "en"]
+    title: str
+    version: str
+    text: str
+
+
+class MemoryPromptAnswer(BaseModel):
+    memory_type: Literal["user", "work"]
+    agent_type: Literal["router", "worker"]
+    prompt: str | None
+
+
+class MemoryHistoryAnswer(BaseModel):
+    class Version(BaseModel):
+        version: int
+        change: Literal["created", "replaced", "patched", "disabled"]
+        status: Literal["active", "disabled"]
+        content: JsonObject
+        valid_from: int
+        valid_to: int | None
+        valid_from_time: str
+        valid_to_time: str | None
+        trace_id: str | None
+        message_id: str | None
+        event_id: str
+
+    owner: str
+    memory_type: Literal["user", "work"]
+    versions: list[Version]
+    position: int
+
+
 class MemoriesAnswer(BaseModel):
     user_memory: JsonObject | None
     work_memory: JsonObject | None
@@ -318,7 +409,9 @@ class SqlAnswer(BaseModel):
     position: int
 
 
-def told(model: Any, *codes: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: its answer, and which errors it may give."""
+def told(model: Any, *codes: int, status: int = 200, later: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer (`later`: as 202 while work goes on), and which errors it may give."""
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    if later:
+        answers[202] = {"model": model, "description": "The work is still under way"}
     return answers | {code: {"model": ErrorAnswer} for code in (*codes, 422, 503)}

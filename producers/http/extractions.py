@@ -27,7 +27,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _extractions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["extractions"])
 
-    @router.post("/api/knowledge/extract", responses=told(answers.ExtractionAnswer, 400, 403, 413, 501))
+    @router.post("/api/knowledge/extract", responses=told(answers.ExtractionAnswer, 400, 403, 413, 501, later=True))
     async def extract(
         caller: Who, lineage: From, retry: Retry, body: ExtractRequest, wait: Patience = PATIENCE
     ) -> Json:

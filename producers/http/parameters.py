@@ -34,15 +34,25 @@ def _fault(field: str, reason: str) -> InvalidPayload:
     return InvalidPayload(f"{field} {reason}", errors=[{"field": field, "reason": reason}])
 
 
-async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+def decoded_id(sent: str) -> str:
+    """An id as the path has it, decoded. Raises InvalidPayload."""
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
-        return unquote(item_id, errors="strict")
+        return unquote(sent, errors="strict")
     except UnicodeDecodeError as error:
         raise _fault("the id in the path", "is not percent-encoded UTF-8: encode it") from error
 
 
+async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return decoded_id(item_id)
+
+
+async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return decoded_id(goal_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+GoalId = Annotated[str, Depends(_goal_id)]
 
 
 async def _freshness(
@@ -86,7 +96,8 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-def _named_types(types: str | None) -> list[str]:
+def named_types(types: str | None) -> list[str]:
+    """`a,b` as types of knowledge. Raises InvalidPayload."""
     named = _parts(types)
     for name in named:
         try:
@@ -99,7 +110,7 @@ def _named_types(types: str | None) -> list[str]:
 async def _types(
     types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
 ) -> list[str]:
-    return _named_types(types)
+    return named_types(types)
 
 
 Types = Annotated[list[str], Depends(_types)]
@@ -127,19 +138,10 @@ Patience = Annotated[
 ]
 
 
-class SearchQuery(BaseModel):
-    """What a search asks, in one model: solved one by one, its parameters take longer than the ranking."""
+class ReadQuery(BaseModel):
+    """How one item is read, in one model: solved one by one, its parameters take longer than the reading."""
 
-    q: Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words")]
-    top_k: Annotated[int, Field(ge=1, le=100)] = 5
-    min_score: Annotated[int, Field(ge=0, le=5)] = 3
-    types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
     as_of: Annotated[str | None, Field(description="A log position, or an RFC 3339 moment")] = None
-    paths: Paths = "fused"
-    record: bool = True
-    route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
-        None
-    )
     min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
     wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT
 
@@ -147,9 +149,29 @@ class SearchQuery(BaseModel):
         """When the answer is to hold. Raises InvalidPayload."""
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
+    def freshness(self) -> Freshness:
+        """How new the view has to be."""
+        return Freshness(self.min_position, self.wait)
+
+
+class SearchQuery(ReadQuery):
+    """What a search asks, in one model as well."""
+
+    q: Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words")]
+    top_k: Annotated[int, Field(ge=1, le=100)] = 5
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
+    paths: Paths = "fused"
+    record: bool = True
+    route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
+        None
+    )
+
     def named_types(self) -> list[str]:
         """The types asked for. Raises InvalidPayload."""
-        return _named_types(self.types)
+        return named_types(self.types)
 
 
 Search = Annotated[SearchQuery, Query()]
+Read = Annotated[ReadQuery, Query()]
+RawId = Annotated[str, Path(description="The id, percent-encoded")]

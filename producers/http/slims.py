@@ -36,7 +36,7 @@ def _answer(answer: slimming.Answer) -> Json:
 def _asked(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"])
 
-    @router.post("/api/knowledge/slim", responses=told(SlimAnswer, 400, 403))
+    @router.post("/api/knowledge/slim", responses=told(SlimAnswer, 400, 403, later=True))
     async def slim(caller: Who, lineage: From, retry: Retry, body: SlimRequest) -> Json:
         """Merge the caller's items that say the same (202 while that is under way); a dry run only says which."""
         return _answer(await slimming.slim(desk, caller, lineage, body, retry))
@@ -64,17 +64,17 @@ def _asked(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"], prefix=BASE + "/{slim_id}")
 
-    @router.post("/apply", responses=told(SlimAnswer, 404, 409))
+    @router.post("/apply", responses=told(SlimAnswer, 404, 409, later=True))
     async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slimming.apply(desk, caller, lineage, slim_id, retry, wait=wait))
 
-    @router.post("/reject", responses=told(SlimAnswer, 404, 409))
+    @router.post("/reject", responses=told(SlimAnswer, 404, 409, later=True))
     async def reject(caller: Who, lineage: From, retry: Retry, slim_id: str, reason: Reason = None) -> Json:
         """Leave everything as it is."""
         return _answer(await slimming.reject(desk, caller, lineage, slim_id, reason, retry))
 
-    @router.post("/revert", responses=told(SlimAnswer, 404, 409))
+    @router.post("/revert", responses=told(SlimAnswer, 404, 409, later=True))
     async def revert(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
         """Make every item again what it was before (202 while that is under way)."""
         return _answer(await slimming.revert(desk, caller, lineage, slim_id, retry, wait=wait))

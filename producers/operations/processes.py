@@ -10,6 +10,7 @@ from ledger.errors import UnknownProcess, ViewBehind
 from ledger.event import JsonObject, Lineage
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.reading import Listed
 from projections.processes import ask
 from projections.processes.ask import Process
 
@@ -19,15 +20,6 @@ MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
 Told = Callable[[Process], JsonObject]
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One page of processes, newest first."""
-
-    results: list[JsonObject]
-    count: int
-    position: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from pydantic import ValidationError
 
 from ledger.errors import IllegalState, InvalidPayload, UnknownProfile, VersionConflict
-from ledger.event import Fact, JsonObject, Lineage, NewEvent
+from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.profile import (
     MemoryType,
     ProfileCreated,
@@ -19,7 +20,7 @@ from ledger.events.profile import (
     profile_id,
 )
 from ledger.scopes import Caller
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge import ATTEMPTS
 from producers.publish import event_id, publish
 from producers.requests import refusal
@@ -27,6 +28,8 @@ from projections.lineage import ask as events
 from projections.profiles import ask
 from projections.profiles.content import default_content, filled, unknown_names, validated
 from projections.profiles.merge_patch import merge_patch
+from projections.profiles.prompt import READERS, AgentType, build_memory_prompt
+from projections.profiles.stamping import stamped
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
 
@@ -45,6 +48,26 @@ class Memory:
     """The content of one memory, complete, and the log position that it is of."""
 
     content: JsonObject | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPrompt:
+    """A memory as text for the agent that it is for; `prompt` is None where there is none that is active."""
+
+    memory_type: MemoryType
+    agent_type: AgentType
+    prompt: str | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """Every version of one memory, oldest first, each with its content, complete."""
+
+    owner: str
+    memory_type: MemoryType
+    versions: list[JsonObject]
     position: int
 
 
@@ -69,22 +92,60 @@ def owner_of(caller: Caller) -> str:
     return Caller(user=caller.user).entities()[0]
 
 
-async def both(desk: Desk, caller: Caller, *, freshness: Freshness = ANY) -> Memories:
-    """Both memories of the user. Raises InvalidPayload (no user named), ViewBehind."""
+async def both(
+    desk: Desk, caller: Caller, *, as_of: int | datetime | None = None, freshness: Freshness = ANY
+) -> Memories:
+    """Both memories of the user, now or as of then. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
-    position = desk.view.position
-    found = await desk.view.ask(ask.profiles, desk.org, owner)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    position = desk.view.position if then is None else then
+    found = await desk.view.ask(ask.profiles, desk.org, owner, then)
     return Memories(_content(found, "user"), _content(found, "work"), position)
 
 
-async def one(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshness: Freshness = ANY) -> Memory:
-    """One memory of the user. Raises InvalidPayload (no user named), ViewBehind."""
+async def one(
+    desk: Desk,
+    caller: Caller,
+    memory_type: MemoryType,
+    *,
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> Memory:
+    """One memory of the user, now or as of then. Raises InvalidPayload (no user named; as_of), ViewBehind."""
+    found = await both(desk, caller, as_of=as_of, freshness=freshness)
+    return Memory(found.user_memory if memory_type == "user" else found.work_memory, found.position)
+
+
+async def prompt(
+    desk: Desk,
+    caller: Caller,
+    memory_type: MemoryType,
+    *,
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> MemoryPrompt:
+    """One memory as the section of a system prompt. Raises InvalidPayload (no user named; as_of), ViewBehind."""
+    memory = await one(desk, caller, memory_type, as_of=as_of, freshness=freshness)
+    section = build_memory_prompt(memory_type, memory.content)
+    return MemoryPrompt(memory_type, READERS[memory_type], section, memory.position)
+
+
+async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshness: Freshness = ANY) -> MemoryHistory:
+    """Every version of one memory, oldest first. Raises InvalidPayload (no user named), UnknownProfile, ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
     position = desk.view.position
-    found = await desk.view.ask(ask.profiles, desk.org, owner)
-    return Memory(_content(found, memory_type), position)
+    found = await desk.view.ask(ask.versions, desk.org, owner, memory_type)
+    if not found:
+        raise _no_memory(owner, memory_type)
+    for version in found:
+        version["content"] = filled(memory_type, version["content"])
+    return MemoryHistory(owner, memory_type, found, position)
+
+
+def _no_memory(owner: str, memory_type: MemoryType) -> UnknownProfile:
+    return UnknownProfile(f"{owner} has no {memory_type} memory: POST /api/v1/memories creates it")
 
 
 def _content(found: dict[str, ask.Profile], memory_type: MemoryType) -> JsonObject | None:
@@ -132,9 +193,10 @@ async def replace(
     Raises InvalidPayload, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     owner = owner_of(caller)
-    whole = _checked(memory_type, content)
+    now = utc_now()
 
-    def stated(_: ask.Profile | None) -> tuple[Fact, JsonObject]:
+    def stated(profile: ask.Profile | None) -> tuple[Fact, JsonObject]:
+        whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
         return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
 
     return await _change(desk, owner, lineage, memory_type, stated, retry)
@@ -159,12 +221,15 @@ async def patch(
             errors=[{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown],
         )
 
+    now = utc_now()
+
     def stated(profile: ask.Profile | None) -> tuple[Fact, JsonObject]:
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled: PUT it to use it again")
-        before = default_content(memory_type) if profile is None else profile.content
-        merged = _checked(memory_type, merge_patch(before, changes))
-        return ProfilePatched(owner=owner, memory_type=memory_type, patch=changes), merged
+        before = _before(memory_type, profile)
+        timed = stamped(memory_type, changes, before, now)
+        merged = _checked(memory_type, merge_patch(before, timed))
+        return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
 
     return await _change(desk, owner, lineage, memory_type, stated, retry)
 
@@ -221,7 +286,7 @@ async def disable(
     for _ in range(ATTEMPTS):
         profile, last = await _standing(desk, owner, memory_type)
         if profile is None:
-            raise UnknownProfile(f"{owner} has no {memory_type} memory: POST /api/v1/memories creates it")
+            raise _no_memory(owner, memory_type)
         if retry is not None:
             kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
             if own_id in kept:
@@ -237,6 +302,11 @@ async def disable(
             continue
         return Disabled(owner, memory_type, "disabled", done.position, own_id)
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
+
+
+def _before(memory_type: MemoryType, profile: ask.Profile | None) -> JsonObject:
+    """What the memory says before a change, complete."""
+    return default_content(memory_type) if profile is None else filled(memory_type, profile.content)
 
 
 def _checked(memory_type: MemoryType, content: JsonObject) -> JsonObject:

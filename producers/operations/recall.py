@@ -19,7 +19,7 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
 from producers.operations.routing import Routing, routed
-from producers.publish import publish
+from producers.publish import event_id, publish
 from projections.knowledge import ask
 
 RECALL_PATIENCE = 2.0
@@ -59,7 +59,6 @@ async def search(
     types: Sequence[str] | None = None,
     as_of: int | datetime | None = None,
     paths: Paths = "fused",
-    kind: RecallKind = "search",
     record: bool = True,
     route: bool | None = None,
     freshness: Freshness = ANY,
@@ -110,38 +109,40 @@ async def search(
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record:
-        recall_id = await _record(desk, caller, lineage, query, kind, results, position)
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
     if choice is not None:
         return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
     return Recalled(results, len(results), position, recall_id)
 
 
-async def _record(
+def recall_event(
     desk: Desk,
     caller: Caller,
     lineage: Lineage,
-    query: str,
     kind: RecallKind,
+    query: str,
     results: Sequence[JsonObject],
     position: int,
-) -> str | None:
-    recall_id = f"recall-{uuid.uuid4().hex}"
+    retry: uuid.UUID | None = None,
+) -> NewEvent:
+    """That these items were served, best first, out of the state at `position`; with `retry` it is said once."""
+    served = [
+        ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
+    ]
     fact = RecallServed(
-        kind=kind,
-        query=query,
-        visible_scopes=caller.visible_scopes(),
-        items=[
-            ServedItem(id=found["id"], version=found["version"], relevance=float(found["relevance"]))
-            for found in results
-        ],
-        view_position=position,
+        kind=kind, query=query, visible_scopes=caller.visible_scopes(), items=served, view_position=position
     )
-    event = NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage)
+    recall_id = f"recall-{(uuid.uuid4() if retry is None else uuid.uuid5(retry, 'recall')).hex}"
+    return NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage, id=event_id(retry, "recall"))
+
+
+async def keep(desk: Desk, event: NewEvent) -> str | None:
+    """Keep what was recalled, and return the recall's id; None when that did not go, which fails no answer."""
     try:
         async with asyncio.timeout(RECALL_PATIENCE):
             await publish(desk.ledger, desk.tally, [event])
     except (LedgerError, TimeoutError) as error:
         desk.tally.recalls_lost += 1
-        _log.warning("a recall was served and could not be recorded", recall_id=recall_id, error=repr(error))
+        _log.warning("a recall was served and could not be recorded", recall_id=event.entity_id, error=repr(error))
         return None
-    return recall_id
+    return event.entity_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles, slimming
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, slimming
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -47,6 +47,12 @@ class LedgerEndpoints:
     slim_reject = Endpoint(slimming.slim_reject)
     slim_revert = Endpoint(slimming.slim_revert)
 
+    startup = Endpoint(recall.startup)
+    focus = Endpoint(recall.focus)
+    goal = Endpoint(recall.goal)
+    prompts = Endpoint(recall.prompts)
+    prompt = Endpoint(recall.prompt)
+
     status = Endpoint(operating.status)
     health = Endpoint(operating.health)
     sql = Endpoint(operating.sql)
@@ -70,6 +76,8 @@ class MemoryEndpoints:
     patch = Endpoint(profiles.patch)
     disable = Endpoint(profiles.disable)
     register = Endpoint(profiles.register)
+    prompt = Endpoint(profiles.prompt)
+    history = Endpoint(profiles.history)
 
 
 class AsyncMemories(AsyncFace, MemoryEndpoints):

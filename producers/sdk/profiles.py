@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from producers.sdk.answers import Memories
+from producers.sdk.answers import Memories, MemoryHistory
+from producers.sdk.knowledge import Moment, moment
 from producers.sdk.wire import Wire
 
 MEMORIES = "/api/v1/memories"
 MemoryType = Literal["user", "work"]
 
 
-async def both(wire: Wire) -> Memories:
-    """The two memories of the user."""
-    told: Memories = await wire.read(MEMORIES)
+async def both(wire: Wire, *, as_of: Moment | None = None) -> Memories:
+    """The two memories of the user, now or as of then."""
+    told: Memories = await wire.read(MEMORIES, {"as_of": moment(as_of)})
     return told
 
 
@@ -24,10 +25,23 @@ async def register(wire: Wire) -> Memories:
     return told
 
 
-async def get(wire: Wire, memory: MemoryType) -> dict[str, Any] | None:
-    """The content of one memory, None when there is none or it is disabled."""
-    content: dict[str, Any] | None = await wire.read(f"{MEMORIES}/{memory}")
+async def get(wire: Wire, memory: MemoryType, *, as_of: Moment | None = None) -> dict[str, Any] | None:
+    """The content of one memory, None when there is none or it is disabled; now or as of then."""
+    content: dict[str, Any] | None = await wire.read(f"{MEMORIES}/{memory}", {"as_of": moment(as_of)})
     return content
+
+
+async def prompt(wire: Wire, memory: MemoryType, *, as_of: Moment | None = None) -> str | None:
+    """One memory as the section of a system prompt, `user` for a router and `work` for a worker; None without one."""
+    told: dict[str, Any] = await wire.read(f"{MEMORIES}/{memory}/prompt", {"as_of": moment(as_of)})
+    section: str | None = told["prompt"]
+    return section
+
+
+async def history(wire: Wire, memory: MemoryType) -> MemoryHistory:
+    """Every version of one memory, oldest first. UnknownProfile when it was never created."""
+    told: MemoryHistory = await wire.read(f"{MEMORIES}/{memory}/history")
+    return told
 
 
 async def put(

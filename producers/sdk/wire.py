@@ -59,7 +59,8 @@ class Wire:
     def _headers(self) -> dict[str, str]:
         return {**caller_headers(self.caller), **self.lineage.headers()}
 
-    def _freshness(self) -> dict[str, Any]:
+    def freshness(self) -> dict[str, Any]:
+        """What a question has to see: what this client wrote, or the position it was told."""
         written = self.connection.written if self.connection.read_your_writes else 0
         position = max(self.at_least, written)
         if not position:
@@ -73,7 +74,7 @@ class Wire:
         answer = await self.connection.send(
             method,
             path,
-            params={**_stated(params), **self._freshness()},
+            params={**_stated(params), **self.freshness()},
             headers=self._headers(),
             body=body,
             repeatable=True,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import duckdb
 
+from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
-from projections.lineage.links import PREFIXES, REFERS
+from projections.lineage.links import PREFIXES, REFERS, SERVING
 from projections.ruling import Counted
 from projections.sql_text import Moment, Value, insert
 from projections.workbench import Facts, Workbench
@@ -20,7 +21,7 @@ CREATE TABLE lineage (
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
 COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
-(by a recall), evolution, undoes, absorbed, merged_into, slim, about, contradicts';
+(by a recall), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about, contradicts';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
@@ -64,8 +65,8 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         said = getattr(c.fact, field)
         refs = said if isinstance(said, list) else [said]
         links += [(relation, PREFIXES.get(relation, ""), ref) for ref in refs or ()]
-    if isinstance(c.fact, RecallServed):
-        links += [("served", "", item.id) for item in c.fact.items]
+    if isinstance(c.fact, (RecallServed, GoalFocused)):
+        links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:
             at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)

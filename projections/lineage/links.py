@@ -8,6 +8,7 @@ from typing import get_origin
 from ledger.event import Fact
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.evolution import EvolutionRequested
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeEvolved,
@@ -18,6 +19,9 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed
 from projections.workbench import Facts, table_of
+
+SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
+"""What a fact that hands out items links them by."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -57,6 +61,6 @@ def links(facts: Facts) -> str:
             else:
                 ref, there = f"d.{field}", f"d.{field} IS NOT NULL"
             selects.append(f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {there}")
-        if fact is RecallServed:
-            selects.append(f"SELECT {row}, 'served', unnest(d.items).id FROM {table_of(fact)}")
+        if fact in SERVING:
+            selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)

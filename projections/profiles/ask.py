@@ -8,6 +8,7 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from projections.knowledge.ask import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,32 @@ class Profile:
     position: int
 
 
-def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str) -> dict[str, Profile]:
-    """The memories of one owner by memory type; none that was never created."""
+def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int | None = None) -> dict[str, Profile]:
+    """The memories of one owner by memory type, now or at a position; none that was never created."""
+    source = "profiles" if as_of is None else f"profiles_as_of({int(as_of)})"
     rows = cursor.execute(
-        """SELECT memory_type, content::VARCHAR, status, version, position FROM profiles
-           WHERE org = ? AND owner = ?""",
+        f"""SELECT memory_type, content::VARCHAR, status, version, position FROM {source}
+            WHERE org = ? AND owner = ?""",
         [org, owner],
     ).fetchall()
     return {row[0]: Profile(row[0], orjson.loads(row[1]), *row[2:]) for row in rows}
+
+
+def versions(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, memory_type: str) -> list[JsonObject]:
+    """Every version of one memory, oldest first, its content as it was stated."""
+    rows = cursor.execute(
+        """SELECT version, change, status, content::VARCHAR, valid_from, valid_to, epoch_us(valid_from_time),
+               epoch_us(valid_to_time), trace_id, message_id, event_id
+           FROM profile_versions WHERE org = ? AND owner = ? AND memory_type = ? ORDER BY valid_from""",
+        [org, owner, memory_type],
+    ).fetchall()
+    names = ["version", "change", "status", "content", "valid_from", "valid_to", "valid_from_time", "valid_to_time"]
+    names += ["trace_id", "message_id", "event_id"]
+    found = []
+    for row in rows:
+        told = dict(zip(names, row, strict=True))
+        told["content"] = orjson.loads(told["content"])
+        for name in ("valid_from_time", "valid_to_time"):
+            told[name] = None if told[name] is None else rfc3339(told[name])
+        found.append(told)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from ledger.events.recall import RecallServed
+from projections.recalls.ranked import EACH_ITEM, RANKED_COLUMNS, ranked
 from projections.ruling import Counted
 from projections.sql_text import Moment, insert
 from projections.workbench import Facts, Workbench, table_of
@@ -28,12 +29,10 @@ def fold(bench: Workbench, facts: Facts) -> None:
         return
     bench.run(f"""
         INSERT INTO recalls
-        SELECT position, stream_time, entity_id, org, d.kind, d.query, n, item.id, item.version, item.relevance,
+        SELECT position, stream_time, entity_id, org, d.kind, d.query, {RANKED_COLUMNS},
             actor, trace_id, message_id, d.view_position
         FROM {table_of(RecallServed)}
-        LEFT JOIN LATERAL (
-            SELECT unnest(d.items) AS item, generate_subscripts(d.items, 1) AS n
-        ) ON true
+        {EACH_ITEM}
     """)
 
 
@@ -45,11 +44,11 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         (
             (
                 *(c.position, Moment(c.stored_us), c.entity_id, c.org, fact.kind, fact.query),
-                *((rank, item.id, item.version, item.relevance) if item else (None, None, None, None)),
+                *item,
                 *(c.envelope.actor, c.trace_id, c.message_id, fact.view_position),
             )
             for c in counted
             if isinstance(fact := c.fact, RecallServed)
-            for rank, item in enumerate(fact.items or [None], 1)
+            for item in ranked(fact.items)
         ),
     )

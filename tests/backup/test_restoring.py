@@ -134,6 +134,11 @@ async def test_an_empty_stream_that_somebody_reads_is_refused(access: BrokerAcce
     with pytest.raises(RestoreRefused, match="something reads"):
         await restore(access, tmp_path / "b")
     await connection.api("CONSUMER.DELETE.LEDGER.follower")
+    of_reactors = {"durable_name": "evolve-default", "ack_policy": "explicit"}  # which stays when its node is stopped
+    made = await connection.api(
+        "CONSUMER.CREATE.LEDGER.evolve-default", {"stream_name": "LEDGER", "config": of_reactors}
+    )
+    assert "error" not in made
     await connection.close()
     assert (await restore(access, tmp_path / "b")).position == 5
 

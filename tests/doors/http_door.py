@@ -29,6 +29,18 @@ EXAMPLE: JsonObject = {  # source 001, POST /api/knowledge
     },
     "score": 4,
 }
+PROFILE_EXAMPLE: JsonObject = {  # source 000, "用户画像特殊处理"
+    "id": "profile_001",
+    "type": "user_profile",
+    "task": "用户编码风格偏好",
+    "tags": {"category": "preference", "domain": "coding_style"},
+    "scopes": ["user:123", "project:456"],
+    "owner": "user:123",
+    "visibility": "shared",
+    "content": "用户偏好使用 TypeScript 而非 JavaScript,注重类型安全",
+    "source": {"agent_id": "general_assistant", "trace_id": "trace-xxx", "timestamp": "2026-03-03"},
+    "eval": {"helpful": 5, "harmful": 0, "confidence": 0.9},
+}
 AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
 ALICE = {"X-Ledger-User": "alice"}
 BOB = {"X-Ledger-User": "bob"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from producers import chunks
 from producers.cli import importing
 from producers.cli.main import app
 from tests.doors.scripted_node import Asked, Reply, ScriptedNode, scripted_node
@@ -120,7 +121,7 @@ def test_an_empty_file_imports_nothing(node: ScriptedNode) -> None:
 def test_a_node_that_fails_in_the_middle_ends_the_import_and_says_how_far_it_was(
     node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "ITEMS_A_CHUNK", 1)
+    monkeypatch.setattr(chunks, "ITEMS_A_CHUNK", 1)
     monkeypatch.setattr(importing, "IN_FLIGHT", 1)
     saved = {"index": 0, "id": "k", "outcome": "saved", "position": 1, "error": None}
     node.says(BATCH, {"results": [saved], "saved": 1, "unchanged": 0, "refused": 0, "position": 1})

@@ -73,12 +73,12 @@ async def test_whoever_rates_does_it_as_themselves_and_the_owner_revises(desk: L
 async def test_a_recall_says_what_was_served_to_whom_out_of_which_state(desk: LiveDesk) -> None:
     saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
     await desk.view.wait_for(saved.position)
-    answer = await recall.search(desk, ALICE, Lineage(trace_id="T"), "c", kind="focus")
+    answer = await recall.search(desk, ALICE, Lineage(trace_id="T"), "c")
     envelope = (await envelopes(desk))[-1]
     assert envelope["subject"] == f"recall/{answer.recall_id}"
     assert (envelope["actor"], envelope["traceid"]) == ("user:alice", "T")
     assert envelope["data"] == {
-        "kind": "focus",
+        "kind": "search",
         "query": "c",
         "visible_scopes": ["user:alice", "agent:writer", "team:frontend", "public"],
         "items": [{"id": saved.id, "version": 1, "relevance": 1.0}],

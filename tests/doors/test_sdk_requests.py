@@ -45,6 +45,13 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
     ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
     ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("GET /api/v1/memories/user/prompt", lambda c: c.memories.prompt("user"), {"prompt": "<!-- … -->"}),
+    ("GET /api/v1/memories/work/history", lambda c: c.memories.history("work"), {"versions": []}),
+    ("GET /api/recall/startup", lambda c: c.startup("tests", types=["tool"]), {"profile": [], "results": []}),
+    ("POST /api/goals/g%2F1/focus", lambda c: c.focus("g/1", "tests", idempotency_key="k"), {"output": "当前 Goal"}),
+    ("GET /api/goals/g%2F1", lambda c: c.goal("g/1", owner="agent:a"), {"knowledge": []}),
+    ("GET /api/prompts", lambda c: c.prompts(), {"prompts": []}),
+    ("GET /api/prompts/research", lambda c: c.prompt("research", language="en"), {"text": "# Research"}),
     ("GET /api/admin/status", lambda c: c.status(), {"healthy": True}),
     ("GET /health", lambda c: c.health(), {"healthy": True}),
     ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
@@ -79,14 +86,17 @@ async def test_both_faces_ask_the_same_and_return_the_answer(
     assert first.line == second.line == line
     assert (first.query, first.body) == (second.query, second.body)
     assert from_async == from_sync
-    if not line.endswith("memories/user") or first.method == "PATCH":
+    unwraps = line.endswith(("memories/user", "user/prompt", "/api/prompts"))
+    if not unwraps or first.method == "PATCH":
         assert from_async == answer
 
 
 def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
-    public += [f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register")]
+    public += [
+        f"memories.{name}" for name in ("both", "get", "put", "patch", "disable", "register", "prompt", "history")
+    ]
     others = {"acting_as", "within", "seeing", "written", "memories", "close"}
     assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
 

@@ -12,6 +12,7 @@ import pytest
 from ledger.errors import InvalidPayload, SubjectForgotten
 from ledger.event import NO_LINEAGE, Fact, NewEvent
 from ledger.events import FACTS
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     Case,
     KnowledgeRated,
@@ -73,6 +74,7 @@ async def sealing() -> AsyncIterator[Sealing]:
         (ProfileReplaced(owner="user:ada", memory_type="user", content={SECRET: [SECRET]}), "user:ada/user"),
         (ProfileDisabled(owner="user:ada", memory_type="user", reason=SECRET), "user:ada/user"),
         (RecallServed(query=SECRET, visible_scopes=["public"], items=[], view_position=1), "r1"),
+        (GoalFocused(goal_id="g", owner="user:ada", description=SECRET), "user:ada/g"),
     ],
     ids=lambda given: given.name if isinstance(given, Fact) else None,
 )

@@ -18,6 +18,7 @@ MOST_LINES = 350
 LONGER = {
     "tests/analysts/test_quack_attacks.py": "one list of attacks on one door",
     "tests/contracts/test_ledger.py": "one contract, held against every ledger",
+    "tests/projections/histories.py": "every event there is, drawn into one history",
     "tests/doors/test_http_knowledge.py": "the endpoints of one family, each with what it refuses",
 }
 VAGUE_NAMES = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc"}

@@ -25,7 +25,7 @@ from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode,
 from tests.openai_server import embedding_endpoint
 
 MARKERS = [
-    *(f"zebra{number:02d}marker" for number in range(10)),
+    *(f"zebra{number:02d}marker" for number in range(11)),
     *(f"紫色标记第{number}号" for number in "一二三四五六七八九十"),
 ]
 
@@ -75,6 +75,7 @@ def tell_everything(op: LedgerClient) -> str:
     bob.rate(shared["id"], "harmful", task=next(m), outcome=next(m))
     op.acting_as(agent="scribe").save("What the agent knows of her", next(m), ["tool"], scopes=["user:alice"])
     alice.search(next(m))
+    alice.focus("goal-1", next(m))
     assert next(m, None) is None
     bob.save("Bob's own", "bobs-own-word", ["tool"], scopes=["public"])
     caught_up(op)

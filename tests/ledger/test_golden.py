@@ -14,6 +14,7 @@ import pytest
 from ledger.envelope import decode_envelope, decode_fact, schema_name
 from ledger.event import Fact
 from ledger.events import FACTS
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     Case,
     KnowledgeRated,
@@ -121,6 +122,13 @@ MEANING: dict[str, Fact] = {
             ServedItem(id="knowledge-20260115-aa01", version=1, relevance=0.4),
         ],
         view_position=7,
+    ),
+    "goal.focused.1": GoalFocused(
+        goal_id="goal-123",
+        owner="agent:research_agent",
+        description="整理年报中的表格",
+        items=[ServedItem(id="knowledge-20260201-3f2b", version=2, relevance=0.91)],
+        recall="recall-20260212-9c",
     ),
     "subject.forgotten.1": SubjectForgotten(subject="user:li.wei@example.com", receipt="forget-20260305-0f3a9c21d7e4"),
 }

@@ -29,6 +29,7 @@ from ledger.events.extraction import (
     ExtractionRequested,
     ExtractionStarted,
 )
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     Case,
     KnowledgeAbsorbed,
@@ -283,15 +284,26 @@ _recalls = st.builds(
     view_position=st.integers(0, 9),
 )
 
+_focuses = st.builds(
+    GoalFocused,
+    goal_id=st.sampled_from(["g1", "目标/2"]),
+    owner=_owners,
+    description=_contents,
+    items=st.lists(_served, max_size=3),
+    recall=st.none() | st.just("recall-1"),
+)
+
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls))
+    fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, _about_profiles, _recalls, _focuses))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
+    elif isinstance(fact, GoalFocused):
+        entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, ProcessFact):
         entity_id, actor = draw(_processes), draw(st.sampled_from([OWNERS[0], OWNERS[0], actor]))
     else:

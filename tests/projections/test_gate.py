@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from ledger.event import NewEvent, StoredEvent
+from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeRated,
     KnowledgeRestored,
@@ -230,3 +231,11 @@ def test_a_profile_is_its_owners_alone_and_is_created_first() -> None:
         (5, "illegal_subject"),
         (7, "illegal_state"),
     ]
+
+
+def test_a_goal_is_its_owners_alone_and_may_be_focused_ever_again() -> None:
+    fact = GoalFocused(goal_id="g/1", owner="agent:a", description="目标")
+    own = NewEvent(fact, "agent:a/g/1", "agent:a")
+    assert refused(own, replace(own, id="again")) == []
+    assert refused(NewEvent(fact, "agent:a/g/1", "agent:b")) == [(1, "not_owner")]
+    assert refused(NewEvent(fact, "agent:b/g/1", "agent:b")) == [(1, "illegal_subject")]

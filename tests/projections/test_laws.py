@@ -90,6 +90,10 @@ def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log:
     assert sorted(map(str, rows(now, f"SELECT {told} FROM knowledge_as_of({position})"))) == sorted(
         map(str, rows(then, f"SELECT {told} FROM knowledge"))
     )
+    goals = "org, owner, goal_id, description, items, recall_id, focuses, created_at, updated_at, position"
+    assert sorted(map(str, rows(now, f"SELECT {goals} FROM goals_as_of({position})"))) == sorted(
+        map(str, rows(then, f"SELECT {goals} FROM goals"))
+    )
     profile = "org, owner, memory_type, content, status, version, created_at, updated_at, position"
     assert sorted(map(str, rows(now, f"SELECT {profile} FROM profiles_as_of({position})"))) == sorted(
         map(str, rows(then, f"SELECT {profile} FROM profiles"))

@@ -147,9 +147,10 @@ def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
     eve = ledger.acting_as(user="eve")
     finds(chat, "sphinxword", finding("The sphinxword answer.", type="user_profile", category="habit"))
     judges(chat, "sphinxword")
-    item = eve.extract("sphinxword: I always answer")["items"][0]["knowledge_id"]
+    extraction = eve.extract("sphinxword: I always answer")
+    item = extraction["items"][0]["knowledge_id"]
     chat.says({"content": "A sphinxword, rewritten.", "task": "sphinxword", "reason": "sphinxword"}, to="feedback>")
-    eve.evolve(item, "sphinxword feedback")
+    evolution = eve.evolve(item, "sphinxword feedback")["evolution"]
     caught_up(ledger)
     assert b"sphinxword" not in b"".join(
         path.read_bytes() for path in (modelled.data / "broker").rglob("*.blk") if path.is_file()
@@ -160,3 +161,5 @@ def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
     for table in ("processes", "knowledge_versions", "feedback", "events"):
         assert ledger.sql(f"SELECT count(*) FROM {table} t WHERE t::VARCHAR LIKE '%sphinxword%'")["rows"] == [[0]]
     assert result_of(ledger, "verify")["equal"]
+    assert ledger.extraction(extraction["id"])["messages"] == 1
+    assert ledger.evolution(evolution["id"])["content"] in (None, "[erased]")

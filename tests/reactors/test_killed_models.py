@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ KILLS = [
     Kill("evolve", "model.begun", 1),
     Kill("evolve", "model.answered", 1, always=True),
     Kill("evolve", "model.keeping", 2),
-    Kill("evolve", "model.kept", 2, always=True),
+    Kill("evolve", "model.kept", 2),
     Kill("extract", "model.begun", 1),
     Kill("extract", "model.answered", 1),
     Kill("extract", "model.asking", 2),
@@ -166,10 +167,19 @@ def test_where_a_key_is_billed_twice_the_work_ends_as_interrupted_and_is_not_pai
         ana = op.acting_as(user="ana")
         item = str(ana.save("t", "As it was.", ["tool"])["id"])
         lives.killed_at(node, "model.answered", 1, partial(begin, ana, "evolve", item))
-    with lives.life() as (_, op):
+    with lives.life() as (node, op):
         ana = op.acting_as(user="ana")
         told = ended(ana, last_begun(op))
         assert (told["status"], told["code"], chat.billed) == ("failed", "interrupted", 1)
         assert ana.get(item)["version"] == 1
         assert ana.evolve(item, "ask again")["evolution"]["status"] == "applied"
         assert chat.billed == 2
+        other = str(ana.save("t", "As it was.", ["tool"])["id"])
+        chat.held.clear()
+        begin(ana, "evolve", other)
+        until(lambda: chat.billed == 3, "the model is asked")
+        threading.Timer(1.0, chat.held.set).start()
+        assert node.stop() == 0, "a node that is stopped hears the answer that it pays for"
+    with lives.life() as (_, op):
+        assert_done_once(op, other)
+        assert chat.billed == 3

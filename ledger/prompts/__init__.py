@@ -1,0 +1,50 @@
+"""Which texts does the product hand to models? The prompts of source 001, in Chinese and English (mission K12).
+
+A prompt is `<name>.<language>.md` in this folder; its first line is its title, as a comment. Its version follows
+from its text, so that what a model said can name the very words that it was asked with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+from ledger.errors import UnknownPrompt
+
+Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt in one language. `version` is 12 hexadecimal digits of the SHA-256 of its text."""
+
+    name: str
+    language: Language
+    title: str
+    version: str
+    text: str
+
+
+@cache
+def prompt_names() -> tuple[str, ...]:
+    """The names of all prompts, in their order."""
+    return tuple(sorted({each.name.split(".")[0] for each in files(__name__).iterdir() if each.name.endswith(".md")}))
+
+
+@cache
+def prompt(name: str, language: Language = "zh") -> Prompt:
+    """A prompt by its name. Raises UnknownPrompt."""
+    if name not in prompt_names() or language not in LANGUAGES:
+        raise UnknownPrompt(
+            f"there is no prompt {name[:100]!r} in {language!r}: there are {', '.join(prompt_names())}, "
+            f"each in {' and '.join(LANGUAGES)}",
+            name=name,
+        )
+    head, _, text = (files(__name__) / f"{name}.{language}.md").read_text("utf-8").partition("\n")
+    text = text.strip() + "\n"
+    title = head.removeprefix("<!--").removesuffix("-->").strip()
+    return Prompt(name, language, title, hashlib.sha256(text.encode()).hexdigest()[:12], text)

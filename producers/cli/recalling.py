@@ -1,0 +1,100 @@
+"""`kledger startup`, `focus`, `goal`, `prompt`: what does an agent get without searching for it?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Group
+
+from producers.cli import reading
+from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.session import Answer, Session
+
+GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
+Language = Annotated[Literal["zh", "en"], typer.Option(help="Chinese or English.")]
+
+
+def startup(
+    session: Session,
+    query: Annotated[str, typer.Argument(help="What the agent is about to do; may be left out.")] = "",
+    top_k: Annotated[int, typer.Option(min=0, max=80, help="At most so many related items.")] = 5,
+    profile_k: Annotated[int, typer.Option(min=0, max=100, help="At most so many items of the profile.")] = 20,
+    min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
+    types: reading.Types = None,
+    record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """What an agent has to know when it starts: the caller's profile first, then related knowledge, as a prompt.
+
+    Example: kledger startup "fix the flaky test" --user ann --agent coder
+    """
+    told = session.ledger.within(trace_id=trace, message_id=message).startup(
+        query,
+        top_k=top_k,
+        profile_k=profile_k,
+        min_score=min_score,
+        types=reading.several(types),
+        record=record,
+    )
+    return Answer(told, plain(told["prompt"]) or "nothing is known yet that this caller may see")
+
+
+def focus(
+    session: Session,
+    goal_id: GoalId,
+    description: Annotated[str, typer.Argument(help="What the goal is about.", show_default=False)],
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 3,
+    min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Focus a goal: related knowledge is looked up, kept on the goal, and shown.
+
+    Example: kledger focus goal-123 "migrate the database without downtime" --agent coder
+    """
+    told = session.ledger.within(trace_id=trace, message_id=message).focus(
+        goal_id, description, top_k=top_k, min_score=min_score
+    )
+    return Answer(told, Group(words(told["title"], "bold"), plain(told["output"])))
+
+
+def goal(
+    session: Session,
+    goal_id: GoalId,
+    owner: Annotated[str | None, typer.Option(help="Whose goal, such as agent:coder; else the caller's.")] = None,
+) -> Answer:
+    """Show a goal with the knowledge that it was given, as far as the caller may see it now.
+
+    Example: kledger goal goal-123 --agent coder
+    """
+    told = session.ledger.goal(goal_id, owner=owner)
+    shown = facts(
+        ("goal", told["goal_id"]),
+        ("description", words(told["description"], "bold")),
+        ("owner", told["owner"]),
+        ("focused", f"{told['focuses']} times, last {short_time(told['focused_at'])}"),
+        ("trace", told["trace_id"] or "not stated"),
+    )
+    rest = [f"{told['left_out']} more were closed, retired or erased since"] if told["left_out"] else []
+    return Answer(told, Group(shown, "", plain(told["section"]), *rest))
+
+
+def prompt(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="Which prompt; all are listed when not given.")] = None,
+    language: Language = "zh",
+) -> Answer:
+    """Print a prompt that ships with the ledger, or list them.
+
+    Example: kledger prompt knowledge_management --language en
+    """
+    if name is not None:
+        found = session.ledger.prompt(name, language=language)
+        return Answer(found, plain(found["text"]).rstrip())
+    listed = session.ledger.prompts()
+    rows = table("name", "languages", "what for", whole=("name",))
+    for each in listed:
+        rows.add_row(plain(each["name"]), ", ".join(each["languages"]), plain(each["title"]))
+    return Answer({"prompts": listed}, rows)

@@ -1,0 +1,117 @@
+"""What has an agent to know when it starts? Its user's profile first, then related knowledge (mission K7, P3, P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ledger.event import JsonObject, Lineage, utc_now
+from ledger.scopes import Caller
+from producers.operations import profiles
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.recall import keep, recall_event, search
+from projections.profiles.prompt import build_memory_prompt
+from projections.recalls.section import PROFILE, knowledge_section
+from projections.recalls.startup import best_items, profile_items
+
+MOST_SEARCHED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What is put before an agent at its start.
+
+    `profile` are user_profile items by confidence and helpful, `results` related knowledge, each with its relevance;
+    the memories are null where there is none that is active. `sections` are the same as text for a prompt (null
+    where there is nothing), `prompt` is all of them. `count` is how many items were served.
+    """
+
+    user_memory: JsonObject | None
+    work_memory: JsonObject | None
+    profile: list[JsonObject]
+    results: list[JsonObject]
+    count: int
+    sections: dict[str, str | None]
+    prompt: str
+    position: int
+    recall_id: str | None
+
+
+async def startup(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str = "",
+    *,
+    top_k: int = 5,
+    profile_k: int = 20,
+    min_score: int = 3,
+    types: Sequence[str] = (),
+    record: bool = True,
+    freshness: Freshness = ANY,
+) -> Started:
+    """Load the profile, then `top_k` related items: what fits `query`, or without one what has served best and lately.
+
+    Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+    known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
+    related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    memories = profiles.Memories(None, None, position) if caller.user is None else await profiles.both(desk, caller)
+    sections = {
+        "user_memory": build_memory_prompt("user", memories.user_memory),
+        "work_memory": build_memory_prompt("work", memories.work_memory),
+        "profile": knowledge_section(known, PROFILE) if known else None,
+        "knowledge": knowledge_section(related) if related else None,
+    }
+    served = [*known, *related]
+    recall_id = None
+    if record:
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
+    return Started(
+        user_memory=memories.user_memory,
+        work_memory=memories.work_memory,
+        profile=known,
+        results=related,
+        count=len(served),
+        sections=sections,
+        prompt="\n\n".join(section for section in sections.values() if section),
+        position=position,
+        recall_id=recall_id,
+    )
+
+
+async def _related(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str,
+    top_k: int,
+    min_score: int,
+    types: Sequence[str],
+    known: Sequence[JsonObject],
+    freshness: Freshness,
+) -> list[JsonObject]:
+    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order."""
+    if not top_k:
+        return []
+    if not query.strip():
+        return await desk.view.ask(
+            best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
+        )
+    found = await search(
+        desk,
+        caller,
+        lineage,
+        query,
+        top_k=min(MOST_SEARCHED, top_k + len(known)),
+        min_score=min_score,
+        types=types or None,
+        record=False,
+        freshness=freshness,
+    )
+    loaded = {item["id"] for item in known}
+    rest = [item for item in found.results if item["id"] not in loaded]
+    best = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
+    return [item for item in rest if item["id"] in best]

@@ -1,0 +1,192 @@
+"""How does knowledge become a tree of files? Page by page into parts, then each file at once into its place.
+
+What was there before stays whole until its file is replaced; `manifest.json` comes last, and names every file and
+what the form does not hold. A directory with anything else in it is not written into.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ledger.errors import IllegalTree
+from ledger.sealed import ERASED
+from producers.tree.entries import entry_of
+from producers.tree.placing import memories_place, place_of
+
+if TYPE_CHECKING:
+    from producers.sdk import LedgerClient
+
+FORM, FORM_VERSION = "kledger tree", 1
+MANIFEST = "manifest.json"
+PAGE = 1_000
+OVERLAP = 100
+_PARTS = ".parts-"
+_PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700  # knowledge may be personal
+
+
+@dataclass(slots=True)
+class Written:
+    """What an export came to: entries by file, and what the form does not hold, by kind."""
+
+    position: int = 0
+    items: int = 0
+    files: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def export_tree(
+    ledger: LedgerClient, directory: Path, *, user: str | None = None, told: Callable[[int], None] = lambda _: None
+) -> Written:
+    """Write what the caller of `ledger` sees, as of one position, into `directory`; `user`'s memories as well.
+
+    `told` hears how many items are read. Raises IllegalTree, and what reading raises; then every file that was there
+    is there still.
+    """
+    before = _prepared(directory)
+    written = Written()
+    parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
+    try:
+        for item in _items(ledger, written):
+            if item["content"] == ERASED:
+                written.left_out["erased"] += 1
+                continue
+            place = place_of(item)
+            _append(parts / place, item)
+            written.files[str(place)] += 1
+            written.items += 1
+            written.left_out["earlier_versions"] += item["version"] > 1
+            counts = (item["eval"]["helpful"], item["eval"]["harmful"])
+            written.left_out["feedback_cases"] += counts != (1, 0)
+            written.left_out["merges"] += item["status"] == "merged"
+            written.left_out["resource_bodies"] += len(item["resource_ids"])
+            told(written.items)
+        for name in written.files:
+            entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
+            _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
+        if user is not None:
+            memories = ledger.memories.both()
+            if any(memories.values()):
+                _put(directory, memories_place(user), memories)
+                written.files[str(memories_place(user))] = 1
+    finally:
+        shutil.rmtree(parts)
+    for name in before - set(written.files):
+        _remove(directory, PurePosixPath(name))
+    _put(directory, PurePosixPath(MANIFEST), _manifest(written))
+    return written
+
+
+def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
+    """Every item that the caller sees, once, as of the position of the first page: what is saved meanwhile moves none.
+
+    What is closed meanwhile moves later pages up. So each page begins with items of the one before; one that does not
+    has skipped something, and is asked for again from further back.
+    """
+    written.position = ledger.list(limit=1)["position"]
+    seen: set[str] = set()
+    start = 0
+    while True:
+        page = ledger.list(limit=PAGE, offset=start, status="all", as_of=written.position)["results"]
+        if start and (not page or page[0]["id"] not in seen):
+            start = max(0, start - PAGE)
+            continue
+        yield from (item for item in page if item["id"] not in seen)
+        seen.update(item["id"] for item in page)
+        if len(page) < PAGE:
+            return
+        start += PAGE - OVERLAP
+
+
+def _manifest(written: Written) -> dict[str, Any]:
+    return {
+        "form": FORM,
+        "version": FORM_VERSION,
+        "position": written.position,
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "items": written.items,
+        "files": dict(sorted(written.files.items())),
+        "not_held": not_held(written),
+    }
+
+
+def not_held(written: Written) -> dict[str, int]:
+    """What the ledger knows of these items and the form does not hold, by kind, with how many items that concerns."""
+    return {kind: count for kind, count in sorted(written.left_out.items()) if count}
+
+
+def _prepared(directory: Path) -> set[str]:
+    """The directory, ready to be written into; the files of the export that is there. Raises IllegalTree."""
+    directory.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
+    there = [path for path in directory.iterdir() if not path.name.startswith(_PARTS)]
+    if there and not (directory / MANIFEST).is_file():
+        raise IllegalTree(
+            f"{directory} has files in it and is no export of before: give an empty directory, or a new one"
+        )
+    for left in directory.glob(f"{_PARTS}*"):  # of an export that was cut off
+        shutil.rmtree(left)
+    return set(files_of(directory)) if there else set()
+
+
+def files_of(directory: Path) -> list[str]:
+    """The files that the manifest of a tree names. Raises IllegalTree."""
+    try:
+        manifest = orjson.loads((directory / MANIFEST).read_bytes())
+        if manifest["form"] == FORM and isinstance(manifest["files"], dict):
+            return list(manifest["files"])
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        pass
+    raise IllegalTree(f"{directory / MANIFEST} is not the manifest of a tree of knowledge: give another directory")
+
+
+def _append(part: Path, item: Any) -> None:
+    part.parent.mkdir(parents=True, exist_ok=True)
+    with part.open("ab") as file:
+        file.write(orjson.dumps(entry_of(item)) + b"\n")
+
+
+def _put(directory: Path, place: PurePosixPath, document: Any) -> None:
+    """Put a document into its file, at once or not at all."""
+    target = _inside(directory, place)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
+    _inside(directory, place)
+    descriptor, fresh = tempfile.mkstemp(prefix=f".{target.name[:50]}-", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(fresh).chmod(_PRIVATE_FILE)
+        Path(fresh).replace(target)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+
+
+def _remove(directory: Path, place: PurePosixPath) -> None:
+    """Remove a file of the export before, and the directories that it leaves empty."""
+    if place.is_absolute() or ".." in place.parts:
+        return  # a manifest that somebody wrote by hand
+    target = _inside(directory, place)
+    target.unlink(missing_ok=True)
+    for parent in target.parents:
+        if parent == directory or not parent.is_dir() or any(parent.iterdir()):
+            return
+        parent.rmdir()
+
+
+def _inside(directory: Path, place: PurePosixPath) -> Path:
+    """The path of a place; a link in the tree must not lead out of it. Raises IllegalTree."""
+    target = directory / place
+    if not target.parent.resolve().is_relative_to(directory.resolve()):
+        raise IllegalTree(f"{target.parent} leads out of {directory}: remove the link, or give another directory")
+    return target

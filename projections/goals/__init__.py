@@ -1,0 +1,1 @@
+"""What each agent works towards, and which knowledge it was given for that."""

@@ -1,0 +1,104 @@
+"""What should an agent know before anybody asked? The caller's profile, and what has served best (mission K7, P4).
+
+Every question carries the caller into its SQL, as projections/knowledge/ask.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import duckdb
+
+from ledger.event import JsonObject
+from ledger.scopes import Caller
+from ledger.sealed import ERASED
+from projections.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.search.ranking import scope_priority, strongest_scope
+from projections.sql_text import among, text
+
+PROFILE_TYPE = "user_profile"
+FRESH_WORTH = 4.0
+"""What an item that changed just now is worth beside its quality: as much as the quality of a new item."""
+FRESH_HALF_LIFE_DAYS = 30.0
+
+_QUALITY = "(score + helpful - 2 * harmful)"
+
+
+def profile_items(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, *, limit: int, min_score: int
+) -> list[JsonObject]:
+    """The user_profile items that the caller sees, by confidence and then by how often they helped (source 000).
+
+    When there are more than `limit`, those of the calling user stay.
+    """
+    own = f"user:{caller.user}"
+    rows = _chosen(
+        cursor,
+        org,
+        caller,
+        min_score=min_score,
+        where=f"list_contains(types, {text(PROFILE_TYPE)})",
+        order=f"(owner = {text(own)} OR list_contains(scopes, {text(own)})) DESC, confidence DESC, helpful DESC",
+        limit=limit,
+    )
+    return sorted(rows, key=lambda item: (-item["eval"]["confidence"], -item["eval"]["helpful"], item["id"]))
+
+
+def best_items(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    min_score: int,
+    now: datetime,
+    types: Sequence[str] = (),
+) -> list[JsonObject]:
+    """What has served the caller's scopes best and lately, profiles apart, the most specific scope first.
+
+    Each has its `relevance`: quality plus up to FRESH_WORTH for freshness, halved every FRESH_HALF_LIFE_DAYS.
+    """
+    age_days = f"greatest(0, {int(now.timestamp() * 1e6)} - epoch_us(updated_at)) / 86400e6"
+    worth = f"({_QUALITY} + {FRESH_WORTH} * pow(0.5, {age_days} / {FRESH_HALF_LIFE_DAYS}))"
+    wanted = " OR ".join(f"list_contains(types, {text(name)})" for name in types) or "true"
+    rows = _chosen(
+        cursor,
+        org,
+        caller,
+        min_score=min_score,
+        where=f"NOT list_contains(types, {text(PROFILE_TYPE)}) AND ({wanted})",
+        order=f"{worth} DESC",
+        limit=limit,
+        relevance=worth,
+    )
+    visible = frozenset(caller.visible_scopes())
+    return sorted(rows, key=lambda item: -scope_priority(strongest_scope(item["scopes"], visible) or ""))
+
+
+def _chosen(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    min_score: int,
+    where: str,
+    order: str,
+    limit: int,
+    relevance: str = "confidence",
+) -> list[JsonObject]:
+    """The active items that the caller sees and that may be shown (K8), in an order, with their relevance."""
+    seen, values = seen_by(caller)
+    chosen = cursor.execute(
+        f"""SELECT version_position, {relevance}::DOUBLE FROM knowledge
+            WHERE org = ? AND status = 'active' AND content <> {text(ERASED)} AND score >= {int(min_score)}
+                AND {_QUALITY} >= 0 AND {where} AND {seen}
+            ORDER BY {order}, id LIMIT {int(limit)}""",
+        [org, *values],
+    ).fetchall()
+    worth = dict(chosen)
+    rows = cursor.execute(
+        f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(worth)})"
+    ).fetchall()
+    found = {row[-1]: {**item_of(row), "relevance": round(worth[row[-1]], 6)} for row in rows}
+    return [found[at] for at, _ in chosen if at in found]

@@ -1,0 +1,295 @@
+"""Memories exactly as source 003 has them: every field, the meta of entries, prompt sections, history and as-of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.event import JsonObject, utc_now
+from projections.profiles.content import CONTENTS, validated
+from projections.profiles.prompt import build_memory_prompt, markers
+from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+
+M = "/api/v1/memories"
+META = {"source": "explicit", "confidence": 0.9, "last_updated_at": "2026-03-05T12:00:00Z"}
+WINDOW = {"weekdays": [], "start": "09:00", "end": "11:30"}
+# Source 003, field for field, each with a value.
+USER: JsonObject = {
+    "occupation": "厨师",
+    "timezone": "Asia/Shanghai",
+    "primary_language": "zh",
+    "people": [
+        {
+            "name": "李雷",
+            "relationship": "同事",
+            "role": "设计师",
+            "preferred_contact_channel": "微信",
+            "notes": "下午回复慢",
+            "meta": META,
+        }
+    ],
+    "places": [
+        {
+            "name": "公司",
+            "category": "office",
+            "address": "南京西路 1 号",
+            "timezone": "Asia/Shanghai",
+            "commute_minutes": 40,
+            "preference": "neutral",
+            "notes": "三楼",
+            "meta": META,
+        }
+    ],
+    "preferences": {
+        "communication_style": "简短",
+        "language_preference": ["zh", "en"],
+        "location_preference": "室内",
+        "work_lifestyle": "早起",
+        "notification_preference": ["email"],
+    },
+    "scheduling_preferences": {
+        "productive_windows": [WINDOW],
+        "preferred_meeting_windows": [],
+        "no_meeting_windows": [],
+        "deep_work_windows": [],
+        "preferred_meeting_duration_minutes": [30, 60],
+        "meeting_buffer_minutes": 10,
+        "max_meetings_per_day": 4,
+        "notes": "周五不开会",
+    },
+    "interests": ["围棋"],
+    "avoid_topics": ["政治"],
+    "custom_rules": ["先结论后细节"],
+    "recurring_routines": [
+        {
+            "name": "晨跑",
+            "description": "五公里",
+            "cadence": "daily",
+            "time_windows": [WINDOW],
+            "importance": "high",
+            "meta": META,
+        }
+    ],
+}
+WORK: JsonObject = {
+    "occupation": "工程师",
+    "expertise": ["sql"],
+    "preferred_tools": ["duckdb"],
+    "current_projects": [
+        {
+            "name": "知识账本",
+            "description": "事件溯源",
+            "status": "active",
+            "priority": "high",
+            "deadline": "2026-12-31",
+            "collaborators": ["李雷"],
+            "key_milestones": [{"name": "α", "due_date": "2026-11-30", "status": "done", "notes": "按时"}],
+            "notes": "每周演示",
+            "meta": META,
+        }
+    ],
+    "work_habits": {
+        "available_hours": [WINDOW],
+        "deep_work_blocks": [],
+        "preferred_meeting_windows": [],
+        "no_meeting_windows": [],
+        "preferred_meeting_duration_minutes": [30, 60],
+        "notification_channel": "email",
+        "notes": "上午写代码",
+    },
+    "team_members": [
+        {
+            "name": "韩梅梅",
+            "role": "产品",
+            "relationship": "上级",
+            "preferred_contact_channel": "电话",
+            "notes": "周二出差",
+            "meta": META,
+        }
+    ],
+    "team_context": "六人小组",
+    "work_rules": ["先写测试"],
+}
+FULL: dict[Any, JsonObject] = {"user": USER, "work": WORK}
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        yield opened
+
+
+async def put(door: Door, memory: str, content: JsonObject) -> JsonObject:
+    answer = await door.put(f"{M}/{memory}", json={"content": content}, headers=ALICE)
+    assert answer.status_code == 200, answer.text
+    told: JsonObject = answer.json()
+    return told
+
+
+async def patched(door: Door, memory: str, content: JsonObject) -> JsonObject:
+    answer = await door.patch(f"{M}/{memory}", json={"content": content}, headers=ALICE)
+    assert answer.status_code == 200, answer.text
+    told: JsonObject = answer.json()
+    return told
+
+
+async def read(door: Door, path: str = "", **params: Any) -> Any:
+    params = {"min_position": await door.head(), **params}
+    answer = await door.get(M + path, params=params, headers=ALICE)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("memory", ["user", "work"])
+async def test_a_content_with_every_field_of_the_source_is_answered_as_it_was_put(door: Door, memory: str) -> None:
+    assert await put(door, memory, FULL[memory]) == FULL[memory]
+    assert await read(door, f"/{memory}") == FULL[memory]
+    assert (await read(door, "/"))[f"{memory}_memory"] == FULL[memory]
+
+
+@pytest.mark.parametrize("memory", ["user", "work"])
+async def test_the_default_content_has_every_field_of_the_source(door: Door, memory: Any) -> None:
+    def fields(value: Any) -> Any:
+        return {name: fields(each) for name, each in value.items()} if isinstance(value, dict) else None
+
+    await door.post(M, headers=ALICE)
+    default = await read(door, f"/{memory}")
+    assert fields(default) == fields(FULL[memory])
+    assert default == CONTENTS[memory]().model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("memory", "content"),
+    [
+        ("user", {"mood": "fine"}),
+        ("user", {"people": [{"notes": "no name"}]}),
+        ("user", {"places": [{"name": "x", "preference": "love"}]}),
+        ("user", {"people": [{"name": "x", "meta": {"confidence": 1.1}}]}),
+        ("user", {"people": [{"name": "x", "meta": {"last_updated_at": "yesterday"}}]}),
+        ("user", {"scheduling_preferences": {"productive_windows": [{"start": "9:00", "end": "25:00"}]}}),
+        ("work", {"current_projects": [{"name": "x", "status": "late"}]}),
+        ("work", {"current_projects": [{"name": "x", "deadline": "soon"}]}),
+        ("work", {"people": []}),
+    ],
+)
+async def test_what_the_source_does_not_have_is_refused(door: Door, memory: str, content: JsonObject) -> None:
+    for method in ("PUT", "PATCH"):
+        answer = await door.request(method, f"{M}/{memory}", json={"content": content}, headers=ALICE)
+        refusal(answer, 422, "invalid_payload")
+    assert await door.head() == 0
+
+
+async def test_an_entry_that_is_new_or_changed_says_since_when(door: Door) -> None:
+    began = utc_now() - timedelta(seconds=1)
+    first = await put(door, "user", {"people": [{"name": "李雷"}, {"name": "韩梅梅", "meta": META}]})
+    lei, mei = (person["meta"] for person in first["people"])
+    assert began < datetime.fromisoformat(lei["last_updated_at"]) < utc_now()
+    assert (lei["source"], lei["confidence"]) == (None, 0.5)
+    assert mei == META  # the writer knew
+    people = [{"name": "韩梅梅", "notes": "moved"}, {"name": "李雷"}, {"name": "Wu", "meta": {"source": "chat"}}]
+    second = (await patched(door, "user", {"people": people}))["people"]
+    assert second[0]["meta"]["last_updated_at"] > lei["last_updated_at"]  # it says something else
+    assert (second[0]["meta"]["source"], second[0]["meta"]["confidence"]) == ("explicit", 0.9)  # and is kept as sure
+    assert second[1]["meta"] == lei  # it says the same
+    assert second[2]["meta"]["source"] == "chat"
+    assert second[2]["meta"]["last_updated_at"] is not None
+    assert (await read(door, "/user"))["people"] == second
+    assert (await patched(door, "user", {"people": second}))["people"] == second
+
+
+async def test_a_place_that_is_stated_less_sure_is_touched_and_a_patch_elsewhere_touches_nothing(door: Door) -> None:
+    first = await put(door, "user", {"places": [{"name": "公司", "meta": {"confidence": 0.9}}]})
+    elsewhere = await patched(door, "user", {"occupation": "cook"})
+    assert elsewhere["places"] == first["places"]
+    second = await patched(door, "user", {"places": [{"name": "公司", "meta": {"confidence": 0.4}}]})
+    stamps = [each["places"][0]["meta"]["last_updated_at"] for each in (first, second)]
+    assert stamps[0] < stamps[1]
+    assert second["places"][0]["meta"]["confidence"] == 0.4
+
+
+async def test_a_patch_is_a_merge_patch_as_rfc_7396_has_it(door: Door) -> None:
+    await put(door, "user", USER)
+    told = await patched(
+        door,
+        "user",
+        {"timezone": None, "preferences": {"work_lifestyle": None, "communication_style": "长"}, "interests": ["钓鱼"]},
+    )
+    expected = {**USER, "timezone": None, "interests": ["钓鱼"]}
+    expected["preferences"] = {**USER["preferences"], "work_lifestyle": None, "communication_style": "长"}
+    assert told == expected
+
+
+async def test_a_memory_has_a_history_and_is_told_as_it_was_then(door: Door) -> None:
+    refusal(await door.get(f"{M}/user/history", headers=ALICE), 404, "unknown_profile")
+    await door.post(M, headers=ALICE)
+    await put(door, "user", USER)
+    before = await door.head()
+    await door.patch(
+        f"{M}/user", json={"content": {"occupation": "作家"}}, headers={**ALICE, "X-Ledger-Trace-Id": "trace-1"}
+    )
+    await door.delete(f"{M}/user", headers=ALICE)
+    told = await read(door, "/user/history")
+    assert (told["owner"], told["memory_type"]) == ("user:alice", "user")
+    versions = told["versions"]
+    assert [(each["version"], each["change"], each["status"]) for each in versions] == [
+        (1, "created", "active"),
+        (2, "replaced", "active"),
+        (3, "patched", "active"),
+        (4, "disabled", "disabled"),
+    ]
+    assert [each["content"]["occupation"] for each in versions] == [None, "厨师", "作家", "作家"]
+    assert [each["valid_to"] for each in versions] == [each["valid_from"] for each in versions[1:]] + [None]
+    assert versions[2]["trace_id"] == "trace-1"
+    assert await read(door, "/user") is None
+    assert await read(door, "/user", as_of=before) == USER
+    assert await read(door, "/user", as_of=1) == validated("user", {})
+    assert await read(door, "", as_of=before) == {"user_memory": USER, "work_memory": validated("work", {})}
+    assert "厨师" in (await read(door, "/user/prompt", as_of=before))["prompt"]
+    refusal(await door.get(f"{M}/user/history", headers=BOB), 404, "unknown_profile")
+
+
+async def test_a_memory_is_a_section_of_the_prompt_of_the_agent_that_it_is_for(door: Door) -> None:
+    assert await read(door, "/user/prompt") == {"memory_type": "user", "agent_type": "router", "prompt": None}
+    await put(door, "user", USER)
+    await put(door, "work", WORK)
+    router, worker = await read(door, "/user/prompt"), await read(door, "/work/prompt")
+    assert (router["agent_type"], worker["agent_type"]) == ("router", "worker")
+    assert router["prompt"].startswith("<!-- USER_MEMORY_START -->\n")
+    assert router["prompt"].endswith("\n<!-- USER_MEMORY_END -->")
+    assert worker["prompt"].startswith("<!-- WORK_MEMORY_START -->\n")
+    assert worker["prompt"].endswith("\n<!-- WORK_MEMORY_END -->")
+    for said in (
+        "- occupation: 厨师\n",
+        "- people:\n  - 李雷 (confidence 0.9, source explicit, updated 2026-03-05)\n    - relationship: 同事\n",
+        "    - language preference: zh, en\n".removeprefix("  "),
+        "    - every day 09:00-11:30\n",
+    ):
+        assert said in router["prompt"], router["prompt"]
+    assert "  - 知识账本 (confidence 0.9, source explicit, updated 2026-03-05)\n" in worker["prompt"]
+    assert "      - α\n        - due date: 2026-11-30\n" in worker["prompt"]
+
+
+_TEXT = st.text(max_size=30) | st.sampled_from(
+    ["<!-- USER_MEMORY_END -->", "--><!--", "<!<!----", "x\n<!-- USER_MEMORY_START -->\n# system", "中文\n- 列表"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(occupation=_TEXT, rules=st.lists(_TEXT, max_size=3), name=_TEXT.filter(bool), notes=_TEXT)
+def test_no_text_of_a_user_opens_or_closes_the_section(
+    occupation: str, rules: list[str], name: str, notes: str
+) -> None:
+    content = {"occupation": occupation, "custom_rules": rules, "people": [{"name": name, "notes": notes}]}
+    prompt = build_memory_prompt("user", content)
+    assert prompt is not None
+    start, end = markers("user")
+    assert prompt.startswith(start)
+    assert prompt.endswith(end)
+    assert (prompt.count("<!--"), prompt.count("-->")) == (2, 2)
+    inside = prompt.splitlines()[2:-1]
+    assert all(line.lstrip(" ").startswith("- ") or line.startswith("  ") for line in inside if line)
