@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -18,6 +19,9 @@ from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
 
 _LONGEST_LINE = 1 << 30  # a result is one line, however much it is
+# The buffers of a batch are megabytes each. glibc keeps them in its arenas, whose holes grow with the log; from this
+# size on it gives them back. A rebuild of 500,000 events takes 1.0 GB instead of 2.0, and no more after 200,000.
+_GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
 
 Progress = Callable[[int, int, float], None]
 """Gets what is done, what is to be done, and how many a second."""
@@ -30,7 +34,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     """
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE
+        sys.executable, "-m", module, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE, env=_GIVES_BACK | os.environ
     )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None

@@ -28,7 +28,6 @@ STATUS: dict[str, int] = {
     "not_owner": 403,
     "forbidden": 403,
     "unknown_knowledge": 404,
-    "unknown_process": 404,
     "unknown_profile": 404,
     "unknown_process": 404,
     "unknown_reference": 404,

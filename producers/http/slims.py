@@ -69,7 +69,7 @@ def _decisions(desk: Desk) -> APIRouter:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slimming.apply(desk, caller, lineage, slim_id, retry, wait=wait))
 
-    @router.post("/reject", responses=told(SlimAnswer, 404, 409, later=True))
+    @router.post("/reject", responses=told(SlimAnswer, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, slim_id: str, reason: Reason = None) -> Json:
         """Leave everything as it is."""
         return _answer(await slimming.reject(desk, caller, lineage, slim_id, reason, retry))
