@@ -12,7 +12,7 @@ from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
 from producers.http.slim_answers import SlimAnswer, SlimsAnswer
 from producers.operations import processes, slimming
 from producers.operations.desk import Desk
-from producers.operations.processes import MAX_PATIENCE, PATIENCE
+from producers.operations.processes import MAX_PATIENCE
 from producers.slim_request import SlimRequest
 
 BASE = "/api/slims"
@@ -65,7 +65,7 @@ def _decisions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"], prefix=BASE + "/{slim_id}")
 
     @router.post("/apply", responses=told(SlimAnswer, 404, 409, later=True))
-    async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
+    async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slimming.PATIENCE) -> Json:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slimming.apply(desk, caller, lineage, slim_id, retry, wait=wait))
 
@@ -75,7 +75,9 @@ def _decisions(desk: Desk) -> APIRouter:
         return _answer(await slimming.reject(desk, caller, lineage, slim_id, reason, retry))
 
     @router.post("/revert", responses=told(SlimAnswer, 404, 409, later=True))
-    async def revert(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = PATIENCE) -> Json:
+    async def revert(
+        caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slimming.PATIENCE
+    ) -> Json:
         """Make every item again what it was before (202 while that is under way)."""
         return _answer(await slimming.revert(desk, caller, lineage, slim_id, retry, wait=wait))
 

@@ -13,7 +13,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
-from producers.operations.processes import PATIENCE, caused, own, settled
+from producers.operations.processes import caused, own, settled
 from producers.publish import NAMESPACE, event_id, publish
 from producers.slim_request import SlimRequest
 from projections.processes.ask import Process
@@ -21,6 +21,8 @@ from projections.similar import ask
 from projections.similar.ask import Proposed
 
 KIND = "slim"
+PATIENCE = 5.0
+"""Seconds that an answer waits unless told otherwise: a slim of thousands of items takes longer than anybody waits."""
 _ENDED = {"applied", "reverted", "rejected", "failed"}
 
 Answer = tuple[JsonObject, bool]
