@@ -133,7 +133,7 @@ def _sentences(plain: str, about: tuple[int, int]) -> Iterator[list[_Token | str
             yield sentence  # what ends a sentence behind a quotation
             sentence = []
         else:
-            sentence += _tokens(run, not sentence, kind == "code" or about[0] <= piece.start() < about[1])
+            sentence += tokens_of(run, not sentence, kind == "code" or about[0] <= piece.start() < about[1])
             if run.endswith(_ENDS):
                 yield sentence
                 sentence = []
@@ -141,10 +141,10 @@ def _sentences(plain: str, about: tuple[int, int]) -> Iterator[list[_Token | str
 
 
 @lru_cache(maxsize=1 << 16)
-def _tokens(run: str, begins: bool, named: bool) -> tuple[_Token, ...]:
+def tokens_of(run: str, begins: bool, named: bool) -> tuple[_Token, ...]:
     """The tokens of a run without spaces, or of a piece of code with some; `named` makes them all sharp."""
     if " " in run:
-        return tuple(token for piece in run.split() for token in _tokens(piece, False, named))
+        return tuple(token for piece in run.split() for token in tokens_of(piece, False, named))
     core = run.strip("`").lstrip(_SOFT)
     core = core.rstrip(f"{_SOFT}.") if core.strip(".") else core
     core = core.removesuffix("'s")
