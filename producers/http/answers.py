@@ -87,7 +87,8 @@ class ItemAnswer(BaseModel):
 
 
 class ListedItemAnswer(ItemAnswer):
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
 
 
 class FoundItemAnswer(ItemAnswer):
@@ -99,7 +100,8 @@ class FullItemAnswer(ItemAnswer):
         id: str
         readable: bool
 
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
     eval: FullEvalAnswer
     resources: list[Referred]
 

@@ -35,14 +35,7 @@ from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
-from producers.requests import (
-    FeedbackRequest,
-    SaveManyRequest,
-    SaveRequest,
-    ShareRequest,
-    SlimRequest,
-    UpdateRequest,
-)
+from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -83,7 +76,7 @@ def _reads(desk: Desk) -> APIRouter:
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
-        status: Literal["active", "retired", "all"] = "active",
+        status: Literal["active", "retired", "merged", "all"] = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
         return Json(
@@ -139,11 +132,6 @@ def _writes(desk: Desk) -> APIRouter:
         """Keep a new item."""
         caller, lineage = await caller_of(request), await lineage_of(request)
         return Json(await knowledge.save(desk, caller, lineage, body, await retry_of(request)), 201)
-
-    @router.post("/api/knowledge/slim", responses=told(answers.ErrorAnswer, 400, 501))
-    async def slim(_caller: Who, _body: SlimRequest) -> Json:
-        """Merge similar items; not in this build."""
-        feedback.slim()
 
     @router.put(
         "/api/knowledge/{item_id}",

@@ -11,9 +11,8 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotAvailable, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
@@ -24,7 +23,7 @@ from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.publish import event_id, lifted, publish, refuse_unkeepable
+from producers.publish import event_id, lifted, publish, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -256,7 +255,7 @@ async def rate_many(
             refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
     good = [event for _, event in batch if event.entity_id in seen]
     before = await _kept_positions(desk, [event.id for event in good]) if retry is not None else {}
-    done = await publish(desk.ledger, desk.tally, [event for event in good if event.id not in before])
+    done = await publish_judged(desk.ledger, desk.tally, [event for event in good if event.id not in before])
     position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
     return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
 
@@ -273,8 +272,3 @@ async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:
 async def _kept_positions(desk: Desk, ids: Sequence[str]) -> dict[str, int]:
     kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
     return {name: event.position for name, event in kept.items()}
-
-
-def slim() -> NoReturn:
-    """Merge similar items. Raises NotAvailable: it is a model's work, and this build has none."""
-    raise NotAvailable("slim has a model merge similar items, and this build has no model configured")
