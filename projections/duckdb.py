@@ -12,7 +12,7 @@ from projections.sql_text import text
 from projections.views import VIEWS
 
 # Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _CHECKPOINTS = f"""
 CREATE TABLE checkpoints (

@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from ledger.event import JsonObject
 from ledger.scopes import Visibility
-from producers.operations.resource_reading import Secure
 
 POSITION = "X-Ledger-Position"
 
@@ -223,112 +222,6 @@ class LineageAnswer(BaseModel):
     ref: str
     edges: list[Edge]
     position: int
-
-
-class ListedResourceAnswer(BaseModel):
-    """A resource as lists tell it; `valid` is what is active and has not expired."""
-
-    id: str
-    title: str
-    body: str
-    has_secure: bool
-    content_type: str
-    metadata: JsonObject
-    expired: bool
-    valid: bool
-    scopes: list[str]
-    owner: str
-    visibility: Visibility
-    shared_with: list[str]
-    version: int
-    position: int
-    created_at: str
-    updated_at: str
-    status: Literal["active", "retired"]
-
-
-class ResourceAnswer(ListedResourceAnswer):
-    """`secure` says why `secure_body` is what it is."""
-
-    secure_body: str | None
-    secure: Secure
-
-
-class ResourcesAnswer(BaseModel):
-    results: list[ListedResourceAnswer]
-    count: int
-    position: int
-
-
-class ResourceHistoryAnswer(BaseModel):
-    id: str
-    versions: list[JsonObject]
-    position: int
-
-
-class StartedAnswer(BaseModel):
-    user_memory: JsonObject | None
-    work_memory: JsonObject | None
-    profile: list[FoundItemAnswer]
-    results: list[FoundItemAnswer]
-    count: int
-    sections: dict[Literal["user_memory", "work_memory", "profile", "knowledge"], str | None]
-    prompt: str
-    position: int
-    recall_id: str | None
-
-
-class FocusedAnswer(BaseModel):
-    class Metadata(BaseModel):
-        items: list[FoundItemAnswer]
-
-    title: str
-    output: str
-    metadata: Metadata
-    goal_id: str
-    owner: str
-    description: str
-    count: int
-    recall_id: str | None
-    event_id: str
-    position: int
-
-
-class GoalAnswer(BaseModel):
-    class Injected(FoundItemAnswer):
-        focused_id: str
-        focused_version: int
-
-    goal_id: str
-    owner: str
-    description: str
-    knowledge: list[Injected]
-    section: str
-    left_out: int
-    focuses: int
-    created_at: str
-    focused_at: str
-    recall_id: str | None
-    trace_id: str | None
-    message_id: str | None
-    position: int
-
-
-class PromptsAnswer(BaseModel):
-    class Named(BaseModel):
-        name: str
-        title: str
-        languages: list[Literal["zh", "en"]]
-
-    prompts: list[Named]
-
-
-class PromptAnswer(BaseModel):
-    name: str
-    language: Literal["zh", "en"]
-    title: str
-    version: str
-    text: str
 
 
 class MemoryPromptAnswer(BaseModel):
