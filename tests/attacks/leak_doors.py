@@ -151,6 +151,13 @@ class Doors:
             return Told(None, "", document)
         return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
 
+    def tool(self, who: Who, name: str, **given: Any) -> dict[str, Any]:
+        """The result of one MCP tool, called at the node as this caller."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": given}}
+        accepted = {"Accept": "application/json, text/event-stream"}
+        told: dict[str, Any] = self._http.post("/mcp", json=call, headers=headers(who) | accepted).json()["result"]
+        return told
+
     def close(self) -> None:
         self._http.close()
         self._sdk.close()

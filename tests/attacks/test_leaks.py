@@ -331,6 +331,21 @@ def test_what_is_recalled_at_the_start_and_for_a_goal_is_what_may_be_seen(target
                     ledger.goal("goal", owner="user:mallory" if other == "a stranger" else other)
 
 
+def test_tools_of_the_node_tell_and_change_what_their_caller_may(target: Target) -> None:
+    before = head(target.ledger)
+    for principal, who in PRINCIPALS.items():
+        told = target.doors.tool(who, "knowledge_list", limit=100)
+        assert {item["id"] for item in told["structuredContent"]["results"]} == seen_by(principal)
+        for item_id in [one for one in SEEN if principal not in SEEN[one] and one.startswith(KINDS)]:
+            told, missing = (
+                target.doors.tool(who, "knowledge_update", knowledge_id=one, update_score=1)
+                for one in (item_id, NOT_THERE)
+            )
+            assert told["isError"]
+            assert json.dumps(told).replace(item_id, "ID") == json.dumps(missing).replace(NOT_THERE, "ID")
+    assert head(target.ledger) == before
+
+
 def test_waiting_for_a_position_shows_no_more(target: Target) -> None:
     position = head(target.ledger)
     for principal, who in PRINCIPALS.items():
