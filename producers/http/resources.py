@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http import answers
+from producers.http import answers, resource_answers
 from producers.http.answers import Json, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, ResourceId, Retry, Who
@@ -27,7 +27,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         """Keep a new resource, or state one of your own anew."""
         return Json(await resources.save(desk, caller, lineage, body, retry), 201)
 
-    @router.get(BASE, responses=told(answers.ResourcesAnswer))
+    @router.get(BASE, responses=told(resource_answers.ResourcesAnswer))
     async def list_resources(
         caller: Who,
         fresh: Fresh,
@@ -51,12 +51,12 @@ def routes(desk: Desk) -> list[APIRouter]:
             )
         )
 
-    @router.get(ONE + "/history", responses=told(answers.ResourceHistoryAnswer, 404))
+    @router.get(ONE + "/history", responses=told(resource_answers.ResourceHistoryAnswer, 404))
     async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:
         """Every version, without its secret. An id that itself ends in /history is written with %2F."""
         return Json(await resource_reading.history(desk, caller, resource_id, freshness=fresh))
 
-    @router.get(ONE, responses=told(answers.ResourceAnswer, 404, 410))
+    @router.get(ONE, responses=told(resource_answers.ResourceAnswer, 404, 410))
     async def get_resource(
         caller: Who,
         resource_id: ResourceId,

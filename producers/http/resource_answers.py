@@ -1,0 +1,52 @@
+"""What does HTTP answer of resources? Their shapes, in lists and alone (mission X1)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from ledger.event import JsonObject
+from ledger.scopes import Visibility
+from producers.operations.resource_reading import Secure
+
+
+class ListedResourceAnswer(BaseModel):
+    """A resource as lists tell it; `valid` is what is active and has not expired."""
+
+    id: str
+    title: str
+    body: str
+    has_secure: bool
+    content_type: str
+    metadata: JsonObject
+    expired: bool
+    valid: bool
+    scopes: list[str]
+    owner: str
+    visibility: Visibility
+    shared_with: list[str]
+    version: int
+    position: int
+    created_at: str
+    updated_at: str
+    status: Literal["active", "retired"]
+
+
+class ResourceAnswer(ListedResourceAnswer):
+    """`secure` says why `secure_body` is what it is."""
+
+    secure_body: str | None
+    secure: Secure
+
+
+class ResourcesAnswer(BaseModel):
+    results: list[ListedResourceAnswer]
+    count: int
+    position: int
+
+
+class ResourceHistoryAnswer(BaseModel):
+    id: str
+    versions: list[JsonObject]
+    position: int
