@@ -46,7 +46,9 @@ The stream keeps what it is given. An event that does not fit is not applied: it
 _PARAMETERS: JsonObject = {
     "org": {"description": "The organisation that the ledger is kept for, encoded.", "default": "default"},
     "entity_id": {"description": "The id of what the event is about, encoded."},
-    "actor_kind": {"description": "What kind of entity states it.", "enum": list(ENTITY_TYPES)},
+    "actor_kind": {
+        "description": f"What kind of entity states it: {', '.join(ENTITY_TYPES)}, or a registered type of scope."
+    },
     "actor_id": {"description": "The id of who states it, encoded. Your NATS user must be allowed it."},
 }
 _HEADERS: JsonObject = {

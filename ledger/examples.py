@@ -26,6 +26,7 @@ from ledger.events.extraction import (
 )
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
+    AclEntry,
     Case,
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
@@ -38,12 +39,14 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     KnowledgeUnmerged,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import (
     Similar,
     Skipped,
@@ -217,6 +220,17 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
     (ResourceRetired(reason="the account was closed"), RESOURCE, AUTHOR),
     (ResourceRestored(reason="the account is open again"), RESOURCE, AUTHOR),
     (ResourceSecretDestroyed(reason="the password was seen"), RESOURCE, AUTHOR),
+    (
+        KnowledgeShared(
+            acl=[
+                AclEntry(entity="department:finance", permission="read"),
+                AclEntry(entity=USER, permission="read_write"),
+            ]
+        ),
+        ITEM,
+        AUTHOR,
+    ),
+    (ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

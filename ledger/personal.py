@@ -36,11 +36,13 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     KnowledgeUnmerged,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import (
     SlimApplied,
     SlimFailed,
@@ -94,6 +96,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
         (
             *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
             *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
+            *(KnowledgeShared, ScopeTypeRegistered),
         ),
         (),
     ),
@@ -110,7 +113,10 @@ def is_person(entity: str) -> bool:
 
 
 def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
-    """The persons an item belongs to: its owner; when that is no person, everybody it is scoped to."""
+    """The persons an item belongs to: its owner; when that is no person, everybody it is scoped to.
+
+    An ACL says who may read, not whose it is: nobody's leaving takes away what others may read as well.
+    """
     if owner is not None and is_person(owner):
         return [owner]
     return sorted(scope for scope in set(scopes) if is_person(scope))

@@ -1,12 +1,13 @@
 """Who may see what: the grammar of scopes and owners, and the scopes that a caller sees.
 
-Mission S1-S3 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is an entity or `public`.
+Mission S1-S5 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is an entity or `public`. The log takes
+any word as a type; the doors take the built-in ones and those that the operator registered (scope_type.registered).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -18,7 +19,8 @@ PUBLIC = "public"
 # Highest first: the order of source 002, user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
-ENTITY_PATTERN = r"^(user|project|agent|team|org):[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
+TYPE_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
+ENTITY_PATTERN = r"^[a-z][a-z0-9_]{0,31}:[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
 ENTITY_MAX_LENGTH = 200
 # ASCII: `\s` then means the same here as in the SQL that checks whole batches.
 _ENTITY = re.compile(ENTITY_PATTERN, re.ASCII)
@@ -31,8 +33,8 @@ def check_entity(value: str) -> str:
     if len(value) <= ENTITY_MAX_LENGTH and _ENTITY.fullmatch(value):
         return value
     raise IllegalScope(
-        f"{value!r} is not an entity: write {{type}}:{{id}} with a type out of "
-        f"{', '.join(ENTITY_TYPES)} and an id of up to {ENTITY_MAX_LENGTH} printable characters"
+        f"{value!r} is not an entity: write {{type}}:{{id}} with a type out of {', '.join(ENTITY_TYPES)} or one that "
+        f"the operator registered, {ENTITY_MAX_LENGTH} printable characters at most"
     )
 
 
@@ -58,9 +60,19 @@ Entity = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterVa
 Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(scope_or_value_error)]
 
 
+def type_of(scope: str) -> str:
+    """`team` of `team:frontend`; `public` of `public`."""
+    return scope.partition(":")[0]
+
+
+def further_types(scopes: Iterable[str]) -> set[str]:
+    """The types among these that are not built in: somebody has to have registered them."""
+    return {kind for scope in scopes if (kind := type_of(scope)) not in PRIORITY or (kind == PUBLIC and scope != kind)}
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: any of the five identities. With none of them it is the operator of the node.
+    """Who asks: any of the five identities, and `further` entities. With none of them it is the operator of the node.
 
     The operator may write for any owner (an import does), and sees what is public. `addresses` are the scopes that
     a caller with a token may write for; None where callers are trusted to say who they are.
@@ -72,19 +84,28 @@ class Caller:
     team: str | None = None
     org: str | None = None
     addresses: frozenset[str] | None = field(default=None, compare=False, repr=False)
+    further: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for entity in self.entities():
             check_entity(entity)
 
     @classmethod
-    def of(cls, named: Mapping[str, str], addresses: frozenset[str] | None = None) -> Caller:
-        """Who is named by kind: `{"user": "ada"}`. Raises IllegalScope."""
-        user, agent, project = named.get("user"), named.get("agent"), named.get("project")
-        return cls(user, agent, project, named.get("team"), named.get("org"), addresses)
+    def of(
+        cls, named: Mapping[str, str], addresses: frozenset[str] | None = None, further: Iterable[str] = ()
+    ) -> Caller:
+        """Who is named by kind, `{"user": "ada"}`, and further entities. Raises IllegalScope."""
+        others = (f"{kind}:{name}" for kind, name in named.items() if kind not in ENTITY_TYPES)
+        identities = {kind: named[kind] for kind in ENTITY_TYPES if kind in named}
+        return cls(**identities, addresses=addresses, further=tuple(dict.fromkeys([*others, *further])))
+
+    @classmethod
+    def seeing(cls, visible: Iterable[str]) -> Caller:
+        """Somebody who sees just these scopes."""
+        return cls(further=tuple(scope for scope in visible if scope != PUBLIC))
 
     def entities(self) -> list[str]:
-        """The caller as entities, most specific first: user, agent, project, team, org."""
+        """The caller as entities, most specific first: user, agent, project, team, org; then the further ones."""
         named = (
             ("user", self.user),
             ("agent", self.agent),
@@ -92,7 +113,7 @@ class Caller:
             ("team", self.team),
             ("org", self.org),
         )
-        return [f"{kind}:{name}" for kind, name in named if name]
+        return list(dict.fromkeys([*(f"{kind}:{name}" for kind, name in named if name), *self.further]))
 
     @property
     def is_operator(self) -> bool:
@@ -107,12 +128,16 @@ class Caller:
         return self.is_operator or owner in self.entities()
 
 
-def visibility_of(scopes: Sequence[str], owner: str) -> Visibility:
-    """The label derived from scopes (S3): public, org, private (one person or the owner), shared."""
-    if PUBLIC in scopes:
+def visibility_of(scopes: Sequence[str], owner: str, shared_with: Sequence[str] = ()) -> Visibility:
+    """The label derived from who may read (S3): public, org, private (one person or the owner), shared.
+
+    `shared_with` are the entities of the ACL: they read like those in `scopes`.
+    """
+    readers = sorted({*scopes, *shared_with}) if shared_with else scopes
+    if PUBLIC in readers:
         return "public"
-    if any(scope.startswith("org:") for scope in scopes):
+    if any(scope.startswith("org:") for scope in readers):
         return "org"
-    if len(scopes) == 1 and (scopes[0] == owner or scopes[0].startswith("user:")):
+    if len(readers) == 1 and (readers[0] == owner or readers[0].startswith("user:")):
         return "private"
     return "shared"

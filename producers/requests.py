@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -29,6 +29,7 @@ from ledger.events.knowledge import (
     Types,
 )
 from ledger.events.process import ModelName
+from ledger.events.scope_type import Priority, TypeWord
 from ledger.scopes import Entity, Visibility
 
 MAX_DEPTH = 32
@@ -43,7 +44,7 @@ _ADVICE = {
     "missing": "is required",
     "string_unicode": "is not Unicode text (a lone surrogate?): send UTF-8",
 }
-_SCOPE_FIELDS = {"scopes", "owner", "visible_scopes"}
+_SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
 _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
 
@@ -119,12 +120,28 @@ class EvalBody(Asked):
     harmful_history: Annotated[list[Any], Field(max_length=0)] = []
 
 
+class AclEntryBody(Asked):
+    """Somebody who may read an item beside those in its scopes (source 002)."""
+
+    entity: Entity
+    permission: Literal["read", "read_write"] = "read"
+
+
+def _each_once(acl: list[AclEntryBody]) -> list[AclEntryBody]:
+    if len({entry.entity for entry in acl}) < len(acl):
+        raise ValueError("names an entity twice: state each once, with its one permission")
+    return acl
+
+
+Acl = Annotated[list[AclEntryBody], Field(max_length=64), AfterValidator(_each_once)]
+
+
 class SaveRequest(Asked):
     """A new item (source 001). `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
 
-    The forms of sources 000 and 002 are taken too: `visibility` follows from the scopes and has to agree with
-    them; `created_at` becomes `source.timestamp` when that is absent, `updated_at` is not kept, since both are
-    the ledger's own for the new item.
+    The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
+    from scopes and ACL and has to agree with them; `created_at` becomes `source.timestamp` when that is absent,
+    `updated_at` is not kept, since both are the ledger's own for the new item.
     """
 
     id: NewId | None = None
@@ -138,6 +155,7 @@ class SaveRequest(Asked):
     scopes: Scopes | None = None
     owner: Entity | None = None
     visibility: Visibility | None = None
+    acl: Acl | None = None
     resource_ids: list[Text] | None = None
     source: SourceBody | None = None
     score: Score | None = None
@@ -189,6 +207,19 @@ class UpdateRequest(Asked):
         if self.evolve_feedback is None and (self.evolve_dry_run or self.evolve_model is not None):
             raise ValueError("`evolve_dry_run` and `evolve_model` go with `evolve_feedback`: say what is to be better")
         return self
+
+
+class ShareRequest(Asked):
+    """The whole ACL of an item; an empty one leaves it to its scopes."""
+
+    acl: Acl
+
+
+class ScopeTypeRequest(Asked):
+    """A type of scope, and its place among user 6, project 5, agent 4, team 3, org 2, public 1."""
+
+    type: TypeWord
+    priority: Priority
 
 
 class FeedbackBody(Asked):

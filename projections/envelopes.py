@@ -33,6 +33,8 @@ NARROW = (
     "expected_version",
     "helpful",
     "harmful",
+    "rescopes",
+    "writers",
 )
 USED_ATTRIBUTES = (
     "id",
@@ -47,6 +49,11 @@ USED_ATTRIBUTES = (
     "correlationid",
 )
 """The envelope's attributes that differ from event to event of a kind; SQL calls them e_id and so on."""
+
+READERS = "list_transform(d.acl, lambda x: x.entity)"
+"""Every entity of an ACL."""
+WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
+"""Those of an ACL who may revise the item."""
 
 _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 
@@ -85,6 +92,8 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "expected_version": _expected(fact),
         "helpful": _counts(fact, "helpful"),
         "harmful": _counts(fact, "harmful"),
+        "rescopes": "d.scopes IS NOT NULL" if "scopes" in said else "false",
+        "writers": WRITERS if "acl" in said else "NULL::VARCHAR[]",
     }
 
 

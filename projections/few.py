@@ -11,7 +11,7 @@ import duckdb
 from ledger.envelope import Envelope
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
-from ledger.events.knowledge import KnowledgeEvolved, KnowledgeRated, KnowledgeSaved
+from ledger.events.knowledge import KnowledgeEvolved, KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from ledger.subjects import parse_subject
 from projections.events.fold import key_of
 from projections.gate import RULES, judge, seen_before
@@ -74,4 +74,6 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         else getattr(fact, "expected_version", None),
         helpful=helpful,
         harmful=harmful,
+        rescopes=getattr(fact, "scopes", None) is not None,
+        writers=fact.writers() if isinstance(fact, KnowledgeShared) else None,
     )

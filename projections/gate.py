@@ -25,6 +25,7 @@ from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.resources.rules import ResourceRules
 from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.scope_types.rules import ScopeTypeRules
 from projections.sql_text import among
 from projections.workbench import Workbench, table_of
 
@@ -46,6 +47,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
     "resource": ResourceRules,
+    "scope_type": ScopeTypeRules,
     "goal": GoalRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }

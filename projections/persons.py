@@ -1,4 +1,8 @@
-"""What does a view hold of a person? Whose an item is, the texts that were embedded, what is left in clear."""
+"""What does a view hold of a person? Whose an item is, the texts that were embedded, what is left in clear.
+
+What a person wrote into somebody else's item, by an ACL that lets them, is theirs as well. That an ACL lets them read
+an item makes nothing of it theirs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ import duckdb
 
 from ledger.personal import persons
 from ledger.sealed import ERASED
+
+_WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
+"""The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
 
 
 def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
@@ -26,9 +33,9 @@ def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[s
 def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     """SHA-256 (hexadecimal) of each text of the person that an embedding may be kept of: items, searches, goals."""
     rows = cursor.execute(
-        """SELECT DISTINCT sha256(said) FROM (
+        f"""SELECT DISTINCT sha256(said) FROM (
                SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
-               WHERE (owner = $1 OR list_contains(scopes, $1)) AND content <> $2
+               WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE}) AND content <> $2
                UNION ALL SELECT query FROM recalls WHERE actor = $1 AND query <> $2
                UNION ALL SELECT description FROM goal_focuses WHERE owner = $1 AND description <> $2
            )""",
@@ -38,9 +45,11 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
 
 
 def items_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
-    """The ids of the items that were, in any version, the person's or for them."""
+    """The ids of the items that were, in any version, the person's, for them, or written by them."""
     rows = cursor.execute(
-        "SELECT DISTINCT id FROM knowledge_versions WHERE owner = $1 OR list_contains(scopes, $1) ORDER BY id", [person]
+        f"""SELECT DISTINCT id FROM knowledge_versions WHERE owner = $1 OR list_contains(scopes, $1) OR {_WROTE}
+            ORDER BY id""",
+        [person],
     ).fetchall()
     return [item_id for (item_id,) in rows]
 
@@ -58,6 +67,8 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
     rows = cursor.execute(
         """SELECT valid_from AS position FROM knowledge_versions WHERE content <> $2
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
+           UNION SELECT position FROM events WHERE actor = $1 AND type IN ('knowledge.revised', 'knowledge.evolved')
+               AND (coalesce(data->>'content', $2) <> $2 OR coalesce(data->>'task', $2) <> $2)
            UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
            UNION SELECT valid_from FROM resource_versions WHERE change = 'saved' AND title <> $2
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))

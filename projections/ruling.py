@@ -10,7 +10,10 @@ from ledger.event import Fact, StoredEvent
 
 
 class Candidate(NamedTuple):
-    """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item."""
+    """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item.
+
+    `rescopes`: it states who is to see the item; `writers`: who may revise it from now on, where it says so.
+    """
 
     position: int
     stored_us: int
@@ -23,6 +26,8 @@ class Candidate(NamedTuple):
     expected_version: int | None
     helpful: int
     harmful: int
+    rescopes: bool = False
+    writers: list[str] | None = None
 
 
 class Ruling(NamedTuple):

@@ -21,6 +21,7 @@ from projections.refused import fold as refused
 from projections.resources import fold as resources
 from projections.resources import tables as resource_tables
 from projections.ruling import Counted
+from projections.scope_types import fold as scope_types
 from projections.workbench import Facts, Workbench
 
 Fold = Callable[[Workbench, Facts], None]
@@ -71,6 +72,9 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
     ViewOfLog(
         "resources", resource_tables.TABLES, resources.fold, resources.fold_few, {"resource_versions": ("valid_from",)}
+    ),
+    ViewOfLog(
+        "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}
     ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

@@ -15,7 +15,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.examples import EXAMPLES
 from ledger.schemas import event_schema, form_name, forms
-from ledger.scopes import ENTITY_PATTERN, ENTITY_TYPES, PUBLIC
+from ledger.scopes import ENTITY_PATTERN, ENTITY_TYPES, PUBLIC, TYPE_PATTERN
 from ledger.subjects import event_subject
 
 Schema = dict[str, Any]
@@ -35,8 +35,9 @@ def events_page() -> str:
             "## The envelope\n",
             "Every event has these attributes (CloudEvents 1.0), and what it says under `data`.\n",
             _envelope(),
-            f"The kinds of entities are {', '.join(f'`{kind}`' for kind in ENTITY_TYPES)}; an id is up to 200 "
-            "printable characters, in any script.\n",
+            f"The kinds of entities are {', '.join(f'`{kind}`' for kind in ENTITY_TYPES)}, and any other word "
+            f"matching `{TYPE_PATTERN}`, which the doors take once it is registered (`scope_type.registered`). "
+            "An id is printable characters in any script, up to 200 with the kind.\n",
             *(_event(fact) for fact in FACTS.values()),
         ]
     )

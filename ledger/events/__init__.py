@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ledger.event import Fact
-from ledger.events import conflict, evolution, extraction, goal, knowledge, profile, recall, resource, slim, subject
+from ledger.events import (
+    conflict,
+    evolution,
+    extraction,
+    goal,
+    knowledge,
+    profile,
+    recall,
+    resource,
+    scope_type,
+    slim,
+    subject,
+)
 
-FAMILIES = (knowledge, profile, recall, goal, subject, evolution, extraction, slim, conflict, resource)
+FAMILIES = (knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type)
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

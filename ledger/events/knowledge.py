@@ -1,7 +1,7 @@
 """What can be said about one item of knowledge (mission K1-K5): saved, revised, rated, evolved, merged, …
 
 The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are anybody's who may read the
-item; all others are its owner's.
+item; `revised` and `evolved` are its owner's and theirs whom its ACL lets write; all others are its owner's.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class KnowledgeSaved(Fact):
 
 
 class KnowledgeRevised(Fact):
-    """The owner states some fields anew; what is absent or null stays as it was."""
+    """Some fields are stated anew; what is absent or null stays. Scopes and owner are for the owner to state."""
 
     name: ClassVar[str] = "knowledge.revised"
     at_least_one: ClassVar[tuple[str, ...]] = (
@@ -201,6 +201,31 @@ class KnowledgeUnmerged(Fact):
     slim: Id
 
 
+class AclEntry(BaseModel):
+    """Somebody who may read the item beside those in its scopes, and perhaps revise it (S5)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    entity: Entity
+    permission: Literal["read", "read_write"]
+
+
+class KnowledgeShared(Fact):
+    """The owner states the whole ACL of the item anew; an empty one leaves it to its scopes."""
+
+    name: ClassVar[str] = "knowledge.shared"
+
+    acl: Annotated[list[AclEntry], Field(max_length=64)]
+
+    def readers(self) -> list[str]:
+        """Every entity of the ACL, in the order given."""
+        return [entry.entity for entry in self.acl]
+
+    def writers(self) -> list[str]:
+        """Those of them who may revise the item."""
+        return [entry.entity for entry in self.acl if entry.permission == "read_write"]
+
+
 FACTS: tuple[type[Fact], ...] = (
     KnowledgeSaved,
     KnowledgeRevised,
@@ -208,6 +233,7 @@ FACTS: tuple[type[Fact], ...] = (
     KnowledgeScored,
     KnowledgeRetired,
     KnowledgeRestored,
+    KnowledgeShared,
     KnowledgeConfirmed,
     KnowledgeEvolved,
     KnowledgeReverted,

@@ -5,7 +5,7 @@ The X-Ledger headers choose among the identities of a token. They never add one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -47,31 +47,31 @@ class Principal:
                 role=self.role,
             )
 
-    def caller(self, named: Mapping[str, str], path: str) -> Caller:
-        """Who asks, when a request names `named` (kind to id) in its headers.
+    def caller(self, named: Mapping[str, str], path: str, further: Sequence[str] = ()) -> Caller:
+        """Who asks, when a request names `named` (kind to id) and further entities in its headers.
 
         Named identities have to be the token's own, and are then all that the caller is; with none named it is
         each kind that the token is bound to once. The operator alone may be nobody in particular, and one that is
         bound to nothing may name anybody. Raises Forbidden, IllegalScope.
         """
         operator = self.role == "operator"
-        for kind, name in named.items():
-            if name not in self.bound.get(kind, ()) and not (operator and not self.bound):
+        own = self.entities()
+        for entity in (*(f"{kind}:{name}" for kind, name in named.items()), *further):
+            if entity not in own and not (operator and not self.bound):
                 raise Forbidden(
-                    f"token {self.id} is not bound to {kind}:{name}: leave the header out, or use a token of "
-                    f"{kind}:{name}",
-                    entity=f"{kind}:{name}",
+                    f"token {self.id} is not bound to {entity}: leave it out, or use a token of {entity}",
+                    entity=entity,
                 )
         if operator:
-            return Caller.of(named)
-        addresses = self.entities() | {PUBLIC}
-        if named:
-            return Caller.of(named, addresses)
+            return Caller.of(named, further=further)
+        addresses = own | {PUBLIC}
+        if named or further:
+            return Caller.of(named, addresses, further)
         if self.role == "analyst" and path in ANALYSTS_PATHS:
             return Caller()
         alone = {kind: names[0] for kind, names in self.bound.items() if len(names) == 1}
         if not alone:
-            known = ", ".join(sorted(self.entities())) or "nobody: it is for SQL alone"
+            known = ", ".join(sorted(own)) or "nobody: it is for SQL alone"
             raise Forbidden(f"the request does not say who asks; token {self.id} is bound to {known}")
         return Caller.of(alone, addresses)
 
@@ -92,7 +92,7 @@ def require_addressable(caller: Caller, scopes: Iterable[str], what: str) -> Non
 def bindings(named: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Ids by kind, each once, kinds without any left out. Raises IllegalScope for an id that no entity can have."""
     bound: dict[str, tuple[str, ...]] = {}
-    for kind in ENTITY_TYPES:
+    for kind in dict.fromkeys([*ENTITY_TYPES, *named]):
         names = tuple(dict.fromkeys(named.get(kind, ())))
         for name in names:
             check_entity(f"{kind}:{name}")

@@ -99,7 +99,8 @@ def create_token(
     bound = bindings(named)
     if role == "agent" and not bound:
         raise InvalidPayload(
-            "a token of the role agent is somebody's: name at least one of --user, --agent, --project, --team, --org",
+            "a token of the role agent is somebody's: name at least one of --user, --agent, --project, --team, "
+            "--org, --entity",
             errors=[{"field": "bound", "reason": "names nobody"}],
         )
     token = PREFIX + secrets.token_urlsafe(32)

@@ -114,6 +114,10 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("version", f"{item['version']}, at position {item['position']}"),
         ("owner", item["owner"]),
         ("scopes", f"{', '.join(item['scopes'])} ({item['visibility']})"),
+        (
+            "shared with",
+            ", ".join(f"{each['entity']} ({each['permission']})" for each in item.get("acl", [])) or "nobody else",
+        ),
         ("tags", ", ".join(f"{name}={value}" for name, value in item["tags"].items()) or "none"),
         ("score", f"{told['score']}, confidence {told['confidence']}"),
         ("helpful", f"{told['helpful']}, with {_counted(helped, 'case')}"),

@@ -18,6 +18,7 @@ from producers.cli import (
     refused,
     remembering,
     saying,
+    sharing,
     tokens,
     tools,
     trees,
@@ -40,6 +41,7 @@ conflicts = typer.Typer(no_args_is_help=True, help="Items that contradict each o
 resource = typer.Typer(no_args_is_help=True, help="Code, credentials and cookies that knowledge refers to.")
 refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
 
+scope_type = typer.Typer(no_args_is_help=True, help="Types of scopes beside user, project, agent, team and org.")
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
 token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
 
@@ -54,6 +56,10 @@ app.command("nats-config", rich_help_panel=NODE)(publishers.nats_config)
 token.command("create")(tokens.create)
 token.command("list")(tokens.list_tokens)
 token.command("revoke")(tokens.revoke)
+
+app.add_typer(scope_type, name="scope-type", rich_help_panel=NODE)
+scope_type.command("add")(as_operator(sharing.add_type))
+scope_type.command("list")(as_operator(sharing.list_types))
 
 app.command("import", rich_help_panel=KNOWLEDGE)(as_caller(importing.import_file))
 app.command("search", rich_help_panel=KNOWLEDGE)(as_caller(finding.search))
@@ -72,6 +78,8 @@ app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
 app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))
+app.command("share", rich_help_panel=KNOWLEDGE)(as_caller(sharing.share))
+app.command("why-visible", rich_help_panel=KNOWLEDGE)(as_caller(sharing.why_visible))
 app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from producers.cli import reading
+from producers.cli import reading, sharing
 from producers.cli.screen import plain
 from producers.cli.session import Answer, Session
 
@@ -24,6 +24,8 @@ def save(
     tag: reading.Tags = None,
     scopes: reading.Scopes = None,
     owner: Owner = None,
+    reader: sharing.Readers = None,
+    writer: sharing.Writers = None,
     score: Score = None,
     resource: Resources = None,
     source_name: Annotated[str | None, typer.Option(help="The tool, paper or talk it is from.")] = None,
@@ -54,6 +56,7 @@ def save(
         tags=reading.tags(tag),
         scopes=reading.several(scopes),
         owner=owner,
+        acl=sharing.acl(reader, writer) or None,
         source=source or None,
         resource_ids=reading.several(resource),
         score=score,
@@ -78,7 +81,7 @@ def revise(
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
-    """State fields of an item anew; the earlier version stays readable. Only its owner may.
+    """State fields of an item anew; the earlier version stays readable. Its owner may, and its writers.
 
     Example: kledger revise knowledge-20260305-a1b2 --content "git revert, then push" --user ann
     """

@@ -71,20 +71,23 @@ class Session:
     as_json: bool
     caller: dict[str, str | None] = field(default_factory=dict)
     token_file: Path | None = None
+    further: list[str] = field(default_factory=list)
 
     @cached_property
     def ledger(self) -> LedgerClient:
         """The node, asked as the caller; closed when the command ends."""
         from producers.sdk import LedgerClient
 
-        return LedgerClient(self.url, retries=RETRIES, token=self._token()).acting_as(**self.caller)
+        client = LedgerClient(self.url, retries=RETRIES, token=self._token())
+        return client.acting_as(**self.caller, scopes=self.further)
 
     @property
     def wire(self) -> Wire:
         """The same for a command that awaits; it closes the connection itself."""
         from producers.sdk import AsyncLedgerClient
 
-        return AsyncLedgerClient(self.url, retries=RETRIES, token=self._token()).acting_as(**self.caller).wire
+        client = AsyncLedgerClient(self.url, retries=RETRIES, token=self._token())
+        return client.acting_as(**self.caller, scopes=self.further).wire
 
     def _token(self) -> str | None:
         return None if self.token_file is None else _token_in(self.token_file)
@@ -151,10 +154,18 @@ def _open_as_caller(
     project: Annotated[str | None, _identity("project")] = None,
     team: Annotated[str | None, _identity("team")] = None,
     org: Annotated[str | None, _identity("org")] = None,
+    entity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE:ID",
+            help="Ask as this entity as well, of a registered type too; may be repeated.",
+            rich_help_panel=SHARED_PANEL,
+        ),
+    ] = None,
     token_file: TokenFile = None,
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
-    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file)
+    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file, entity or [])
 
 
 def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:
@@ -162,7 +173,7 @@ def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_fil
 
 
 def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that asks for somebody: --user, --agent, --project, --team, --org, or for the operator."""
+    """A command that asks for somebody: --user, --agent, --project, --team, --org, --entity, or the operator."""
     return _command(function, _open_as_caller)
 
 

@@ -28,6 +28,9 @@ def create(
     project: Annotated[list[str] | None, _bound("project")] = None,
     team: Annotated[list[str] | None, _bound("team")] = None,
     org: Annotated[list[str] | None, _bound("org")] = None,
+    entity: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE:ID", help="Bind it to this entity, of a registered type too.")
+    ] = None,
     role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
     expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
@@ -40,13 +43,18 @@ def create(
 
     Example: kledger token create --agent scribe --team platform --expires 30d
     """
+    from ledger.scopes import check_entity
     from producers.access.tokens import create_token, expiry
 
     with answering(as_json) as session:
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
+        bound = {kind: list(names or ()) for kind, names in named.items()}
+        for each in map(check_entity, entity or ()):
+            kind, _, name = each.partition(":")
+            bound.setdefault(kind, []).append(name)
         record, token = create_token(
             data,
-            {kind: names or () for kind, names in named.items()},
+            bound,
             role,
             expiry(expires, datetime.now(UTC)),
             name,

@@ -58,8 +58,13 @@ class FullEvalAnswer(EvalAnswer):
     harmful_history: list[JsonObject]
 
 
+class AclEntryAnswer(BaseModel):
+    entity: str
+    permission: Literal["read", "read_write"]
+
+
 class ItemAnswer(BaseModel):
-    """An item as lists tell it."""
+    """An item as lists tell it; `acl` is there where it has one."""
 
     id: str
     task: str
@@ -77,6 +82,7 @@ class ItemAnswer(BaseModel):
     position: int
     created_at: str
     updated_at: str
+    acl: list[AclEntryAnswer] | None = None
 
 
 class ListedItemAnswer(ItemAnswer):
@@ -161,6 +167,35 @@ class ChangedAnswer(BaseModel):
     id: str
     position: int
     event_id: str
+
+
+class WhyAnswer(BaseModel):
+    class Because(BaseModel):
+        class Since(BaseModel):
+            position: int
+            version: int
+            change: str
+            event_id: str
+            by: str
+            time: str
+
+        kind: Literal["scope", "acl", "owner", "operator"]
+        entity: str | None
+        permission: Literal["read", "read_write"] | None = None
+        since: Since
+
+    class MayChange(BaseModel):
+        owner: str
+        writers: list[str]
+        you: Literal["owner", "writer", "operator"] | None
+
+    id: str
+    visibility: Visibility
+    because: list[Because]
+    recalled: bool
+    also: list[str]
+    may_change: MayChange
+    position: int
 
 
 class HistoryAnswer(BaseModel):

@@ -21,10 +21,11 @@ from producers.http import (
     recall,
     refused,
     resources,
+    scope_types,
 )
 from producers.http.admission import Admission
 from producers.http.guard import Guard
-from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
 
@@ -51,6 +52,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=_serving_tools,
     )
+    app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
     counted = metrics.Metrics(desk)
     limits = limits or limits_from_environment()
     app.state.mcp = mcp = McpAtNode(app, limits, counted.called)
@@ -62,6 +64,7 @@ def create_app(
         *extractions.routes(desk),
         *profiles.routes(desk),
         *resources.routes(desk),
+        *scope_types.routes(desk),
         *recall.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
@@ -97,7 +100,7 @@ def _describe_headers(app: FastAPI) -> None:
             if not path.startswith("/api/"):
                 continue
             for method, operation in operations.items():
-                names = [*IDENTITIES, *LINEAGE, "traceparent"]
+                names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
                 names += [IDEMPOTENCY_KEY] if method != "get" else []
                 operation.setdefault("parameters", []).extend(
                     {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names

@@ -15,11 +15,14 @@ from starlette.requests import Request
 from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
 from ledger.event import NO_LINEAGE, Lineage
-from ledger.scopes import Caller
+from ledger.scopes import Caller, check_entity
 from producers.access.principal import SCOPE_KEY, Principal
+from producers.operations.scope_types import require_types
 from producers.publish import MAX_REFERENCE, NAMESPACE
 
 IDENTITIES = {f"x-ledger-{kind}": kind for kind in ("user", "agent", "project", "team", "org")}
+FURTHER = "x-ledger-scope"
+"""Entities that the caller is as well, whole (`department:finance`) and separated by commas."""
 LINEAGE = {
     "x-ledger-trace-id": "trace_id",
     "x-ledger-message-id": "message_id",
@@ -35,9 +38,10 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.
 async def caller_of(request: Request) -> Caller:
     """Who asks: what the request names, out of what its token is bound to; with neither it is the operator.
 
-    Raises IllegalScope, InvalidPayload, Forbidden.
+    Raises IllegalScope, InvalidPayload, Forbidden, ViewBehind.
     """
     named: dict[str, str] = {}
+    further: list[str] | None = None
     for raw, value in request.headers.raw:
         if not raw.startswith(_OURS):
             continue
@@ -47,13 +51,23 @@ async def caller_of(request: Request) -> Caller:
             if kind in named:
                 raise IllegalScope(f"{header} is there twice: name one {kind}", errors=[])
             named[kind] = _identity(header, value)
+        elif header == FURTHER:
+            if further is not None:
+                raise IllegalScope(f"{header} is there twice: name all in one, separated by commas", errors=[])
+            further = [check_entity(_identity(header, part)) for part in value.split(b",")]
         elif header not in LINEAGE:
-            known = ", ".join([*IDENTITIES, *LINEAGE])
+            known = ", ".join([*IDENTITIES, FURTHER, *LINEAGE])
             raise InvalidPayload(f"the header {header} is not known; known are {known}", errors=[])
     principal: Principal | None = request.scope.get(SCOPE_KEY)
     if principal is not None:
-        return principal.caller(named, request.scope["path"])
-    return Caller.of(named) if named else OPERATOR
+        caller = principal.caller(named, request.scope["path"], further or ())
+    elif named or further:
+        caller = Caller.of(named, further=further or ())
+    else:
+        return OPERATOR
+    if caller.further:
+        await require_types(request.app.state.desk, caller.further)
+    return caller
 
 
 OPERATOR = Caller()

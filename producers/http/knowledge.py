@@ -32,10 +32,17 @@ from producers.http.parameters import (
     decoded_id,
 )
 from producers.model_requests import RevertRequest
-from producers.operations import feedback, importing, knowledge, reading, recall, reverting
+from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
-from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SlimRequest, UpdateRequest
+from producers.requests import (
+    FeedbackRequest,
+    SaveManyRequest,
+    SaveRequest,
+    ShareRequest,
+    SlimRequest,
+    UpdateRequest,
+)
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -99,6 +106,11 @@ def _reads(desk: Desk) -> APIRouter:
         """Every version of an item that the caller may see, and every case that judged it."""
         return Json(await reading.history(desk, caller, item_id, freshness=fresh))
 
+    @router.get("/api/knowledge/{item_id}/why", responses=told(answers.WhyAnswer, 404))
+    async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
+        """Why the caller may read an item, since which event, and who may change it."""
+        return Json(await sharing.why_visible(desk, caller, item_id, freshness=fresh))
+
     @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
     async def get(request: Request, item_id: RawId, asked: Read) -> Json:
         """One item with its histories."""
@@ -140,7 +152,7 @@ def _writes(desk: Desk) -> APIRouter:
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
     ) -> Json:
-        """Judge an item; its owner may state fields anew, or have a model rewrite it (202 while that is under way)."""
+        """Judge an item; its owner, and whom the ACL lets write, may state fields anew or have a model do so (202 until it has)."""
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
         return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
 
@@ -160,6 +172,11 @@ def _writes(desk: Desk) -> APIRouter:
                 retry=retry,
             )
         )
+
+    @router.put("/api/knowledge/{item_id}/acl", responses=told(answers.ChangedAnswer, 400, 403, 404, 409))
+    async def share(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ShareRequest) -> Json:
+        """State who may read an item beside those in its scopes, and who may revise it; its owner's alone."""
+        return Json(await sharing.share(desk, caller, lineage, item_id, body, retry))
 
     @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
     async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:

@@ -16,7 +16,7 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from ledger.event import JsonObject
-from producers.http import answers
+from producers.http import answers, resource_answers
 from producers.mcp.schemas import left_out, plain
 from producers.requests import CaseBody, FeedbackBody, refusal
 from producers.sdk import tools
@@ -101,8 +101,8 @@ CATALOGUE = (
     CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", answers.RatedAnswer),
     CataloguedTool(tools.knowledge_list, "List knowledge", answers.ListAnswer, reads=True),
     CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", hides=True),
-    CataloguedTool(tools.resource_save, "Save a resource", repeatable=True),
-    CataloguedTool(tools.resource_get, "Read a resource", reads=True),
+    CataloguedTool(tools.resource_save, "Save a resource", answers.SavedAnswer, repeatable=True),
+    CataloguedTool(tools.resource_get, "Read a resource", resource_answers.ResourceAnswer, reads=True),
     CataloguedTool(tools.goal_focus, "Focus on a goal", answers.FocusedAnswer),
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}

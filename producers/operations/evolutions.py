@@ -11,9 +11,10 @@ from ledger.events.evolution import EvolutionRejected
 from ledger.events.knowledge import KnowledgeEvolved
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge import ATTEMPTS, owned
+from producers.operations.knowledge import ATTEMPTS
 from producers.operations.processes import caused, own, settled
 from producers.operations.reverting import revert as revert_item
+from producers.operations.sharing import revisable
 from producers.publish import NAMESPACE, event_id, publish
 from projections.knowledge import ask
 from projections.processes.ask import Process
@@ -93,7 +94,7 @@ async def apply(
     for _ in range(ATTEMPTS):
         process = await own(desk, caller, KIND, process_id)
         asked = process.requested
-        item, last = await owned(desk, caller, asked["item_id"])
+        item, last, _ = await revisable(desk, caller, asked["item_id"])
         process = await own(desk, caller, KIND, process_id)  # what the item's history tells of it is folded now
         if process.status != "proposed":
             raise _not(process, "applied", "proposed")

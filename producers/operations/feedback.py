@@ -1,6 +1,7 @@
 """How is an item judged and bettered? PUT /api/knowledge/{id} and the batch of verdicts (mission K3, K10).
 
-Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's.
+Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's, and theirs whom the
+ACL lets write.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ from typing import NoReturn
 from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotAvailable, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
-from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.scopes import Caller
 from producers.operations import evolutions
 from producers.operations.desk import Desk, first_entity, reach_head
-from producers.operations.knowledge import ATTEMPTS, owned, revision_of, unknown
+from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
+from producers.operations.scope_types import require_types
+from producers.operations.sharing import revisable
 from producers.publish import event_id, lifted, publish, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
 
-_OWNERS = {"knowledge.revised", EvolutionRequested.name}
-"""What an owner alone may state of an item."""
+_WRITERS = {"knowledge.revised", EvolutionRequested.name}
+"""What its owner alone, and whom the ACL lets write, may state of an item."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
 SLICE_SECONDS = 0.005
 """How long a batch may hold the event loop before others get their turn."""
@@ -86,8 +89,9 @@ async def update(
     """Revise, score and rate one item, and ask for it to be rewritten: all of it is kept, or nothing.
 
     With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
-    Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, UnknownKnowledge,
-    NotOwner, Forbidden, VersionConflict with `current_version`, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
+    UnknownKnowledge, NotOwner, Forbidden, VersionConflict with `current_version`, PayloadTooLarge, BrokerUnavailable,
+    ViewBehind.
     """
     done = await _updated(desk, caller, lineage, item_id, payload, retry)
     asked = next((event for event in done.events if event.type == EvolutionRequested.name), None)
@@ -104,14 +108,17 @@ async def _updated(
     if payload.evolve_feedback is not None:
         desk.models.named("evolve", payload.evolve_model)
     facts = _facts(payload, caller)
+    await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    by_owner = any(fact.name in _OWNERS for fact in facts)
-    judging = any(fact.name not in _OWNERS for fact in facts)
+    revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
+    changing = any(fact.name in _WRITERS for fact in facts)
+    judging = any(fact.name not in _WRITERS for fact in facts)
+    actor = first_entity(caller)
     for _ in range(ATTEMPTS):
-        expects = None
-        if by_owner:
-            item, last = await owned(desk, caller, item_id)
+        expects, revised_by = None, actor
+        if changing:
+            item, last, revised_by = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
@@ -132,7 +139,7 @@ async def _updated(
             NewEvent(
                 _based(fact, item, facts),
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
-                item.owner if fact.name in _OWNERS else first_entity(caller),
+                revised_by if fact.name in _WRITERS else actor,
                 desk.org,
                 lineage,
                 id=own_id,

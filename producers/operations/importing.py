@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
 
 from ledger.errors import LedgerError, VersionConflict
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.knowledge import KnowledgeSaved
-from ledger.scopes import Caller
+from ledger.events.knowledge import KnowledgeSaved, KnowledgeShared
+from ledger.scopes import Caller, further_types
+from producers.operations.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.feedback import SLICE_SECONDS, error_body
 from producers.operations.knowledge import (
@@ -29,7 +30,8 @@ from producers.operations.knowledge import (
     saved_fact,
     statement_id,
 )
-from producers.publish import SLICE, publish, refuse_unkeepable
+from producers.operations.scope_types import require_types
+from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
@@ -61,10 +63,15 @@ class SavedMany:
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way: what is settled, and what is still to be kept."""
+    """A batch on its way: what is settled, what is still to be kept, and what some of it is shared with."""
 
     results: dict[int, Outcome]
     open: dict[int, NewEvent]
+    shared: dict[int, KnowledgeShared] = field(default_factory=dict)
+
+    def events(self, index: int) -> list[NewEvent]:
+        """What is to be kept of one payload, all of it or nothing."""
+        return [self.open[index], *shared_with_it(self.open[index], self.shared.get(index))]
 
     def refuse(self, index: int, item_id: str | None, error: LedgerError) -> None:
         self.results[index] = Outcome(index, item_id, "refused", error=error_body(error))
@@ -117,15 +124,19 @@ async def _judged(
     batch = _Batch({}, {})
     first: dict[str, int] = {}
     twins: dict[int, int] = {}
+    admitted: set[str] = set()
     until = time.perf_counter() + SLICE_SECONDS
     for index, document in enumerate(request.items):
         named = document.get("id")
         try:
             payload = parse(SaveRequest, document, f"items[{index}]")
-            fact = saved_fact(payload, caller)
-            statement = refuse_unkeepable(fact)
-            item_id = payload.id or content_id(fact)
-            own_id = statement_id(desk.org, item_id, statement)
+            fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
+            if not (kinds := further_types(entities := named_entities(fact, shared))) <= admitted:
+                await require_types(desk, entities)
+                admitted |= kinds
+            said = statement(fact, shared)
+            item_id = payload.id or content_id(fact, shared)
+            own_id = statement_id(desk.org, item_id, said)
             event = NewEvent(fact, item_id, fact.owner, desk.org, lineage_of(lineage, payload), id=own_id, expects=0)
             if item_id in first:
                 if batch.open[first[item_id]].id != own_id:
@@ -134,6 +145,8 @@ async def _judged(
             else:
                 first[item_id] = index
                 batch.open[index] = event
+                if shared is not None:
+                    batch.shared[index] = shared
         except LedgerError as error:
             batch.refuse(index, named if isinstance(named, str) else None, error)
         if time.perf_counter() > until:
@@ -142,9 +155,10 @@ async def _judged(
     return batch, twins
 
 
-def content_id(fact: KnowledgeSaved) -> str:
-    """The id of an item whose payload has none: it follows from what the item says."""
-    said = orjson.dumps(fact.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+def content_id(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> str:
+    """The id of an item whose payload has none: it follows from what the item says, and whom it is shared with."""
+    document = fact.model_dump(mode="json") | ({} if shared is None else shared.model_dump(mode="json"))
+    said = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     return f"knowledge-{hashlib.sha256(said).hexdigest()[:20]}"
 
 
@@ -157,7 +171,7 @@ async def _look(desk: Desk, batch: _Batch) -> None:
         index = ids[item_id]
         event = batch.open[index]
         assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
-        if before.event_id == event.id or same(event.fact, before):
+        if before.event_id == event.id or same(event.fact, batch.shared.get(index), before):
             batch.settle(index, "unchanged", before.position)
         else:
             batch.refuse(index, item_id, exists(item_id))
@@ -169,11 +183,13 @@ async def _look(desk: Desk, batch: _Batch) -> None:
 async def _publish(desk: Desk, batch: _Batch) -> None:
     """Append what is open, slice by slice; what is kept is settled even when a later slice fails."""
     indexes = list(batch.open)
-    for start in range(0, len(indexes), SLICE):
-        part = indexes[start : start + SLICE]
-        kept = await publish(desk.ledger, desk.tally, [batch.open[index] for index in part])
-        for index, where in zip(part, kept, strict=True):
-            batch.settle(index, "unchanged" if where.duplicate else "saved", where.position)
+    most = SLICE // 2 if batch.shared else SLICE  # what is saved and shared is two events in one slice
+    for start in range(0, len(indexes), most):
+        events = {index: batch.events(index) for index in indexes[start : start + most]}
+        kept = iter(await publish(desk.ledger, desk.tally, [event for each in events.values() for event in each]))
+        for index, each in events.items():
+            *_, last = where = [next(kept) for _ in each]
+            batch.settle(index, "unchanged" if where[0].duplicate else "saved", last.position)
         await asyncio.sleep(0)
 
 
@@ -182,14 +198,12 @@ async def _one_by_one(desk: Desk, batch: _Batch) -> None:
     for index, event in list(batch.open.items()):
         expects = 0
         for attempt in range(ATTEMPTS):
-            again = NewEvent(
-                event.fact, event.entity_id, event.actor, event.org, event.lineage, id=event.id, expects=expects
-            )
+            again = replace(event, expects=expects)
             try:
-                (kept,) = await publish(desk.ledger, desk.tally, [again])
+                kept = await publish(desk.ledger, desk.tally, [again, *shared_with_it(again, batch.shared.get(index))])
             except VersionConflict as error:
                 await reach_head(desk)
-                alone = _Batch(batch.results, {index: event})
+                alone = _Batch(batch.results, {index: event}, batch.shared)
                 await _look(desk, alone)
                 if not alone.open:
                     batch.open.pop(index)
@@ -203,5 +217,5 @@ async def _one_by_one(desk: Desk, batch: _Batch) -> None:
                 batch.refuse(index, event.entity_id, error)
                 break
             else:
-                batch.settle(index, "unchanged" if kept.duplicate else "saved", kept.position)
+                batch.settle(index, "unchanged" if kept[0].duplicate else "saved", kept[-1].position)
                 break

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import secrets
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -20,18 +21,21 @@ from ledger.errors import (
     UnknownKnowledge,
     VersionConflict,
 )
-from ledger.event import Lineage, NewEvent, utc_now
+from ledger.event import Fact, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import (
     KnowledgeRestored,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
+    KnowledgeShared,
     Source,
 )
 from ledger.scopes import Caller, visibility_of
 from producers.access.principal import require_addressable
+from producers.operations.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
-from producers.publish import NAMESPACE, event_id, lifted, publish, refuse_unkeepable
+from producers.operations.scope_types import require_types
+from producers.publish import NAMESPACE, event_id, lifted, publish
 from producers.requests import EvalBody, SaveRequest, UpdateRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -74,12 +78,13 @@ def unknown(item_id: str) -> UnknownKnowledge:
 async def save(
     desk: Desk, caller: Caller, lineage: Lineage, payload: SaveRequest, retry: uuid.UUID | None = None
 ) -> Saved:
-    """Keep a new item. With an `id` of the caller's, saving the same again answers the first save.
+    """Keep a new item, and its ACL. With an `id` of the caller's, saving the same again answers the first save.
 
     Raises InvalidPayload, IllegalScope, NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject,
     BrokerUnavailable, ViewBehind.
     """
-    fact = saved_fact(payload, caller)
+    fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
+    await require_types(desk, named_entities(fact, shared))
     lineage = lineage_of(lineage, payload)
     named = payload.id
     if retry is not None:
@@ -87,34 +92,39 @@ async def save(
         if (before := await _kept(desk, own_id)) is not None:
             return before
     elif named is not None:
-        own_id = statement_id(desk.org, named, refuse_unkeepable(fact))
+        own_id = statement_id(desk.org, named, statement(fact, shared))
     else:
         own_id = event_id(None)
     expects = 0
     for attempt in range(ATTEMPTS):
         item_id = named or fresh_id(None if retry is None else uuid.uuid5(retry, str(attempt)))
         event = NewEvent(fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects)
+        batch = [event, *shared_with_it(event, shared)]
         try:
-            (kept,) = await publish(desk.ledger, desk.tally, [event])
+            kept = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            before, expects = await _taken(desk, event, expects, bool(named))
+            before, expects = await _taken(desk, event, shared, expects, bool(named))
             if before is not None:
                 return before
             continue
-        if kept.duplicate and retry is not None:
-            await desk.view.wait_for(kept.position)
+        if kept[0].duplicate and retry is not None:
+            await desk.view.wait_for(kept[0].position)
             if (before := await _kept(desk, own_id)) is not None:
                 return before
-        return Saved(item_id, kept.position, 1, own_id, kept.duplicate)
+        return Saved(item_id, kept[-1].position, len(batch), own_id, kept[0].duplicate)
     raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")
 
 
 async def _kept(desk: Desk, own_id: str) -> Saved | None:
-    found = (await desk.view.ask(events.kept_events, desk.org, [own_id])).get(own_id)
-    return None if found is None else Saved(found.entity_id, found.position, 1, own_id, True)
+    kept = await desk.view.ask(events.kept_events, desk.org, [own_id, share_id(own_id)])
+    if own_id not in kept:
+        return None
+    return Saved(kept[own_id].entity_id, max(each.position for each in kept.values()), len(kept), own_id, True)
 
 
-async def _taken(desk: Desk, event: NewEvent, expects: int, named: bool) -> tuple[Saved | None, int]:
+async def _taken(
+    desk: Desk, event: NewEvent, shared: KnowledgeShared | None, expects: int, named: bool
+) -> tuple[Saved | None, int]:
     """What to do about an id with a history: the save that was kept before, or the position to expect now.
 
     Raises KnowledgeExists when an item with another statement is there.
@@ -127,9 +137,10 @@ async def _taken(desk: Desk, event: NewEvent, expects: int, named: bool) -> tupl
     taken = (await desk.view.ask(ask.saved_statements, desk.org, [event.entity_id])).get(event.entity_id)
     if taken is not None:
         assert isinstance(event.fact, KnowledgeSaved)  # this is a save's event
-        if not same(event.fact, taken):
+        if not same(event.fact, shared, taken):
             raise exists(event.entity_id)
-        return Saved(event.entity_id, taken.position, 1, taken.event_id, True), expects
+        more = shared is not None
+        return Saved(event.entity_id, taken.position + more, 1 + more, taken.event_id, True), expects
     # A history without an item: events that the gate refused. The id is still free.
     return None, await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
 
@@ -142,9 +153,11 @@ def exists(item_id: str) -> KnowledgeExists:
     )
 
 
-def same(fact: KnowledgeSaved, taken: ask.SavedStatement) -> bool:
-    """True when a save states what the item said first."""
-    return taken.owner == fact.owner and taken.statement == ask.statement_of(fact)
+def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
+    """True when a save states what the item said first, and with an ACL, what it was shared with at once."""
+    if taken.owner != fact.owner or taken.statement != ask.statement_of(fact):
+        return False
+    return shared is None or taken.acl == ask.acl_of(shared.readers(), shared.writers())
 
 
 def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
@@ -154,12 +167,12 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
         raise not_owner(f"save knowledge owned by {owner}", owner, caller)
     scopes = list(dict.fromkeys(payload.scopes or [owner]))
     require_addressable(caller, scopes, "what you save")
-    label = visibility_of(scopes, owner)
+    label = visibility_of(scopes, owner, [each.entity for each in payload.acl or ()])
     if payload.visibility is not None and payload.visibility != label:
         raise InvalidPayload(
-            f"visibility {payload.visibility!r} does not agree with the scopes, which make the item {label}: "
-            "leave it out, or change the scopes",
-            errors=[{"field": "visibility", "reason": f"follows from the scopes, which say {label}"}],
+            f"visibility {payload.visibility!r} does not agree with scopes and ACL, which make the item {label}: "
+            "leave it out, or change those",
+            errors=[{"field": "visibility", "reason": f"follows from scopes and ACL, which say {label}"}],
         )
     first = payload.eval or _NO_EVAL
     source = payload.source or _NO_SOURCE
@@ -219,17 +232,23 @@ def fresh_id(seed: uuid.UUID | None = None) -> str:
     return f"knowledge-{utc_now():%Y%m%d}-{base64.b32encode(raw).decode().lower()}"
 
 
-async def owned(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
-    """An item that the caller is about to change as its owner, and the last position of its history.
-
-    Raises UnknownKnowledge, NotOwner, ViewBehind.
-    """
+async def latest(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
+    """An item as its whole history left it, and the last position of that. Raises UnknownKnowledge, ViewBehind."""
     last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
     if desk.view.position < last:
         await desk.view.wait_for(last)
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
         raise unknown(item_id)
+    return item, last
+
+
+async def owned(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
+    """An item that the caller is about to change as its owner, and the last position of its history.
+
+    Raises UnknownKnowledge, NotOwner, ViewBehind.
+    """
+    item, last = await latest(desk, caller, item_id)
     if not caller.may_act_for(item.owner):
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
     return item, last
@@ -268,14 +287,9 @@ async def _turn(
     reason: str | None,
     retry: uuid.UUID | None,
 ) -> Changed:
-    own_id = event_id(retry)
     fact = KnowledgeRetired(reason=reason) if status == "retired" else KnowledgeRestored(reason=reason)
-    for _ in range(ATTEMPTS):
-        item, last = await owned(desk, caller, item_id)
-        if retry is not None:  # asked after the item: what its state shows, this sees too
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
-            if own_id in kept:
-                return Changed(item_id, kept[own_id].position, own_id)
+
+    def may(item: ask.Standing) -> None:
         if item.status == status:
             raise IllegalState(
                 f"{item_id} is {status} already: "
@@ -283,6 +297,31 @@ async def _turn(
                 id=item_id,
                 status=status,
             )
+
+    return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
+
+
+async def state_as_owner(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    fact: Fact,
+    may: Callable[[ask.Standing], None],
+    retry: uuid.UUID | None,
+) -> Changed:
+    """Keep what the owner states of an item, on the item as it is now; `may` raises when it may not happen to it.
+
+    Raises UnknownKnowledge, NotOwner, VersionConflict, BrokerUnavailable, ViewBehind.
+    """
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        item, last = await owned(desk, caller, item_id)
+        if retry is not None:  # asked after the item: what its state shows, this sees too
+            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            if own_id in kept:
+                return Changed(item_id, kept[own_id].position, own_id)
+        may(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (done,) = await publish(desk.ledger, desk.tally, [event])

@@ -12,6 +12,7 @@ from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge import unknown
+from producers.operations.scope_types import require_types
 from projections.feedback import ask as feedback
 from projections.knowledge import ask
 from projections.lineage import ask as lineage
@@ -87,8 +88,9 @@ async def list_items(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> Listed:
-    """The items that the caller sees through scopes. Raises InvalidPayload (as_of), ViewBehind."""
+    """The items that the caller sees. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
     await reach(desk, freshness)
+    await require_types(desk, [*scopes, *filter(None, [owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     found = await desk.view.ask(

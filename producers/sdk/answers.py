@@ -7,8 +7,18 @@ from typing import Any, Literal, NotRequired, TypedDict
 Score = dict[str, Any]  # {"score","helpful","harmful","confidence"[,"helpful_history","harmful_history"]}
 
 
+class AclEntry(TypedDict):
+    """Somebody who may read an item beside those in its scopes, and with `read_write` revise it."""
+
+    entity: str
+    permission: Literal["read", "read_write"]
+
+
 class Item(TypedDict):
-    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, the histories."""
+    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, the histories.
+
+    `acl` is there where the item has one.
+    """
 
     id: str
     task: str
@@ -27,6 +37,7 @@ class Item(TypedDict):
     updated_at: str
     status: NotRequired[str]
     resources: NotRequired[list[dict[str, Any]]]
+    acl: NotRequired[list[AclEntry]]
 
 
 class Hit(Item):
@@ -115,6 +126,29 @@ class History(TypedDict):
     id: str
     versions: list[dict[str, Any]]
     feedback: list[dict[str, Any]]
+    position: int
+
+
+class Why(TypedDict):
+    """Why the caller may read an item: each reason with the event `since` which it holds.
+
+    `recalled`: lists and searches show it, not its id alone; `also` are entities that read it too and that the caller
+    is not; `may_change` names owner and writers, and in which part the caller is (`you`).
+    """
+
+    id: str
+    visibility: str
+    because: list[dict[str, Any]]
+    recalled: bool
+    also: list[str]
+    may_change: dict[str, Any]
+    position: int
+
+
+class ScopeTypes(TypedDict):
+    """The types of scopes that may be used, the most specific first."""
+
+    scope_types: list[dict[str, Any]]
     position: int
 
 

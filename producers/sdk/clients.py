@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, tools
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, sharing, tools
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -27,6 +27,10 @@ class LedgerEndpoints:
     list = Endpoint(knowledge.list_items)
     history = Endpoint(knowledge.history)
     lineage = Endpoint(knowledge.lineage)
+    share = Endpoint(sharing.share)
+    why_visible = Endpoint(sharing.why_visible)
+    scope_types = Endpoint(sharing.scope_types)
+    register_scope_type = Endpoint(sharing.register_scope_type)
 
     evolve = Endpoint(evolving.evolve)
     evolution = Endpoint(evolving.evolution)

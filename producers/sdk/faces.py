@@ -11,7 +11,7 @@ import asyncio
 import copy
 import functools
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
@@ -43,12 +43,14 @@ class _Face:
         project: str | None = None,
         team: str | None = None,
         org: str | None = None,
+        scopes: Sequence[str] = (),
     ) -> Self:
         """A client over the same connection that speaks for exactly these; with none, for the operator.
 
-        Raises IllegalScope for an id that no entity can have.
+        `scopes` are further entities, of registered types too: `["department:finance"]`. Raises IllegalScope for an
+        id that no entity can have.
         """
-        caller = Caller(user=user, agent=agent, project=project, team=team, org=org)
+        caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))
 
     def within(

@@ -74,12 +74,16 @@ async def save(
     tags: Mapping[str, Any] | None = None,
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
+    acl: Sequence[Mapping[str, str]] | None = None,
     source: Mapping[str, Any] | None = None,
     resource_ids: Sequence[str] | None = None,
     score: int | None = None,
     idempotency_key: str | None = None,
 ) -> Saved:
-    """Save a new item. KnowledgeExists when `id` is there with other content; InvalidPayload, NotOwner."""
+    """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes.
+
+    KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
+    """
     body = _said(
         id=id,
         task=task,
@@ -88,6 +92,7 @@ async def save(
         tags=tags,
         scopes=scopes,
         owner=owner,
+        acl=acl,
         source=source,
         resource_ids=resource_ids,
         score=score,
@@ -133,7 +138,7 @@ async def revise(
     reason: str | None = None,
     idempotency_key: str | None = None,
 ) -> Changed:
-    """State fields of an item anew; what is not given stays. Only the owner may (NotOwner).
+    """State fields of an item anew; what is not given stays. The owner may, and whom the ACL lets write (NotOwner).
 
     With `expected_version` the change is refused (VersionConflict) when somebody was faster.
     """

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from producers.sdk import knowledge, recall
+from producers.sdk import knowledge, recall, resources
 from producers.sdk import tool_arguments as given
-from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Saved, SearchResults
+from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Resource, Saved, SearchResults
 from producers.sdk.tool_defaults import default_owner, default_scopes
 from producers.sdk.wire import Wire, segment
 
-RESOURCE = "/api/resource"
 AGENT = "research_agent"
 """Who speaks when nobody says so, as in source 001."""
 MODEL = "google/gemini-2.0-flash-001"
@@ -138,27 +137,25 @@ async def resource_save(
     scopes: given.Scopes = None,
     owner: given.Owner = None,
     shared_with: given.SharedWith = None,
-) -> dict[str, Any]:
+) -> Saved:
     """Keep code, a credential, a cookie or a text that knowledge can refer to. Secrets belong into `secure_body`."""
-    said = {
-        "id": resource_id,
-        "title": title,
-        "body": body,
-        "content_type": content_type,
-        "secure_body": secure_body,
-        "metadata": metadata,
-        "scopes": scopes or default_scopes(),
-        "owner": owner or default_owner(wire.caller.agent or AGENT),
-        "shared_with": shared_with,
-    }
-    told: dict[str, Any] = await wire.write("POST", RESOURCE, {name: value for name, value in said.items() if value})
-    return told
+    return await resources.save(
+        wire,
+        resource_id,
+        title,
+        body=body,
+        secure_body=secure_body or None,
+        content_type=content_type,
+        metadata=metadata,
+        scopes=scopes or default_scopes(),
+        owner=owner or default_owner(wire.caller.agent or AGENT),
+        shared_with=shared_with,
+    )
 
 
-async def resource_get(wire: Wire, resource_id: given.ResourceId) -> dict[str, Any]:
+async def resource_get(wire: Wire, resource_id: given.ResourceId) -> Resource:
     """Read a resource that an item refers to, with its secret part where you may."""
-    told: dict[str, Any] = await wire.read(f"{RESOURCE}/{segment(resource_id)}")
-    return told
+    return await resources.get(wire, resource_id)
 
 
 async def goal_focus(

@@ -11,7 +11,7 @@ from uuid import uuid4
 import orjson
 
 from ledger.errors import InvalidPayload
-from ledger.scopes import Caller
+from ledger.scopes import ENTITY_TYPES, Caller
 from producers.sdk.connection import Connection
 
 
@@ -41,9 +41,15 @@ NO_LINEAGE = Lineage()
 
 
 def caller_headers(caller: Caller) -> dict[str, str]:
-    """`X-Ledger-User` and so on: bare ids, percent-encoded, so that any id is legal in a header."""
-    named = (entity.partition(":") for entity in caller.entities())
-    return {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, _, name in named}
+    """`X-Ledger-User` and so on: bare ids, percent-encoded, so that any id is legal in a header.
+
+    What the caller is beside the five identities goes whole into `X-Ledger-Scope`, separated by commas.
+    """
+    identities = {kind: getattr(caller, kind) for kind in ENTITY_TYPES}
+    named = {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, name in identities.items() if name}
+    if caller.further:
+        named["X-Ledger-Scope"] = ",".join(quote(entity, safe=":") for entity in caller.further)
+    return named
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from producers.tree.placing import defaults_at
 
-STATED = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source")
+STATED = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source", "acl")
 """What an item says: by these two entries are the same."""
 _EVALUATED = ("score", "helpful", "harmful", "confidence")
 _OF_AN_ANSWER = ("quality_score", "position", "relevance")

@@ -1,7 +1,7 @@
 """What does the ledger know, now and at any position? Items, their versions, and who may see them.
 
-Every question carries the caller into its SQL: an item is seen through its scopes, by its owner, and (by its
-id alone) by the operator of the node. Values are bound, never written into a statement.
+Every question carries the caller into its SQL: an item is seen through its scopes or its ACL, by its owner, and (by
+its id alone) by the operator of the node. Values are bound, never written into a statement.
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ from projections.feedback.evidence import CONFIDENCE
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
-    status"""
+    shared_with, writers, status"""
 
 # The same of a version as it was made, without a look at what its item has come to.
 VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
-    epoch_us(valid_from_time), NULL, status"""
+    epoch_us(valid_from_time), NULL, shared_with, writers, status"""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a change needs to know of an item. `visible`: through its scopes, not by owning it."""
+    """What a change needs to know of an item.
+
+    `visible`: through its scopes or its ACL, not by owning it; `writers`: who may revise it beside its owner.
+    """
 
     id: str
     version: int
@@ -39,20 +42,24 @@ class Standing:
     status: str
     position: int
     visible: bool
+    writers: list[str]
+    shared_with: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class SavedStatement:
-    """What the first version of an item said, its counts apart."""
+    """What the first version of an item said, its counts apart; `acl`: what it was shared with in the same breath."""
 
     event_id: str
     position: int
     owner: str
     statement: tuple[Any, ...]
+    acl: list[JsonObject]
 
 
 # DuckDB's Python client looks for pandas anew for each bound value: 50 µs each, holding the interpreter.
-LISTED = "SELECT unnest(from_json(?, '[\"VARCHAR\"]'))"
+_LIST = "from_json(?, '[\"VARCHAR\"]')"
+LISTED = f"SELECT unnest({_LIST})"
 """The values of a list that is bound as one text; see `listed`."""
 
 
@@ -62,9 +69,14 @@ def listed(values: Sequence[str]) -> str:
 
 
 def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of what the caller sees through scopes, and its values (source 002)."""
+    """The predicate of what the caller sees through scopes or the ACL, and its values (source 002)."""
     visible = caller.visible_scopes()  # OR-ed: list_has_any over a list is many times slower
-    return "(" + " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible) + ")", visible
+    scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)
+    # Few items have an ACL, and only those are compared with it.
+    return f"({scoped} OR (len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST})))", [
+        *visible,
+        listed(caller.entities()),
+    ]
 
 
 def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
@@ -81,7 +93,7 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen} FROM knowledge
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with FROM knowledge
             WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
@@ -123,7 +135,7 @@ def _item_now(
     return cursor.execute(
         f"""SELECT id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
                 score, {helpful}, {harmful}, {sure}, version, {position}, {created}, {updated},
-                CASE WHEN status = 'merged' THEN merged_into END, status, {created_position}
+                CASE WHEN status = 'merged' THEN merged_into END, shared_with, writers, status, {created_position}
             FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
         list(values),
     ).fetchone()
@@ -172,7 +184,7 @@ def items(
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
-    """The ids out of `ids` that the caller sees now through scopes."""
+    """The ids out of `ids` that the caller sees now through scopes or the ACL."""
     seen, values = seen_by(caller)
     rows = cursor.execute(
         f"SELECT id FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {seen}",
@@ -190,7 +202,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     rows = cursor.execute(
         f"""SELECT version, change, types, task, content, tags::VARCHAR, scopes, owner, visibility, resource_ids,
                 source::VARCHAR, score, status, valid_from, valid_to, epoch_us(valid_from_time),
-                epoch_us(valid_to_time), actor, trace_id, message_id, event_id
+                epoch_us(valid_to_time), actor, trace_id, message_id, event_id, shared_with, writers
             FROM knowledge_versions AS v WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
         [org, item_id, *values],
     ).fetchall()
@@ -219,7 +231,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     ]
     found = []
     for row in rows:
-        told = dict(zip(names, row, strict=True))
+        told = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
         told["tags"], told["source"] = _json(told["tags"]), _said(told["source"])
         for name in ("valid_from_time", "valid_to_time"):
             told[name] = None if told[name] is None else rfc3339(told[name])
@@ -230,11 +242,15 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
 def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
     """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
     rows = cursor.execute(
-        f"""SELECT id, event_id, valid_from, owner, types, task, content, tags::VARCHAR, scopes, resource_ids,
-               source::VARCHAR, score
-           FROM knowledge_versions
-           WHERE org = ? AND change = 'saved' AND id IN ({LISTED})""",
-        [org, listed(ids)],
+        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes,
+               v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers
+           FROM knowledge_versions AS v
+           LEFT JOIN (
+               SELECT valid_from, shared_with, writers FROM knowledge_versions
+               WHERE org = ? AND change = 'shared' AND version = 2
+           ) AS next ON next.valid_from = v.valid_to AND v.valid_to = v.valid_from + 1
+           WHERE v.org = ? AND v.change = 'saved' AND v.id IN ({LISTED})""",
+        [org, org, listed(ids)],
     ).fetchall()
     return {
         row[0]: SavedStatement(
@@ -248,6 +264,7 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
                 Source.model_validate(_json(row[10]), strict=False),
                 row[11],
             ),
+            acl=acl_of(row[12] or [], row[13] or []),
         )
         for row in rows
     }
@@ -294,7 +311,23 @@ def item_of(row: Sequence[Any]) -> JsonObject:
         "created_at": rfc3339(row[16]),
         "updated_at": rfc3339(row[17]),
         **({} if row[18] is None else {"merged_into": row[18]}),
+        **_acl(*row[19:21]),
     }
+
+
+def acl_of(shared_with: Sequence[str], writers: Sequence[str]) -> list[JsonObject]:
+    """An ACL as it was stated (source 002): entities, each with `read` or `read_write`."""
+    return [{"entity": entity, "permission": "read_write" if entity in writers else "read"} for entity in shared_with]
+
+
+def readers_of(item: JsonObject) -> list[str]:
+    """Every scope and entity through which an item, as the doors show it, is read."""
+    return [*item["scopes"], *(entry["entity"] for entry in item.get("acl", ()))]
+
+
+def _acl(shared_with: Sequence[str], writers: Sequence[str]) -> JsonObject:
+    """`acl`, for an item that has one."""
+    return {"acl": acl_of(shared_with, writers)} if shared_with else {}
 
 
 def _json(text: str | None) -> Any:

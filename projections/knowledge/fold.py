@@ -18,11 +18,13 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     KnowledgeUnmerged,
     Source,
 )
 from ledger.scopes import visibility_of
 from projections.ended import end_versions
+from projections.envelopes import READERS, WRITERS
 from projections.ruling import Counted
 from projections.sql_text import Json, Moment, Value, among, insert
 from projections.workbench import Facts, Workbench, table_of
@@ -36,6 +38,7 @@ _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeScored: {"score": "d.score"},
     KnowledgeRetired: {"status": "'retired'"},
     KnowledgeRestored: {"status": "'active'"},
+    KnowledgeShared: {"shared_with": READERS, "writers": WRITERS},
     KnowledgeEvolved: {"content": "d.content", "task": "d.task"},
     KnowledgeAbsorbed: {name: f"d.{name}" for name in ("types", "task", "content", "tags", "resource_ids")},
     KnowledgeReverted: {
@@ -62,10 +65,18 @@ _KEPT = {
     "created_position": "BIGINT",
     "created_at": "TIMESTAMPTZ",
     "merged_into": "VARCHAR",
+    "shared_with": "VARCHAR[]",
+    "writers": "VARCHAR[]",
 }
 _VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
     WHEN len(list_filter(scopes, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
     WHEN len(scopes) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:')) THEN 'private'
+    ELSE 'shared' END"""
+_SHARED_VISIBILITY = f"""CASE WHEN len(shared_with) = 0 THEN {_VISIBILITY}
+    WHEN list_contains(scopes, 'public') THEN 'public'
+    WHEN len(list_filter(scopes || shared_with, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
+    WHEN len(list_distinct(scopes || shared_with)) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:'))
+        THEN 'private'
     ELSE 'shared' END"""
 
 
@@ -85,7 +96,7 @@ _SAVED = f"""
 INSERT INTO knowledge_versions
 SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, 'active',
-    helpful, harmful, confidence, position, stream_time, NULL
+    helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[]
 FROM (
     SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
         to_json(d.source) AS source, d.score, d.confidence
@@ -115,8 +126,8 @@ def _changed(changes: Facts) -> str:
     return f"""
 INSERT INTO knowledge_versions
 SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
-    types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, status,
-    first_helpful, first_harmful, confidence, created_position, created_at, merged_into
+    types, task, content, tags, scopes, owner, {_SHARED_VISIBILITY}, resource_ids, source, score, status,
+    first_helpful, first_harmful, confidence, created_position, created_at, merged_into, shared_with, writers
 FROM (
     SELECT position, {columns}, {filled} FROM (
         SELECT v.valid_from AS position, v.org, v.id, NULL AS version, NULL AS change, NULL AS stream_time,
@@ -175,6 +186,8 @@ def _saved(c: Counted) -> dict[str, Value]:
         "created_position": c.position,
         "created_at": Moment(c.stored_us),
         "merged_into": None,
+        "shared_with": [],
+        "writers": [],
     }
 
 
@@ -201,6 +214,8 @@ def _stated(fact: Fact) -> dict[str, Value]:
     match fact:
         case KnowledgeRetired():
             return {"status": "retired"}
+        case KnowledgeShared():
+            return {"shared_with": fact.readers(), "writers": fact.writers()}
         case KnowledgeRestored() | KnowledgeUnmerged():
             return {"status": "active"}
         case KnowledgeMerged():
@@ -211,7 +226,7 @@ def _stated(fact: Fact) -> dict[str, Value]:
 
 def _row(c: Counted, now: dict[str, Value]) -> tuple[Value, ...]:
     said = dict(now)
-    visible = visibility_of(_texts(said["scopes"]), str(said["owner"]))
+    visible = visibility_of(_texts(said["scopes"]), str(said["owner"]), _texts(said["shared_with"]))
     kept = [said.pop(name) for name in ("types", "task", "content", "tags", "scopes", "owner")]
     return (
         *(c.org, c.entity_id, c.version, c.fact.verb(), c.position, None, Moment(c.stored_us), None),

@@ -34,6 +34,8 @@ class Item:
     updated_us: int
     supporting: int = 0
     opposing: int = 0
+    writers: list[str] | None = None
+    """Who may revise it beside its owner; None for nobody."""
 
 
 _COLUMNS = tuple(Item.__dataclass_fields__)
@@ -45,6 +47,8 @@ _SCHEMA = pa.schema(
             if name in ("org", "id", "owner", "status")
             else pa.int32()
             if name == "version"
+            else pa.list_(pa.string())
+            if name == "writers"
             else pa.int64(),
         )
         for name in _COLUMNS
@@ -52,12 +56,13 @@ _SCHEMA = pa.schema(
 )
 _STATE = """
 SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
-    version_position, position, epoch_us(updated_at), supporting, opposing
+    version_position, position, epoch_us(updated_at), supporting, opposing, writers
 FROM knowledge_state WHERE id IN ({about})
 """
 FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
 _ANYBODYS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
+_WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 # What an item has to be for it to happen; nothing is asked for what is not listed.
 _NEEDS = {
     "knowledge.retired": "active",
@@ -122,6 +127,8 @@ class KnowledgeRules:
         item.version += 1
         item.version_position = event.position
         item.status = _BECOMES.get(event.type, item.status)
+        if event.writers is not None:
+            item.writers = event.writers or None
         if event.owner is not None:
             item.owner = event.owner
         return Ruling(version=item.version, closes=closes)
@@ -143,15 +150,15 @@ class KnowledgeRules:
                 INSERT INTO knowledge_state
                 SELECT org, id, owner, version, status, helpful, harmful, created_position,
                     make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us),
-                    supporting, opposing
+                    supporting, opposing, writers
                 FROM touched
             """)
             con.unregister("touched")
 
 
 def _refused(item: Item, event: Candidate) -> Ruling | None:
-    """Why the owner's own event does not count, None when it does."""
-    if event.actor != item.owner:
+    """Why an event that is not anybody's does not count, None when it does."""
+    if event.actor != item.owner and not _may_revise(item, event):
         return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
     needed = _NEEDS.get(event.type)
     if needed is not None and item.status != needed:
@@ -163,6 +170,16 @@ def _refused(item: Item, event: Candidate) -> Ruling | None:
             f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
         )
     return None
+
+
+def _may_revise(item: Item, event: Candidate) -> bool:
+    """Whether somebody who is not the owner may say this: a writer, who leaves owner and scopes as they are."""
+    return (
+        event.type in _WRITERS_TOO
+        and event.actor in (item.writers or ())
+        and event.owner is None
+        and not event.rescopes
+    )
 
 
 def _pair(key: tuple[str, str]) -> str:

@@ -20,23 +20,26 @@ CREATE TABLE knowledge_versions (
     tags JSON NOT NULL, scopes VARCHAR[] NOT NULL, owner VARCHAR NOT NULL, visibility VARCHAR NOT NULL,
     resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
-    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL, merged_into VARCHAR
+    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL, merged_into VARCHAR,
+    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL
 );
 COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
 COMMENT ON COLUMN knowledge_versions.change IS
-    'What made this version: saved, revised, scored, retired, restored, evolved, reverted, absorbed, merged, unmerged';
+    'What made it: saved, revised, scored, retired, restored, shared, evolved, reverted, absorbed, merged, unmerged';
 COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
 COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
-COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes: private, shared, org or public';
+COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes and ACL: private, shared, org or public';
 COMMENT ON COLUMN knowledge_versions.confidence IS 'As stated at its save; the view knowledge adds the evidence';
 COMMENT ON COLUMN knowledge_versions.merged_into IS 'The item that took its place, where status is merged';
+COMMENT ON COLUMN knowledge_versions.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
+COMMENT ON COLUMN knowledge_versions.writers IS 'Those of shared_with who may also revise it';
 COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
 CREATE TABLE knowledge_state (
     org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
     status VARCHAR NOT NULL, helpful BIGINT NOT NULL, harmful BIGINT NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
     version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL,
-    supporting BIGINT NOT NULL, opposing BIGINT NOT NULL
+    supporting BIGINT NOT NULL, opposing BIGINT NOT NULL, writers VARCHAR[]
 );
 COMMENT ON COLUMN knowledge_state.supporting IS 'Credited helpful cases and confirmations: evidence for the item';
 COMMENT ON COLUMN knowledge_state.opposing IS 'Credited harmful cases: evidence against the item';
@@ -46,7 +49,8 @@ CREATE VIEW knowledge AS
         v.resource_ids, v.source, v.score, s.helpful, s.harmful,
         {CONFIDENCE.format(stated="v.confidence", supporting="s.supporting", opposing="s.opposing")} AS confidence,
         s.status, s.created_at, s.updated_at, s.created_position, s.position, s.version_position,
-        CASE WHEN s.status = 'merged' THEN v.merged_into END AS merged_into, s.supporting, s.opposing
+        CASE WHEN s.status = 'merged' THEN v.merged_into END AS merged_into, s.supporting, s.opposing,
+        v.shared_with, v.writers
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
 CREATE MACRO knowledge_as_of(asked) AS TABLE
@@ -60,7 +64,7 @@ CREATE MACRO knowledge_as_of(asked) AS TABLE
         v.created_position, greatest(v.valid_from, f.last_position) AS position,
         v.valid_from AS version_position,
         CASE WHEN v.status = 'merged' THEN v.merged_into END AS merged_into,
-        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing
+        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing, v.shared_with, v.writers
     FROM knowledge_versions v
     LEFT JOIN (
         SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,

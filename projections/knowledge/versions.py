@@ -28,6 +28,7 @@ class Version:
     owner: str
     current: int
     status: str
+    writers: list[str] | None
 
     def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
         """The fact that brings this version back."""
@@ -49,7 +50,7 @@ def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, versio
     """One version; None when the item never had it. Who may read it is the caller's to ask."""
     row = cursor.execute(
         """SELECT v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
-               v.source::VARCHAR, v.score, s.owner, s.version, s.status
+               v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers
            FROM knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id
            WHERE v.org = ? AND v.id = ? AND v.version = ?""",
         [org, item_id, version],

@@ -13,7 +13,8 @@ import duckdb
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
-from projections.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.knowledge.ask import ITEM_COLUMNS, item_of, readers_of, seen_by
+from projections.scope_types.ask import priorities
 from projections.search.ranking import scope_priority, strongest_scope
 from projections.sql_text import among, text
 
@@ -73,7 +74,10 @@ def best_items(
         relevance=worth,
     )
     visible = frozenset(caller.visible_scopes())
-    return sorted(rows, key=lambda item: -scope_priority(strongest_scope(item["scopes"], visible) or ""))
+    worths = priorities(cursor, org, visible)
+    return sorted(
+        rows, key=lambda item: -scope_priority(strongest_scope(readers_of(item), visible, worths) or "", worths)
+    )
 
 
 def _chosen(

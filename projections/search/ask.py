@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -12,9 +12,11 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from ledger.scopes import PRIORITY, further_types
 from ledger.sealed import ERASED
 from projections.feedback.evidence import confidence
-from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, rfc3339
+from projections.knowledge.ask import ITEM_COLUMNS, VERSION_COLUMNS, item_of, readers_of, rfc3339
+from projections.scope_types.ask import priorities
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.sql_text import text
 from projections.vectors.feed import VectorFeed
@@ -49,7 +51,7 @@ class Searcher:
         as_of: int | datetime | None = None,
         paths: str = "fused",
     ) -> list[JsonObject]:
-        """Up to `top_k` active items that share a scope with `visible`, best first.
+        """Up to `top_k` active items whose scopes or ACL name one of `visible`, best first.
 
         `as_of` is a log position; `paths` is fused, keyword, vector or recency. Items scored below `min_score`
         or harmed more than they helped are left out. Raises VectorProcessGone, EmbeddingFailed.
@@ -87,11 +89,17 @@ class Searcher:
             top_k=top_k,
             min_score=min_score,
             vector_weight=self._feed.vector_weight,
+            priority=await self._priorities(org, visible),
         )
         return [
             {**by_id[each.item_id][0], "quality_score": each.quality, "relevance": round(each.relevance, 6)}
             for each in ranked
         ]
+
+    async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
+        if not further_types(visible):  # nearly always, and then no thread is asked
+            return PRIORITY
+        return await self._view.ask(priorities, org, visible)
 
     def forget_versions(self) -> None:
         """Remember nothing of what versions said: some of it was erased."""
@@ -108,7 +116,7 @@ class Searcher:
 
 def _standing(row: JsonObject, changed: datetime) -> Standing:
     told = row["eval"]
-    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], row["scopes"], changed)
+    return Standing(row["id"], told["score"], told["helpful"], told["harmful"], readers_of(row), changed)
 
 
 class KnownVersions:
@@ -205,7 +213,7 @@ def standing_then(
     # One bound value: the driver takes about 0.1 ms for each.
     asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
     where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
-        AND list_has_any(scopes, asked.visible)
+        AND (list_has_any(scopes, asked.visible) OR list_has_any(shared_with, asked.visible))
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:

@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the view knows of an item now: its evaluation, who may see it, when it changed."""
+    """What the view knows of an item now: its evaluation, who may see it (scopes and ACL), when it changed."""
 
     item_id: str
     score: float
@@ -84,7 +84,7 @@ def rank(
     min_score: float = 0.0,
     fusion: Fusion = "scores",
     vector_weight: float = HASHED_VECTOR_WEIGHT,
-    priority: Mapping[str, int] = PRIORITY,
+    priority: Mapping[str, float] = PRIORITY,
 ) -> list[Ranked]:
     """The `top_k` results in the order in which the caller gets them.
 
@@ -149,13 +149,13 @@ def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
     return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * _sway(each.quality)))
 
 
-def by_scope(results: Iterable[Ranked], priority: Mapping[str, int] = PRIORITY) -> list[Ranked]:
+def by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:
     """The most specific scope first; within a scope the order stays."""
     return sorted(results, key=lambda each: -scope_priority(each.scope, priority))
 
 
 def strongest_scope(
-    scopes: Iterable[str], visible: Iterable[str], priority: Mapping[str, int] = PRIORITY
+    scopes: Iterable[str], visible: Iterable[str], priority: Mapping[str, float] = PRIORITY
 ) -> str | None:
     """The most specific of an item's scopes among those that the caller sees; None when there is none."""
     seen = frozenset(visible)
@@ -163,7 +163,7 @@ def strongest_scope(
     return max(shared, key=lambda scope: scope_priority(scope, priority), default=None)
 
 
-def scope_priority(scope: str, priority: Mapping[str, int] = PRIORITY) -> int:
+def scope_priority(scope: str, priority: Mapping[str, float] = PRIORITY) -> float:
     """How specific a scope is: user > project > agent > team > org > public; a kind unknown here is 0."""
     return priority.get(scope.partition(":")[0], 0)
 

@@ -1,4 +1,7 @@
-"""What is to be searched otherwise since a position? Versions that began, and versions that ended, out of the view."""
+"""What is to be searched otherwise since a position? Versions that began, and versions that ended, out of the view.
+
+Whoever the ACL names reads like those in the scopes: the store knows both as scopes, so that its own query filters.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ WITH changed AS (
     SELECT valid_to, valid_from FROM knowledge_versions
     WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
-SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content, v.scopes, v.types,
-    v.owner, v.status <> 'active'
+SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content,
+    v.scopes || v.shared_with, v.types, v.owner, v.status <> 'active'
 FROM changed c JOIN knowledge_versions v ON v.valid_from = c.valid_from
 WHERE c.moved_at <= (SELECT max(moved_at) FROM few)
 ORDER BY c.moved_at, c.moved_at = v.valid_from

@@ -175,6 +175,20 @@ def test_headers_choose_among_what_the_token_is_bound_to_and_add_nothing() -> No
             held.caller(foreign, "/api/knowledge")
 
 
+def test_a_token_may_be_bound_to_entities_of_registered_types_and_several_of_a_kind() -> None:
+    principal = Principal("t-1", "agent", {"user": ("ada",), "team": ("a", "b"), "department": ("finance",)})
+    assert principal.caller({}, "/api/knowledge") == Caller(user="ada", further=("department:finance",))
+    chosen = principal.caller({"user": "ada"}, "/api/knowledge", ["team:b", "team:a"])
+    assert (chosen.entities(), chosen.team) == (["user:ada", "team:b", "team:a"], None)
+    assert chosen.addresses == {"user:ada", "team:a", "team:b", "department:finance", "public"}
+    for further in ("department:hr", "team:c", "user:eve"):
+        with pytest.raises(Forbidden, match=further):
+            principal.caller({"user": "ada"}, "/api/knowledge", [further])
+    assert Principal("t-2", "operator", {}).caller({}, "/api/knowledge", ["department:hr"]).further == (
+        "department:hr",
+    )
+
+
 def test_no_token_but_the_operators_makes_its_holder_the_operator() -> None:
     several = principal("agent", project=("p1", "p2"))
     with pytest.raises(Forbidden, match="does not say who asks"):

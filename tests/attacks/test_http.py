@@ -69,6 +69,34 @@ ATTACKS: dict[str, Attack] = {
     "adding a team to oneself": Attack(
         "GET /api/knowledge", 403, "forbidden", headers={"X-Ledger-User": "bob", "X-Ledger-Team": "platform"}
     ),
+    "adding another entity to oneself": Attack(
+        "GET /api/knowledge", 403, "forbidden", headers={"X-Ledger-Scope": "user:bob,team:platform"}
+    ),
+    "registering a type of scope": Attack(
+        "POST /api/scope_types", 403, "not_owner", json={"type": "guild", "priority": 9}
+    ),
+    "sharing another's item with oneself": Attack(
+        "PUT /api/knowledge/adas-item/acl",
+        404,
+        "unknown_knowledge",
+        json={"acl": [{"entity": "user:bob", "permission": "read_write"}]},
+    ),
+    "sharing another's open item with oneself": Attack(
+        "PUT /api/knowledge/adas-open/acl",
+        403,
+        "not_owner",
+        json={"acl": [{"entity": "user:bob", "permission": "read_write"}]},
+    ),
+    "putting an item before somebody by its ACL": Attack(
+        "PUT /api/knowledge/bobs-item/acl",
+        403,
+        "forbidden",
+        json={"acl": [{"entity": "user:ada", "permission": "read"}]},
+    ),
+    "putting a new item before somebody by its ACL": Attack(
+        "POST /api/knowledge", 403, "forbidden", json=saving(acl=[{"entity": "user:ada", "permission": "read"}])
+    ),
+    "asking why one does not see an item": Attack("GET /api/knowledge/adas-item/why", 404, "unknown_knowledge"),
     "adding an org to oneself": Attack("GET /api/knowledge", 403, "forbidden", headers={"X-Ledger-Org": "default"}),
     "another agent in a header of other case": Attack(
         "GET /api/knowledge", 403, "forbidden", headers={"x-LEDGER-agent": "scribe"}

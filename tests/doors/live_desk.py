@@ -47,10 +47,9 @@ class ContainingSearcher:
         paths: str = "fused",  # noqa: ARG002  # one path is all it has
     ) -> list[JsonObject]:
         assert not isinstance(as_of, datetime)
-        named = dict(scope.split(":", 1) for scope in visible if ":" in scope)
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
-            found = ask.items(cursor, org, Caller(**named), limit=1000, offset=0, types=types or (), as_of=as_of)
+            found = ask.items(cursor, org, Caller.seeing(visible), limit=1000, offset=0, types=types or (), as_of=as_of)
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
                 for item in found

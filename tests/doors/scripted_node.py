@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -75,6 +77,16 @@ class ScriptedNode:
                 text = f"the test has not said what {asked.line} answers"
                 return Reply(500, json.dumps({"error": {"code": "unscripted", "message": text}}).encode())
             return replies.pop(0) if len(replies) > 1 else replies[0]
+
+
+@contextmanager
+def commanded_node(environment: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    """A scripted node that the commands ask, for nobody unless they say for whom."""
+    with scripted_node() as running:
+        for name in ("USER", "AGENT", "PROJECT", "TEAM", "ORG"):
+            environment.delenv(f"KLEDGER_{name}", raising=False)
+        environment.setenv("KLEDGER_URL", running.url)
+        yield running
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from producers.cli import session
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.scripted_node import ScriptedNode, commanded_node
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "x", "event_id": "e-2", "position": 8}]}
@@ -44,10 +44,7 @@ FOUND = {"results": [ITEM], "count": 1, "position": 41, "recall_id": None}
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node() as running:
-        for name in ("USER", "AGENT", "PROJECT", "TEAM", "ORG"):
-            monkeypatch.delenv(f"KLEDGER_{name}", raising=False)
-        monkeypatch.setenv("KLEDGER_URL", running.url)
+    with commanded_node(monkeypatch) as running:
         yield running
 
 

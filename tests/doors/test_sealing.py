@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,14 @@ from ledger.event import NO_LINEAGE, Fact, NewEvent
 from ledger.events import FACTS
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
+    AclEntry,
     Case,
     KnowledgeRated,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     Source,
 )
 from ledger.events.profile import ProfileDisabled, ProfileReplaced
@@ -33,7 +36,10 @@ from producers.operations import knowledge
 from producers.publish import Tally, publish
 from producers.requests import SaveRequest
 from producers.sealing import SealingLedger
-from projections.persons import persons_of
+from projections.batch import fold_batch
+from projections.duckdb import open_view
+from projections.persons import embedded_hashes, items_of, left_in_clear, persons_of
+from projections.workbench import Workbench
 from tests.doors.live_desk import LiveDesk, live_desk
 
 SECRET = "marker-一二三"
@@ -116,6 +122,36 @@ async def test_a_case_about_somebodys_item_is_sealed_for_both(sealing: Sealing) 
     assert SECRET not in await sealing.append(about, "agent:a")
     await sealing.append(about, "user:bob")
     assert set(sealing.vault.held(["user:ada", "user:bob", "agent:a"])) == {"user:ada", "user:bob"}
+
+
+async def test_what_a_writer_writes_into_somebodys_item_is_sealed_for_both_and_reading_makes_nothing_theirs(
+    sealing: Sealing,
+) -> None:
+    acl = [AclEntry(entity="user:bob", permission="read_write"), AclEntry(entity="user:carol", permission="read")]
+    await sealing.append(KnowledgeSaved(**ITEM, scopes=["user:ada"], owner="user:ada"), "user:ada")
+    await sealing.append(KnowledgeShared(acl=acl), "user:ada")
+    await sealing.desk.view.wait_for(2)
+    assert SECRET not in await sealing.append(KnowledgeRevised(content=SECRET), "user:bob")
+    assert set(sealing.vault.held(["user:ada", "user:bob", "user:carol"])) == {"user:ada", "user:bob"}
+    assert SECRET in await sealing.append(KnowledgeSaved(**ITEM, scopes=["agent:a"], owner="agent:a"), "agent:a", "k2")
+    await sealing.append(KnowledgeShared(acl=acl), "agent:a", "k2")
+    await sealing.append(KnowledgeRevised(content=SECRET), "user:bob", "k2")
+    await sealing.desk.view.wait_for(6)
+    ask = sealing.desk.view.ask
+    assert [await ask(items_of, f"user:{name}") for name in ("ada", "bob", "carol")] == [["k1"], ["k1", "k2"], []]
+    assert [len(await ask(embedded_hashes, f"user:{name}")) for name in ("ada", "bob", "carol")] == [1, 1, 0]
+    assert [await ask(left_in_clear, f"user:{name}") for name in ("bob", "carol")] == [[3, 6], []]
+    await sealing.vault.destroy("user:bob", by="user:local", at="2026-03-05T12:00:00Z", receipt="r-1")
+    con = open_view(None)
+    bench = Workbench(con, Keyring(sealing.vault.held))
+    fold_batch(bench, [event async for events in sealing.desk.ledger.read() for event in events])
+    said = con.execute("SELECT id, version, content FROM knowledge_versions ORDER BY id, version").fetchall()
+    assert said == [
+        *(("k1", 1, SECRET), ("k1", 2, SECRET), ("k1", 3, "[erased]")),
+        *(("k2", 1, SECRET), ("k2", 2, SECRET), ("k2", 3, "[erased]")),
+    ]
+    with closing(con.cursor()) as cursor:
+        assert left_in_clear(cursor, "user:bob") == []
 
 
 async def test_nothing_more_is_kept_of_somebody_who_was_forgotten(sealing: Sealing) -> None:

@@ -46,9 +46,6 @@ MISSING: dict[str, str] = {
     "S5": "ACL entries were not there when this table was begun",
 }
 
-NEEDS: dict[str, str] = dict.fromkeys(("X1", "X3", "X4"), "/api/resource")
-"""Rows that are checked where the node has this route. Where it has not, they are missing."""
-
 PARTLY: dict[str, str] = {
     "K8": "routing by a model was not there; the ranking is checked",
 }

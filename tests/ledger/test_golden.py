@@ -16,6 +16,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
+    AclEntry,
     Case,
     KnowledgeRated,
     KnowledgeRestored,
@@ -23,11 +24,13 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.subject import SubjectForgotten
 from ledger.examples import EXAMPLES
 from ledger.upcasts import known_versions
@@ -98,6 +101,13 @@ MEANING: dict[str, Fact] = {
     "knowledge.scored.1": KnowledgeScored(score=4, reason="works on scans too"),
     "knowledge.retired.1": KnowledgeRetired(),
     "knowledge.restored.1": KnowledgeRestored(reason="仍然有用"),
+    "knowledge.shared.1": KnowledgeShared(
+        acl=[
+            AclEntry(entity="user:123", permission="read_write"),
+            AclEntry(entity="department:财务", permission="read"),
+        ]
+    ),
+    "scope_type.registered.1": ScopeTypeRegistered(type="department", priority=2.5),
     "profile.created.1": ProfileCreated(owner="user:123", memory_type="user", content={}),
     "profile.replaced.1": ProfileReplaced(
         owner="user:123",

@@ -14,19 +14,22 @@ from ledger.scopes import (
     Caller,
     check_entity,
     check_scope,
+    further_types,
     visibility_of,
 )
 
 
-@pytest.mark.parametrize("value", ["user:123", "project:知识账本", "agent:a b", "team:x:y", "org:ä@b.c", "user:*"])
-def test_an_entity_is_a_known_type_and_an_id(value: str) -> None:
+@pytest.mark.parametrize(
+    "value", ["user:123", "project:知识账本", "agent:a b", "team:x:y", "org:ä@b.c", "user:*", "department:x"]
+)
+def test_an_entity_is_a_word_and_an_id(value: str) -> None:
     assert check_entity(value) == value
     assert check_scope(value) == value
 
 
 @pytest.mark.parametrize(
     "value",
-    ["", "user", "user:", "user: x", "user:x ", "User:x", "department:x", ":x", "user:a\nb", "user:\x00", " user:x"],
+    ["", "user", "user:", "user: x", "user:x ", "User:x", "9x:x", "a-b:x", ":x", "user:a\nb", "user:\x00", " user:x"],
 )
 def test_anything_else_is_refused_and_the_message_says_what_to_write(value: str) -> None:
     with pytest.raises(IllegalScope, match=r"write \{type\}:\{id\}"):
@@ -93,3 +96,32 @@ def test_a_caller_with_an_illegal_name_is_refused() -> None:
 )
 def test_visibility_follows_from_the_scopes(scopes: list[str], owner: str, label: str) -> None:
     assert visibility_of(scopes, owner) == label
+
+
+@pytest.mark.parametrize(
+    ("scopes", "acl", "label"),
+    [
+        (["user:a"], ["user:a"], "private"),
+        (["user:a"], ["user:b"], "shared"),
+        (["user:a"], ["user:a", "project:p"], "shared"),
+        (["user:a"], ["org:o"], "org"),
+        (["public"], ["user:b"], "public"),
+    ],
+)
+def test_visibility_follows_from_whom_the_acl_names_as_well(scopes: list[str], acl: list[str], label: str) -> None:
+    assert visibility_of(scopes, "user:a", acl) == label
+
+
+def test_a_caller_may_be_more_than_the_five_identities() -> None:
+    caller = Caller.of({"user": "u", "department": "d"}, further=["team:t", "user:u"])
+    assert caller == Caller(user="u", further=("department:d", "team:t", "user:u"))
+    assert caller.visible_scopes() == ["user:u", "department:d", "team:t", "public"]
+    assert not Caller(further=("department:d",)).is_operator
+
+
+def test_only_types_that_are_not_built_in_have_to_be_registered() -> None:
+    assert further_types(["user:a", "public", "department:x", "guild:y", "public:z"]) == {
+        "department",
+        "guild",
+        "public",
+    }

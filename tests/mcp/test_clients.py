@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import pytest
 from mcp import MCPError
 
@@ -122,7 +121,6 @@ async def test_what_does_not_fit_and_what_is_not_to_be_seen_is_told_so_that_a_mo
 async def test_resources_and_their_secrets_are_saved_and_read_with_the_tools(
     shared_node: RunningNode, way: Way
 ) -> None:
-    has(shared_node, "/api/resource")
     prefix = way.replace(" ", "-")
     async with connected(shared_node.url, way, agent="keeper") as keeper:
         for resource in RESOURCES.values():
@@ -167,13 +165,6 @@ async def test_the_prompts_of_the_source_are_handed_out(shared_node: RunningNode
         assert "知识充足" not in message.content.text
         with pytest.raises(MCPError):
             await client.get_prompt("no_such_prompt")
-
-
-def has(node: RunningNode, route: str) -> None:
-    """Skip where the node has no such route yet."""
-    with httpx.Client(trust_env=False) as client:
-        if route not in client.get(f"{node.url}/openapi.json").json()["paths"]:
-            pytest.skip(f"the node has no {route} yet")
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])

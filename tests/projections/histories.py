@@ -68,6 +68,7 @@ from projections.duckdb import open_view
 from projections.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
 from tests.projections.resource_facts import RESOURCES, about_resources
+from tests.projections.sharing import scope_types, shares
 
 START_NS = 1_790_000_000_000_000_000
 OWNERS = ("agent:a", "user:王", "org:x y")
@@ -166,6 +167,7 @@ _about_items = st.one_of(
     _saves,
     _revisions,
     _revisions,
+    shares(OWNERS),
     st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases),
     st.builds(KnowledgeScored, score=st.integers(1, 5)),
     st.builds(KnowledgeRetired, reason=st.none() | _texts),
@@ -294,7 +296,7 @@ _focuses = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    people = (_about_profiles, _resources, _recalls, _focuses)
+    people = (_about_profiles, _resources, _recalls, _focuses, scope_types())
     fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
@@ -306,6 +308,8 @@ def _event(draw: st.DrawFn) -> NewEvent:
         )
     elif isinstance(fact, RecallServed):
         entity_id = draw(st.uuids()).hex
+    elif fact.entity() == "scope_type":
+        entity_id, actor = str(fact.stated_id()), draw(st.sampled_from(["user:local", "user:local", actor]))
     elif isinstance(fact, GoalFocused):
         entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, ProcessFact):

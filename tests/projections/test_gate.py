@@ -8,17 +8,21 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from ledger.event import NewEvent, StoredEvent
+from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
+    AclEntry,
+    KnowledgeEvolved,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
+from ledger.events.scope_type import ScopeTypeRegistered
 from projections import batch
 from tests.projections.histories import replace_position, rows, saved, stored, view_of
 
@@ -48,6 +52,39 @@ def test_an_item_is_saved_once() -> None:
 
 def test_the_same_id_in_another_organisation_is_another_item() -> None:
     assert refused(saved("k1"), replace(saved("k1"), org="elsewhere")) == []
+
+
+def test_writers_revise_and_evolve_and_leave_everything_else_to_the_owner() -> None:
+    def shared(*writers: str) -> NewEvent:
+        acl = [AclEntry(entity=one, permission="read_write") for one in writers]
+        return NewEvent(KnowledgeShared(acl=[*acl, AclEntry(entity="user:r", permission="read")]), "k1", "agent:a")
+
+    def by(actor: str, fact: Fact) -> NewEvent:
+        return NewEvent(fact, "k1", actor)
+
+    evolved = KnowledgeEvolved(evolution="e1", base_version=3, content="evolved")
+    assert refused(
+        saved("k1"),
+        shared("user:w"),
+        by("user:w", KnowledgeRevised(content="bettered")),
+        by("user:w", evolved),
+        by("user:r", KnowledgeRevised(content="x")),
+        by("user:w", KnowledgeRevised(content="x", scopes=["public"])),
+        by("user:w", KnowledgeRevised(content="x", owner="user:w")),
+        by("user:w", KnowledgeRetired()),
+        by("user:w", KnowledgeShared(acl=[])),
+        shared(),
+        by("user:w", KnowledgeRevised(content="too late")),
+    ) == [(position, "not_owner") for position in (5, 6, 7, 8, 9, 11)]
+
+
+def test_types_of_scopes_are_the_operators_to_register_and_built_in_ones_stay() -> None:
+    def registered(kind: str, actor: str = "user:local", priority: float = 2.5) -> NewEvent:
+        return NewEvent(ScopeTypeRegistered(type=kind, priority=priority), kind, actor)
+
+    log = [registered("guild"), registered("guild", "user:ada"), registered("team"), registered("guild", priority=0.5)]
+    assert refused(*log) == [(2, "not_owner"), (3, "illegal_scope")]
+    assert rows(view_of(stored(log)).con, "SELECT type, priority, position FROM scope_types") == [("guild", 0.5, 4)]
 
 
 def test_nobody_saves_what_another_is_to_own() -> None:

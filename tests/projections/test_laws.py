@@ -84,7 +84,8 @@ def test_every_event_is_either_in_the_views_or_refused_with_a_reason(log: list[S
 def test_the_state_as_of_a_position_is_what_a_replay_to_that_position_shows(log: list[StoredEvent], at: int) -> None:
     position = min(at, len(log))
     told = "id, org, version, types, task, content, tags, scopes, owner, visibility, resource_ids, source, score, "
-    told += "helpful, harmful, confidence, status, created_at, updated_at, created_position, position"
+    told += "helpful, harmful, confidence, status, created_at, updated_at, created_position, position, "
+    told += "shared_with, writers"
     then = view_of(log[:position]).con
     now = view_of(log).con
     assert sorted(map(str, rows(now, f"SELECT {told} FROM knowledge_as_of({position})"))) == sorted(

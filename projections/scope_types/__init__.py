@@ -1,0 +1,1 @@
+"""Which types of scopes were registered, with which priority."""

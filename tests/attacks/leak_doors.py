@@ -1,0 +1,163 @@
+"""How is one question put through every door? What was asked, and what came back, in the same terms.
+
+A door is a function of who asks and what is asked; a further one is a line in DOORS.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from typer.testing import CliRunner
+
+from ledger.errors import LedgerError
+from producers.cli.main import app
+from producers.sdk import LedgerClient
+
+Who = Mapping[str, Any]
+"""The arguments of `acting_as`."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a door answered: the code and message of an error, or a document; `text` is all of it."""
+
+    code: str | None
+    message: str
+    document: Any
+
+    @property
+    def text(self) -> str:
+        return self.message + json.dumps(self.document, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question in the words of each door; `sdk` is a method and its arguments."""
+
+    line: str
+    sdk: tuple[str, tuple[Any, ...], dict[str, Any]]
+    command: Sequence[str]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+
+
+def item_path(item_id: str, rest: str = "") -> str:
+    return f"/api/knowledge/{quote(item_id, safe='')}{rest}"
+
+
+def search(query: str, path: str = "fused", as_of: int | str | None = None, types: str | None = None) -> Ask:
+    more = {name: value for name, value in (("as_of", as_of), ("types", types)) if value is not None}
+    asked = {"q": query, "top_k": 100, "min_score": 1, "paths": path, "record": "false", **more}
+    given = {"top_k": 100, "min_score": 1, "path": path, "record": False, **more}
+    if types is not None:
+        given["types"] = types.split(",")
+    words = ["search", query, "--top-k", "100", "--min-score", "1", "--path", path, "--no-record"]
+    return Ask("GET /api/knowledge/search", ("search", (query,), given), [*words, *_options(more)], asked)
+
+
+def listing(**given: Any) -> Ask:
+    given = {"limit": 100, **given}
+    several = {name: [value] if name in ("types", "scopes") else value for name, value in given.items()}
+    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given)
+
+
+def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
+    """`get`, `history`, `why` or `lineage` of one item (or, for lineage, of a reference)."""
+    then = {} if as_of is None else {"as_of": as_of}
+    match question:
+        case "get":
+            return Ask(f"GET {item_path(item_id)}", ("get", (item_id,), then), ["show", item_id, *_options(then)], then)
+        case "history":
+            return Ask(f"GET {item_path(item_id, '/history')}", ("history", (item_id,), {}), ["history", item_id])
+        case "why":
+            return Ask(f"GET {item_path(item_id, '/why')}", ("why_visible", (item_id,), {}), ["why-visible", item_id])
+        case _:
+            return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
+
+
+def changes(item_id: str) -> dict[str, Ask]:
+    """Everything that might change an item, or tell by its answer that there is one."""
+    entry = {"entity": "user:mallory", "permission": "read_write"}
+    path, acl = item_path(item_id), [entry]
+    return {
+        "revise": Ask(
+            f"PUT {path}", ("revise", (item_id,), {"content": "x"}), ["revise", item_id, "--content", "x"],
+            body={"content": "x"},
+        ),
+        "rescope": Ask(
+            f"PUT {path}", ("revise", (item_id,), {"scopes": ["public"]}),
+            ["revise", item_id, "--scopes", "public"], body={"scopes": ["public"]},
+        ),
+        "rate": Ask(
+            f"PUT {path}", ("rate", (item_id, "harmful"), {}), ["rate", item_id, "--harmful"],
+            body={"add_harmful_case": {}},
+        ),
+        "score": Ask(
+            f"PUT {path}", ("score", (item_id, 1), {}), ["rate", item_id, "--score", "1"], body={"update_score": 1}
+        ),
+        "retire": Ask(f"DELETE {path}", ("retire", (item_id,), {}), ["retire", item_id]),
+        "restore": Ask(f"POST {path}/restore", ("restore", (item_id,), {}), ["restore", item_id]),
+        "share": Ask(
+            f"PUT {path}/acl", ("share", (item_id, acl), {}), ["share", item_id, "--writer", "user:mallory"],
+            body={"acl": acl},
+        ),
+    }  # fmt: skip
+
+
+def _options(given: Mapping[str, Any]) -> list[str]:
+    return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+class Doors:
+    """The doors of one node, open until `close`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = httpx.Client(base_url=url, timeout=30)
+        self._sdk = LedgerClient(url, read_your_writes=False)
+        self._runner = CliRunner()
+        self.all: dict[str, Callable[[Who, Ask], Told]] = {
+            "http": self.http,
+            "sdk": self.sdk,
+            "command": self.command,
+        }
+
+    def http(self, who: Who, ask: Ask) -> Told:
+        method, _, path = ask.line.partition(" ")
+        answer = self._http.request(method, path, params=ask.params, json=ask.body, headers=headers(who))
+        document = answer.json()
+        if answer.status_code < 400:
+            return Told(None, "", document)
+        return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
+
+    def sdk(self, who: Who, ask: Ask) -> Told:
+        name, args, given = ask.sdk
+        try:
+            return Told(None, "", getattr(self._sdk.acting_as(**who), name)(*args, **given))
+        except LedgerError as error:
+            return Told(error.code, error.message, error.details)
+
+    def command(self, who: Who, ask: Ask) -> Told:
+        identity = [part for kind, name in who.items() if kind != "scopes" for part in (f"--{kind}", name)]
+        identity += [part for entity in who.get("scopes", ()) for part in ("--entity", entity)]
+        done = self._runner.invoke(app, [*ask.command, *identity, "--json", "--url", self.url])
+        document = json.loads(done.stdout)
+        if done.exit_code == 0:
+            return Told(None, "", document)
+        return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
+
+    def close(self) -> None:
+        self._http.close()
+        self._sdk.close()
+
+
+def headers(who: Who) -> dict[str, str]:
+    """Who asks, as the HTTP door takes it."""
+    named = {f"X-Ledger-{kind}": quote(name) for kind, name in who.items() if kind != "scopes"}
+    further = ",".join(quote(entity, safe=":") for entity in who.get("scopes", ()))
+    return named | ({"X-Ledger-Scope": further} if further else {})
