@@ -152,7 +152,7 @@ def _writes(desk: Desk) -> APIRouter:
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
     ) -> Json:
-        """Judge an item; its owner, and whom the ACL lets write, may state fields anew or have a model do so (202 until it has)."""
+        """Judge an item; its owner, and whom the ACL lets write, may state it anew or have a model do so (202)."""
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
         return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from ledger import prompts
 from ledger.prompts import Language
-from producers.http import answers
+from producers.http import recall_answers
 from producers.http.answers import Json, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, GoalId, Owner, Retry, Who, named_types
@@ -39,7 +39,7 @@ class StartupQuery(BaseModel):
 def _recall(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["recall"])
 
-    @router.get("/api/recall/startup", responses=told(answers.StartedAnswer), name="startup")
+    @router.get("/api/recall/startup", responses=told(recall_answers.StartedAnswer), name="startup")
     async def start(caller: Who, lineage: From, asked: Annotated[StartupQuery, Query()]) -> Json:
         """What an agent that starts has to know: the caller's profile, then related knowledge; recorded as served."""
         return Json(
@@ -57,14 +57,14 @@ def _recall(desk: Desk) -> APIRouter:
             )
         )
 
-    @router.post("/api/goals/{goal_id}/focus", responses=told(answers.FocusedAnswer, 400, 410, 413))
+    @router.post("/api/goals/{goal_id}/focus", responses=told(recall_answers.FocusedAnswer, 400, 410, 413))
     async def focus(
         caller: Who, lineage: From, retry: Retry, fresh: Fresh, goal_id: GoalId, body: FocusRequest
     ) -> Json:
         """Focus a goal: knowledge that fits it is looked up, kept on the goal, and told as text."""
         return Json(await goals.focus(desk, caller, lineage, goal_id, body, retry, freshness=fresh))
 
-    @router.get("/api/goals/{goal_id}", responses=told(answers.GoalAnswer, 404, 410))
+    @router.get("/api/goals/{goal_id}", responses=told(recall_answers.GoalAnswer, 404, 410))
     async def goal(caller: Who, goal_id: GoalId, fresh: Fresh, owner: Owner = None) -> Json:
         """A goal of the caller's, with what the caller may see now of the knowledge that it was given."""
         return Json(await goals.goal(desk, caller, goal_id, owner=owner, freshness=fresh))
@@ -75,14 +75,14 @@ def _recall(desk: Desk) -> APIRouter:
 def _prompts() -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["prompts"])
 
-    @router.get("/api/prompts", responses=told(answers.PromptsAnswer))
+    @router.get("/api/prompts", responses=told(recall_answers.PromptsAnswer))
     async def list_prompts(_caller: Who) -> Json:
         """The prompts that ship with the ledger."""
         found = [prompts.prompt(name) for name in prompts.prompt_names()]
         listed = [{"name": each.name, "title": each.title, "languages": prompts.LANGUAGES} for each in found]
         return Json({"prompts": listed})
 
-    @router.get("/api/prompts/{name}", responses=told(answers.PromptAnswer, 404))
+    @router.get("/api/prompts/{name}", responses=told(recall_answers.PromptAnswer, 404))
     async def prompt(_caller: Who, name: str, language: Language = "zh") -> Json:
         """One prompt, as text."""
         return Json(prompts.prompt(name, language))
