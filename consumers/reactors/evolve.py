@@ -61,7 +61,7 @@ class Evolving:
             return
         asked = standing.process.requested
         item = await self._item(asked)
-        _require_owner(item, standing.process.owner, asked["item_id"])
+        _require_writer(item, standing.process.owner, asked["item_id"])
         name = self._work.model.named("evolve", asked.get("model"))
         said = prompt("evolve", _material(item, asked["feedback"], await self._cases(asked["item_id"])))
         await self._work.call_begins(standing, EvolutionStarted(call=f"{request.id}:evolve", model=name))
@@ -137,9 +137,9 @@ class Evolving:
         return (await self._work.view.ask(cases, self._work.org, item_id))[-MOST_CASES:]
 
 
-def _require_owner(item: Version, asker: str, item_id: str) -> None:
+def _require_writer(item: Version, asker: str, item_id: str) -> None:
     """Raises NotOwner: a door has asked this already, a publisher over NATS was asked by nobody."""
-    if item.owner != asker:
+    if asker != item.owner and asker not in (item.writers or ()):
         raise NotOwner(f"{asker} may not have {item_id} rewritten, which {item.owner} owns", id=item_id)
 
 

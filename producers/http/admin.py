@@ -7,13 +7,13 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from ledger.event import JsonObject
+from producers.admin_requests import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http import answers
 from producers.http.answers import Json, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations import admin
 from producers.operations.desk import Desk
-from producers.requests import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:

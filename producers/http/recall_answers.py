@@ -1,4 +1,4 @@
-"""What does the HTTP door answer at a start, about goals and prompts? The models of its OpenAPI document."""
+"""What does HTTP answer of recall at a start and at a goal, and of prompts (mission K7, K12)?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the HTTP door answer about resources? The models of its OpenAPI document."""
+"""What does HTTP answer of resources? Their shapes, in lists and alone (mission X1)."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ class Version:
     owner: str
     current: int
     status: str
+    writers: list[str] | None
 
     def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
         """The fact that brings this version back."""
@@ -48,7 +49,7 @@ class Version:
 
 
 _COLUMNS = """v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
-    v.source::VARCHAR, v.score, s.owner, s.version, s.status"""
+    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers"""
 _TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id"
 
 
