@@ -61,19 +61,19 @@ def events_of(feedback: Sequence[JsonObject]) -> list[NewEvent]:
 
 
 async def measure(count: int = VERDICTS) -> list[Row]:
-    """Both ways in turns. Returns the row."""
+    """Both ways in turns. Returns the rows."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         async with running_node(Path(directory)) as node:
             door = Door(node.http)
             ledger = await JetStreamLedger.connect(node.broker, role="node", name="kledger-bench")
             try:
-                return [await _rounds(door, ledger, count)]
+                return await _rounds(door, ledger, count)
             finally:
                 await ledger.close()
                 door.close()
 
 
-async def _rounds(door: Door, ledger: JetStreamLedger, count: int) -> Row:
+async def _rounds(door: Door, ledger: JetStreamLedger, count: int) -> list[Row]:
     items = list(payloads(ITEMS))
     saved = await door.ask("POST", "/api/knowledge/batch", orjson.dumps({"items": items}))
     names = [str(item["id"]) for item in items]
@@ -97,20 +97,26 @@ async def _rounds(door: Door, ledger: JetStreamLedger, count: int) -> Row:
             ours.append(count / visible)
             kept.append(count / durable)
             bare.append(count / took)
-    ratio = statistics.median(mine / theirs for mine, theirs in zip(ours, bare, strict=True))
+    return [
+        _row(f"{count:,} verdicts in one request, durable and visible", ours, bare, ">= 0.5"),
+        _row(f"{count:,} verdicts in one request, durable", kept, bare, None),
+    ]
+
+
+def _row(row: str, ours: Sequence[float], bare: Sequence[float], target: str | None) -> Row:
     return {
-        "row": f"{count:,} verdicts in one request, durable and visible",
+        "row": row,
         "ours": statistics.median(ours),
         "raw": statistics.median(bare),
         "unit": "verdicts/s",
-        "ratio": ratio,
-        "target": ">= 0.5",
-        "note": f"bare: append_many alone; durable after {statistics.median(kept):,.0f}/s; median of {ROUNDS} pairs",
+        "ratio": statistics.median(mine / theirs for mine, theirs in zip(ours, bare, strict=True)),
+        "target": target,
+        "note": f"bare: append_many alone, of verdicts that lie ready; median of {ROUNDS} pairs",
     }
 
 
 def run() -> list[Row]:
-    """The row of this benchmark."""
+    """The rows of this benchmark."""
     return run_on_fast_loop(measure())
 
 
