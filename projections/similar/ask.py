@@ -71,6 +71,9 @@ class Merged:
     reverted: bool
 
 
+_SEEN_BY = "to_json([list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort(writers)])::VARCHAR"
+
+
 def eligible(
     cursor: duckdb.DuckDBPyConnection, org: str, owner: str, scopes: Sequence[str] | None, as_of: int
 ) -> list[Eligible]:
@@ -81,7 +84,7 @@ def eligible(
         values.append(listed(scopes))
     rows = cursor.execute(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
-                confidence, created_position, to_json(list_sort(list_distinct(scopes)))::VARCHAR
+                confidence, created_position, {_SEEN_BY}
             FROM knowledge_as_of({int(as_of)})
             WHERE org = ? AND owner = ? AND status = 'active' AND content <> {text(ERASED)} {where}
             ORDER BY created_position, id""",

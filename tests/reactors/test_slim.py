@@ -121,11 +121,14 @@ def test_only_what_the_caller_owns_within_the_scopes_given_is_merged(plain: Ledg
     bob, eve = plain.acting_as(user="bob"), plain.acting_as(user="eve", project="x")
     text = "Keep the raw answer beside the parsed one in the {} store"
     bobs = saved(bob, text.format("trace"), text.format("trace"))
+    (shared,) = saved(bob, text.format("trace"), acl=[{"entity": "user:carl", "permission": "read"}])
     bobs_private = saved(bob, text.format("event"), text.format("event"), scopes=["user:bob"])
     eves = saved(eve, text.format("trace"), text.format("trace"), scopes=["project:x"])
     done = bob.slim(scopes=["user:bob"])
     assert [group["survivor"] for group in done["groups"]] == [bobs_private[0]]
     assert [bob.get(name)["status"] for name in (*bobs, *bobs_private)] == ["active"] * 3 + ["merged"]
+    assert [group["survivor"] for group in bob.slim(dry_run=True)["groups"]] == [bobs[0]]
+    assert shared not in str(bob.slim(dry_run=True)["groups"])  # others see it, by its ACL
     with pytest.raises(NotOwner):
         bob.slim(owner="user:eve")
     assert plain.acting_as(user="mallory").slim()["groups"] == []
