@@ -72,11 +72,14 @@ def similar(items: Sequence[Item], *, threshold: float = THRESHOLD, vectors: Vec
     `vectors` are unit vectors of the texts, shape (items, dimensions); hashed ones are made when there are none.
     Every member of a group is at least `threshold` similar to its survivor itself. No item is in two groups.
     """
+    # Among many that share a key only the nearest are looked at: the order by id makes them the same ones each time.
+    order = sorted(range(len(items)), key=lambda place: items[place].id)
+    items = [items[place] for place in order]
     told = [statement(item.text) for item in items]
     used_by: Counter[str] = Counter()
     for each in told:
         used_by.update(each.words.keys())
-    at = _hashed(items) if vectors is None else vectors
+    at = _hashed(items) if vectors is None else vectors[order]
     pairs = neighbours([_numbers(each) for each in told], at)
     looked = _Look(items, told, used_by, at, threshold)
     agreeing = [(i, j) for i, j in pairs.tolist() if looked(i, j) is not None]
