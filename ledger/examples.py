@@ -51,6 +51,7 @@ from ledger.events.slim import (
     Similar,
     Skipped,
     SlimApplied,
+    SlimApproved,
     SlimFailed,
     SlimProposed,
     SlimRejected,
@@ -58,6 +59,7 @@ from ledger.events.slim import (
     SlimRequested,
     SlimReverted,
     SlimStarted,
+    SlimWithdrawn,
 )
 from ledger.events.subject import SubjectForgotten
 from ledger.events.usage import Usage
@@ -191,7 +193,9 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         AUTHOR,
     ),
     (SlimReported(candidates=120, groups=1, items=2, seconds=0.4), SLIM, AUTHOR),
+    (SlimApproved(reason="they say the same"), SLIM, AUTHOR),
     (SlimApplied(groups=1), SLIM, AUTHOR),
+    (SlimWithdrawn(reason="both were needed"), SLIM, AUTHOR),
     (SlimReverted(groups=0, skipped=[Skipped(group=0, reason="the survivor has changed since")]), SLIM, AUTHOR),
     (SlimRejected(reason="both are needed"), SLIM, AUTHOR),
     (SlimFailed(code="model_failed", reason="no answer within 60 s", usage=_USAGE), SLIM, AUTHOR),

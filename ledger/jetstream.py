@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from ledger.access import LEDGER_STREAM, BrokerAccess, Role
-from ledger.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
+from ledger.ahead import Ahead, publications
+from ledger.atomic_batch import send_batch
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable, LedgerError
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
@@ -120,8 +121,8 @@ class JetStreamLedger:
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         kept: dict[str, Appended] = {}
-        ahead = _Ahead(in_batches(events, self._writing.client.max_payload))
-        while batch := ahead.take():
+        ahead = Ahead(publications(events, self._writing.client.max_payload))
+        while batch := await ahead.take():
             async with self._batches:
                 kept |= await self._append_batch(batch, ahead.prepare)
         told: set[str] = set()
@@ -236,51 +237,6 @@ class JetStreamLedger:
 def _moving() -> BrokerUnavailable:
     """The broker named a conflict that is gone when looked at: somebody's append is under way."""
     return BrokerUnavailable("another append to the same entity is under way: retry")
-
-
-class _Ahead:
-    """The next batch, written down while the server works on the one before."""
-
-    def __init__(self, batches: Iterator[list[Publication]]) -> None:
-        self._batches = batches
-        self._ready = False
-        self._batch: list[Publication] = []
-        self._error: LedgerError | None = None
-
-    def prepare(self) -> None:
-        if self._ready:
-            return
-        self._ready = True
-        try:
-            self._batch = next(self._batches, [])
-        except LedgerError as error:  # belongs to the next batch, not to the one under way
-            self._error = error
-
-    def take(self) -> list[Publication]:
-        self.prepare()
-        self._ready = False
-        if self._error is not None:
-            raise self._error
-        return self._batch
-
-
-def in_batches(events: Sequence[NewEvent], max_payload: int) -> Iterator[list[Publication]]:
-    """Write events down in lists that the broker takes as one batch; an event named twice goes once."""
-    seen: set[str] = set()
-    batch: list[Publication] = []
-    size = 0
-    for event in events:
-        if event.id in seen:
-            continue
-        seen.add(event.id)
-        message = publication(event, max_payload)
-        if batch and (len(batch) == MAX_MESSAGES or size + len(message.body) > MAX_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(message)
-        size += len(message.body)
-    if batch:
-        yield batch
 
 
 def expects_within(batch: Sequence[Publication]) -> NewEvent | None:

@@ -18,6 +18,7 @@ from ledger.access import BrokerAccess, Role
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
 
+_LONGEST_LINE = 1 << 30  # a result is one line, however much it is
 # The buffers of a batch are megabytes each. glibc keeps them in its arenas, whose holes grow with the log; from this
 # size on it gives them back. A rebuild of 500,000 events takes 1.0 GB instead of 2.0, and no more after 200,000.
 _GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
@@ -33,7 +34,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     """
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, stdin=pipe, stdout=pipe, env=_GIVES_BACK | os.environ
+        sys.executable, "-m", module, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE, env=_GIVES_BACK | os.environ
     )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None

@@ -45,6 +45,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSa
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import (
     SlimApplied,
+    SlimApproved,
     SlimFailed,
     SlimProposed,
     SlimRejected,
@@ -52,6 +53,7 @@ from ledger.events.slim import (
     SlimRequested,
     SlimReverted,
     SlimStarted,
+    SlimWithdrawn,
 )
 from ledger.sealed import USER, seal
 from ledger.vault import DataKey
@@ -84,6 +86,8 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
     ExtractionRequested: ("messages",),
     ExtractionFailed: ("reason",),
     SlimProposed: ("task", "content", "tags"),
+    SlimApproved: ("reason",),
+    SlimWithdrawn: ("reason",),
     SlimRejected: ("reason",),
     SlimFailed: ("reason",),
     ConflictRecorded: ("reason",),

@@ -11,6 +11,7 @@ from consumers.model_settings import Task, model_settings_from_environment
 from consumers.reactors.evolve import Evolving
 from consumers.reactors.extract import Extracting
 from consumers.reactors.hearing import Reactor
+from consumers.reactors.slim import Slimming
 from consumers.reactors.working import Work
 from consumers.routing import ModelRouter
 from ledger.errors import NotAvailable
@@ -50,7 +51,8 @@ async def with_models(
         model.get_ready()
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
     known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
-    return [reactor for task, reactor in known if _has(model, task)]
+    # Slims keep the best of each group where no model is.
+    return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
 
 
 def _has(model: ChatModel, task: Task) -> bool:

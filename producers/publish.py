@@ -67,6 +67,21 @@ async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> l
     return kept
 
 
+async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended]:
+    """Append many events that were found keepable one by one: in as few and large batches as there can be.
+
+    Raises PayloadTooLarge, IllegalSubject, VersionConflict, BrokerUnavailable; then what came before is kept.
+    """
+    if not events:
+        return []
+    began = time.perf_counter()
+    with tracing.span("append", kledger__type=events[0].fact.name, kledger__events=len(events)):
+        done = await ledger.append_many(events)
+    tally.took("append", time.perf_counter() - began)
+    tally.appended.update(e.fact.name for e, k in zip(events, done, strict=True) if not k.duplicate)
+    return done
+
+
 def refuse_unkeepable(fact: Fact) -> bytes:
     """The fact as JSON bytes. Raises InvalidPayload for a NUL character, or a text that passes for a sealed one."""
     body = fact.__pydantic_serializer__.to_json(fact)
@@ -99,8 +114,9 @@ def lifted(lineage: Lineage, *givers: Source | Case | None, **given: str | None)
 
 
 def _sent(name: str, givers: Sequence[Source | Case | None], given: Mapping[str, str | None]) -> str | None:
-    sent: list[str | None] = [given.get(name), *(getattr(giver, name) for giver in givers if giver is not None)]
-    for value in sent:
-        if value and len(value) <= MAX_REFERENCE:  # a longer one stays where it was sent
-            return value
+    if given and (value := given.get(name)) and len(value) <= MAX_REFERENCE:  # a longer one stays where it was sent
+        return value
+    for giver in givers:
+        if giver is not None and (told := getattr(giver, name)) and len(told) <= MAX_REFERENCE:
+            return str(told)
     return None

@@ -236,12 +236,6 @@ class FeedbackRequest(Asked):
     feedback_list: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_FEEDBACK)]
 
 
-class SlimRequest(Asked):
-    """Merge similar items with this model."""
-
-    model: Short = "google/gemini-2.0-flash-001"
-
-
 class ContentRequest(Asked):
     """The content of a memory, whole (PUT) or as a JSON merge patch (PATCH)."""
 

@@ -6,6 +6,7 @@ a verdict on an item from the item as the view knows it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,9 @@ from ledger.vault import DataKey, Held, Tombstone, Vault, forgotten
 
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Tenant and item ids to the persons that each of the items belongs to."""
+
+
+_AT_ONCE = 128  # events sealed before others get their turn
 
 
 class SealingLedger:
@@ -61,7 +65,9 @@ class SealingLedger:
     async def _sealed(self, events: Sequence[NewEvent]) -> list[NewEvent]:
         belongs = await self._persons(events)
         result = []
-        for event, persons in zip(events, belongs, strict=True):
+        for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             held = [await self._held(person) for person in persons]
             gone = next((each for each in held if isinstance(each, Tombstone)), None)
             if gone is None:
@@ -73,16 +79,19 @@ class SealingLedger:
         return result
 
     async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
-        stated = [stated_persons(event) if has_text(event.fact) else [] for event in events]
+        said = [has_text(event.fact) for event in events]
+        about = [about_item(event) if text else None for event, text in zip(events, said, strict=True)]
         asked: dict[str, set[str]] = {}
-        for event in events:
-            if (item := about_item(event)) is not None:
+        for event, item in zip(events, about, strict=True):
+            if item is not None:
                 asked.setdefault(event.org, set()).add(item)
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
-        return [
-            sorted({*said, *known[event.org].get(item, ())}) if (item := about_item(event)) is not None else said
-            for event, said in zip(events, stated, strict=True)
-        ]
+        result = []
+        for event, text, item in zip(events, said, about, strict=True):
+            stated = stated_persons(event) if text else []
+            more = () if item is None else known[event.org].get(item, ())
+            result.append(sorted({*stated, *more}) if more else stated)
+        return result
 
     async def _held(self, name: str) -> Held:
         """The person's key, made when it is their first word; the tombstone of one who was forgotten."""

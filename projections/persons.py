@@ -12,6 +12,7 @@ import duckdb
 
 from ledger.personal import persons
 from ledger.sealed import ERASED
+from projections.knowledge.ask import LISTED, listed
 
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
@@ -20,9 +21,9 @@ _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
     """The persons that each of these items belongs to, by every version of it; none for an unknown item."""
     rows = cursor.execute(
-        """SELECT id, owner, list_distinct(flatten(list(scopes))) FROM knowledge_versions
-           WHERE org = ? AND id IN (SELECT unnest(?::VARCHAR[])) GROUP BY id, owner""",
-        [org, list(item_ids)],
+        f"""SELECT id, owner, list_distinct(flatten(list(scopes))) FROM knowledge_versions
+           WHERE org = ? AND id IN ({LISTED}) GROUP BY id, owner""",
+        [org, listed(item_ids)],
     ).fetchall()
     found: dict[str, set[str]] = {}
     for item_id, owner, scopes in rows:

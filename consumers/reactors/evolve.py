@@ -48,6 +48,7 @@ class Evolving:
 
     name = "evolve"
     kind = "evolution"
+    hears: tuple[str, ...] = ("requested",)
 
     def __init__(self, work: Work) -> None:
         self._work = work

@@ -40,6 +40,7 @@ class Extracting:
 
     name = "extract"
     kind = "extraction"
+    hears: tuple[str, ...] = ("requested",)
     at_once = 1
 
     def __init__(self, work: Work) -> None:

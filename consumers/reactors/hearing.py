@@ -53,6 +53,8 @@ class Reactor(Protocol):
 
     name: str
     kind: str
+    hears: tuple[str, ...]
+    """The stages of it that ask for something."""
     at_once: int
     """Requests that it works on at the same time, on one node."""
 
@@ -71,24 +73,26 @@ class Reactor(Protocol):
 def subscribe(broker: NatsBroker, org: str, reactors: Sequence[Reactor], inbox_prefix: str) -> None:
     """Have the broker's application hear the requests of one tenant for each reactor."""
     for reactor in reactors:
-        _subscribe(broker, org, reactor, inbox_prefix)
+        for stage in reactor.hears:
+            _subscribe(broker, org, reactor, stage, inbox_prefix)
 
 
-def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, inbox_prefix: str) -> None:
-    subject = ".".join((ROOT, encode_token(org), reactor.kind, "*", "requested", ">"))
+def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox_prefix: str) -> None:
+    subject = ".".join((ROOT, encode_token(org), reactor.kind, "*", stage, ">"))
+    first = stage == reactor.hears[0]
 
     @broker.subscriber(
         subject,
         stream=JStream(LEDGER_STREAM, declare=False),
-        durable=f"{reactor.name}-{encode_token(org)}",
+        durable="-".join((reactor.name, *(() if first else (stage,)), encode_token(org))),
         config=ConsumerConfig(ack_wait=ACK_WAIT, max_deliver=-1, max_ack_pending=1_000),
         pull_sub=PullSub(batch_size=reactor.at_once),
         inbox_prefix=f"{inbox_prefix}.".encode(),
         ack_policy=AckPolicy.NACK_ON_ERROR,
         decoder=_as_it_is,
         no_reply=True,
-        title=f"{reactor.name} reactor",
-        description=f"Does what `{reactor.kind}.requested` asks for.",
+        title=f"{reactor.name} reactor" if first else f"{reactor.name} reactor, {stage}",
+        description=f"Does what `{reactor.kind}.{stage}` asks for.",
     )
     async def hear(_body: bytes, message: NatsMessage) -> None:
         told = message.raw_message.metadata

@@ -88,21 +88,39 @@ class SlimReported(ProcessFact):
     seconds: Annotated[float, Field(ge=0.0, le=1_000_000_000.0)]
 
 
+class SlimApproved(ProcessFact):
+    """The owner wants what was proposed; stated again, it reminds whoever is at work."""
+
+    name: ClassVar[str] = "slim.approved"
+    follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
+
+    reason: str | None = None
+
+
 class SlimApplied(ProcessFact):
     """Every group was merged but those that had changed meanwhile."""
 
     name: ClassVar[str] = "slim.applied"
-    follows: ClassVar[tuple[str, ...]] = ("reported",)
+    follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
 
     groups: Count
     skipped: Annotated[list[Skipped], Field(max_length=10_000)] = Field(default_factory=list)
+
+
+class SlimWithdrawn(ProcessFact):
+    """The owner wants every group as it was before; stated again, it reminds whoever is at work."""
+
+    name: ClassVar[str] = "slim.withdrawn"
+    follows: ClassVar[tuple[str, ...]] = ("applied", "failed", "withdrawn")
+
+    reason: str | None = None
 
 
 class SlimReverted(ProcessFact):
     """Every group is as it was before but those that had changed meanwhile."""
 
     name: ClassVar[str] = "slim.reverted"
-    follows: ClassVar[tuple[str, ...]] = ("applied",)
+    follows: ClassVar[tuple[str, ...]] = ("applied", "withdrawn")
 
     groups: Count
     skipped: Annotated[list[Skipped], Field(max_length=10_000)] = Field(default_factory=list)
@@ -116,10 +134,10 @@ class SlimRejected(Rejected):
 
 
 class SlimFailed(Failed):
-    """It ended before every group was proposed."""
+    """It ended before every group was proposed, or before what was proposed could be applied."""
 
     name: ClassVar[str] = "slim.failed"
-    follows: ClassVar[tuple[str, ...]] = ("requested", "reported")
+    follows: ClassVar[tuple[str, ...]] = ("requested", "reported", "approved")
 
 
 FACTS: tuple[type[Fact], ...] = (
@@ -127,7 +145,9 @@ FACTS: tuple[type[Fact], ...] = (
     SlimStarted,
     SlimProposed,
     SlimReported,
+    SlimApproved,
     SlimApplied,
+    SlimWithdrawn,
     SlimReverted,
     SlimRejected,
     SlimFailed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Group, RenderableType
@@ -12,6 +12,9 @@ from rich.tree import Tree
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:
+    from producers.sdk.answers import Item
 
 
 def search(
@@ -67,7 +70,7 @@ def list_items(
     types: reading.Types = None,
     scopes: reading.Scopes = None,
     owner: Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")] = None,
-    status: Annotated[Literal["active", "retired", "all"], typer.Option(help="Which items.")] = "active",
+    status: Annotated[Literal["active", "retired", "merged", "all"], typer.Option(help="Which items.")] = "active",
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List items that the caller may see.
@@ -110,7 +113,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("id", item["id"]),
         ("task", words(item["task"], "bold")),
         ("types", ", ".join(item["types"])),
-        ("status", item.get("status", "active")),
+        ("status", _status(item)),
         ("version", f"{item['version']}, at position {item['position']}"),
         ("owner", item["owner"]),
         ("scopes", f"{', '.join(item['scopes'])} ({item['visibility']})"),
@@ -128,6 +131,11 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("updated", item["updated_at"]),
     )
     return Answer(item, Group(shown, "", plain(item["content"])))
+
+
+def _status(item: Item) -> str:
+    into = item.get("merged_into")
+    return f"merged into {into}, which is found in its place" if into else item.get("status", "active")
 
 
 def history(session: Session, item_id: reading.ItemId) -> Answer:

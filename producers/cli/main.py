@@ -19,6 +19,7 @@ from producers.cli import (
     remembering,
     saying,
     sharing,
+    slimming,
     tokens,
     tools,
     trees,
@@ -75,6 +76,8 @@ app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
 app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
 app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
+app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slim))
+app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slims))
 app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
 app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))

@@ -86,7 +86,8 @@ class ItemAnswer(BaseModel):
 
 
 class ListedItemAnswer(ItemAnswer):
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
 
 
 class FoundItemAnswer(ItemAnswer):
@@ -98,7 +99,8 @@ class FullItemAnswer(ItemAnswer):
         id: str
         readable: bool
 
-    status: Literal["active", "retired"]
+    status: Literal["active", "retired", "merged"]
+    merged_into: str | None = None
     eval: FullEvalAnswer
     resources: list[Referred]
 

@@ -22,6 +22,7 @@ from producers.http import (
     refused,
     resources,
     scope_types,
+    slims,
 )
 from producers.http.admission import Admission
 from producers.http.guard import Guard
@@ -59,6 +60,7 @@ def create_app(
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
     for router in (
+        *slims.routes(desk),
         *knowledge.routes(desk),
         *evolutions.routes(desk),
         *extractions.routes(desk),

@@ -35,14 +35,7 @@ from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
-from producers.requests import (
-    FeedbackRequest,
-    SaveManyRequest,
-    SaveRequest,
-    ShareRequest,
-    SlimRequest,
-    UpdateRequest,
-)
+from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -83,7 +76,7 @@ def _reads(desk: Desk) -> APIRouter:
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
-        status: Literal["active", "retired", "all"] = "active",
+        status: Literal["active", "retired", "merged", "all"] = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
         return Json(
@@ -140,11 +133,6 @@ def _writes(desk: Desk) -> APIRouter:
         caller, lineage = await caller_of(request), await lineage_of(request)
         return Json(await knowledge.save(desk, caller, lineage, body, await retry_of(request)), 201)
 
-    @router.post("/api/knowledge/slim", responses=told(answers.ErrorAnswer, 400, 501))
-    async def slim(_caller: Who, _body: SlimRequest) -> Json:
-        """Merge similar items; not in this build."""
-        feedback.slim()
-
     @router.put(
         "/api/knowledge/{item_id}",
         responses=told(model_answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
@@ -152,7 +140,7 @@ def _writes(desk: Desk) -> APIRouter:
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
     ) -> Json:
-        """Judge an item; its owner, and whom the ACL lets write, may state it anew or have a model do so (202)."""
+        """Judge an item; its owner and writers may state fields anew, or have a model rewrite it (202 meanwhile)."""
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
         return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
 

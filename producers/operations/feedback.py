@@ -11,9 +11,8 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotAvailable, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
@@ -24,13 +23,13 @@ from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.publish import event_id, lifted, publish, refuse_unkeepable
+from producers.publish import event_id, lifted, publish, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
 
-_WRITERS = {"knowledge.revised", EvolutionRequested.name}
-"""What its owner alone, and whom the ACL lets write, may state of an item."""
+_OWNERS = {"knowledge.revised", EvolutionRequested.name}
+"""What an owner alone may state of an item."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
 SLICE_SECONDS = 0.005
 """How long a batch may hold the event loop before others get their turn."""
@@ -111,14 +110,14 @@ async def _updated(
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    by_owner = any(fact.name in _OWNERS for fact in facts)
+    judging = any(fact.name not in _OWNERS for fact in facts)
     revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
-    changing = any(fact.name in _WRITERS for fact in facts)
-    judging = any(fact.name not in _WRITERS for fact in facts)
-    actor = first_entity(caller)
+    judge = first_entity(caller)
     for _ in range(ATTEMPTS):
-        expects, revised_by = None, actor
-        if changing:
-            item, last, revised_by = await revisable(desk, caller, item_id, revision)
+        expects, stated_by = None, judge
+        if by_owner:
+            item, last, stated_by = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
@@ -139,7 +138,7 @@ async def _updated(
             NewEvent(
                 _based(fact, item, facts),
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
-                revised_by if fact.name in _WRITERS else actor,
+                stated_by if fact.name in _OWNERS else judge,
                 desk.org,
                 lineage,
                 id=own_id,
@@ -256,7 +255,7 @@ async def rate_many(
             refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
     good = [event for _, event in batch if event.entity_id in seen]
     before = await _kept_positions(desk, [event.id for event in good]) if retry is not None else {}
-    done = await publish(desk.ledger, desk.tally, [event for event in good if event.id not in before])
+    done = await publish_judged(desk.ledger, desk.tally, [event for event in good if event.id not in before])
     position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
     return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
 
@@ -273,8 +272,3 @@ async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:
 async def _kept_positions(desk: Desk, ids: Sequence[str]) -> dict[str, int]:
     kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
     return {name: event.position for name, event in kept.items()}
-
-
-def slim() -> NoReturn:
-    """Merge similar items. Raises NotAvailable: it is a model's work, and this build has none."""
-    raise NotAvailable("slim has a model merge similar items, and this build has no model configured")

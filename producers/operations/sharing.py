@@ -40,7 +40,7 @@ async def share(
 async def revisable(
     desk: Desk, caller: Caller, item_id: str, revision: KnowledgeRevised | None = None
 ) -> tuple[ask.Standing, int, str]:
-    """An item about to be revised or rewritten for the caller, the last position of its history, and who states it.
+    """An item that the caller is about to revise or have rewritten, its history's last position, and who states it.
 
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """

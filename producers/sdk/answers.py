@@ -38,6 +38,7 @@ class Item(TypedDict):
     status: NotRequired[str]
     resources: NotRequired[list[dict[str, Any]]]
     acl: NotRequired[list[AclEntry]]
+    merged_into: NotRequired[str]
 
 
 class Hit(Item):

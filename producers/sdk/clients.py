@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, sharing, tools
+from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, sharing, slimming, tools
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
 from producers.sdk.wire import Wire
@@ -43,6 +43,13 @@ class LedgerEndpoints:
     extraction = Endpoint(evolving.extraction)
     conflicts = Endpoint(evolving.conflicts)
     resolve_conflict = Endpoint(evolving.resolve_conflict)
+
+    slim = Endpoint(slimming.slim)
+    slims = Endpoint(slimming.slims)
+    slim_get = Endpoint(slimming.slim_get)
+    slim_apply = Endpoint(slimming.slim_apply)
+    slim_reject = Endpoint(slimming.slim_reject)
+    slim_revert = Endpoint(slimming.slim_revert)
 
     startup = Endpoint(recall.startup)
     focus = Endpoint(recall.focus)

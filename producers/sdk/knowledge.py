@@ -237,7 +237,7 @@ async def list_items(
     types: Sequence[str] | None = None,
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
-    status: Literal["active", "retired", "all"] = "active",
+    status: Literal["active", "retired", "merged", "all"] = "active",
     as_of: Moment | None = None,
 ) -> ItemList:
     """A page of the items that the caller may see; filters narrow it, none widens it."""

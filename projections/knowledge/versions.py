@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeReverted, Source
+from projections.knowledge.ask import LISTED, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +48,28 @@ class Version:
         )
 
 
+_COLUMNS = """v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
+    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers"""
+_TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id"
+
+
 def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> Version | None:
     """One version; None when the item never had it. Who may read it is the caller's to ask."""
     row = cursor.execute(
-        """SELECT v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
-               v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers
-           FROM knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id
-           WHERE v.org = ? AND v.id = ? AND v.version = ?""",
-        [org, item_id, version],
+        f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id = ? AND v.version = ?", [org, item_id, version]
     ).fetchone()
-    if row is None:
-        return None
+    return None if row is None else _version(row)
+
+
+def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str, int]) -> dict[str, Version]:
+    """The version asked for of each item, by the item's id, where it had it."""
+    rows = cursor.execute(
+        f"SELECT v.id, {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id IN ({LISTED})", [org, listed(list(wanted))]
+    ).fetchall()
+    return {row[0]: _version(row[1:]) for row in rows if row[1] == wanted[row[0]]}
+
+
+def _version(row: Sequence[Any]) -> Version:
     return Version(*[*row[:4], _json(row[4]), *row[5:7], _source(row[7]), *row[8:]])
 
 

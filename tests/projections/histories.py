@@ -52,6 +52,7 @@ from ledger.events.slim import (
     Similar,
     Skipped,
     SlimApplied,
+    SlimApproved,
     SlimFailed,
     SlimProposed,
     SlimRejected,
@@ -59,6 +60,7 @@ from ledger.events.slim import (
     SlimRequested,
     SlimReverted,
     SlimStarted,
+    SlimWithdrawn,
 )
 from ledger.events.usage import Usage
 from ledger.subjects import event_subject
@@ -245,6 +247,8 @@ _about_processes = st.one_of(
         groups=st.just(1),
         skipped=st.lists(st.builds(Skipped, group=st.integers(0, 2), reason=_texts), max_size=2),
     ),
+    st.builds(SlimApproved, reason=st.none() | _texts),
+    st.builds(SlimWithdrawn, reason=st.none() | _texts),
     st.builds(SlimReverted, groups=st.just(1)),
     st.builds(SlimRejected, reason=st.none() | _texts),
     st.builds(SlimFailed, code=st.just("model_failed"), reason=_texts),

@@ -1,0 +1,121 @@
+"""How fast do 5,000 verdicts of one request come to be kept and seen, beside bare append-many (mission K3)?
+
+A real node holds items of a corpus; one POST rates them, and a read waits until the view has the last verdict. The
+bare side appends as many verdicts as large through the library to the same broker: no door, no judging, no view.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench.append import run_on_fast_loop
+from bench.corpus import OWNER, payloads
+from bench.visible import Door, running_node, seen
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.knowledge import Case, KnowledgeRated
+from ledger.jetstream import JetStreamLedger
+
+ITEMS = 1_000
+VERDICTS = 5_000
+ROUNDS = 5
+
+Row = dict[str, Any]
+
+
+def verdicts(items: Sequence[str], count: int, turn: int) -> list[JsonObject]:
+    """`count` cases, as POST /api/knowledge/batch_update takes them."""
+    return [
+        {
+            "knowledge_id": items[number % len(items)],
+            "is_helpful": number % 5 > 0,
+            "case": {
+                "task": f"roll back release {turn}.{number}",
+                "outcome": "成功" if number % 5 else "it made no difference",
+                "timestamp": "2026-03-05T12:00:00Z",
+                "trace_id": f"trace-{turn}-{number // 20}",
+            },
+        }
+        for number in range(count)
+    ]
+
+
+def events_of(feedback: Sequence[JsonObject]) -> list[NewEvent]:
+    """The same verdicts as events that lie ready."""
+    return [
+        NewEvent(
+            KnowledgeRated(verdict="helpful" if said["is_helpful"] else "harmful", case=Case(**said["case"])),
+            said["knowledge_id"],
+            OWNER,
+            lineage=Lineage(trace_id=said["case"]["trace_id"]),
+        )
+        for said in feedback
+    ]
+
+
+async def measure(count: int = VERDICTS) -> list[Row]:
+    """Both ways in turns. Returns the row."""
+    with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
+        async with running_node(Path(directory)) as node:
+            door = Door(node.http)
+            ledger = await JetStreamLedger.connect(node.broker, role="node", name="kledger-bench")
+            try:
+                return [await _rounds(door, ledger, count)]
+            finally:
+                await ledger.close()
+                door.close()
+
+
+async def _rounds(door: Door, ledger: JetStreamLedger, count: int) -> Row:
+    items = list(payloads(ITEMS))
+    saved = await door.ask("POST", "/api/knowledge/batch", orjson.dumps({"items": items}))
+    names = [str(item["id"]) for item in items]
+    await seen(door, names[0], saved["position"])
+    ours, kept, bare = [], [], []
+    for turn in range(ROUNDS + 1):
+        body = orjson.dumps({"feedback_list": verdicts(names, count, 2 * turn)})
+        began = time.perf_counter()
+        told = await door.ask("POST", "/api/knowledge/batch_update", body)
+        durable = time.perf_counter() - began
+        await seen(door, names[0], told["position"])
+        visible = time.perf_counter() - began
+        if told["updated"] != count:
+            raise RuntimeError(f"{told['updated']} of {count} verdicts were kept: {told['refused'][:3]}")
+        ready = events_of(verdicts(names, count, 2 * turn + 1))
+        began = time.perf_counter()
+        last = (await ledger.append_many(ready))[-1].position
+        took = time.perf_counter() - began
+        await seen(door, names[0], last)  # the next turn begins with nothing left to fold
+        if turn:  # the first one warms up
+            ours.append(count / visible)
+            kept.append(count / durable)
+            bare.append(count / took)
+    ratio = statistics.median(mine / theirs for mine, theirs in zip(ours, bare, strict=True))
+    return {
+        "row": f"{count:,} verdicts in one request, durable and visible",
+        "ours": statistics.median(ours),
+        "raw": statistics.median(bare),
+        "unit": "verdicts/s",
+        "ratio": ratio,
+        "target": ">= 0.5",
+        "note": f"bare: append_many alone; durable after {statistics.median(kept):,.0f}/s; median of {ROUNDS} pairs",
+    }
+
+
+def run() -> list[Row]:
+    """The row of this benchmark."""
+    return run_on_fast_loop(measure())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.feedback", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--verdicts", type=int, default=VERDICTS, help="how many in one request, 5,000 at most")
+    for line in run_on_fast_loop(measure(parser.parse_args().verdicts)):
+        print(line)

@@ -1,0 +1,189 @@
+"""How do the items of a slim's groups become one, and how are they brought back? Whole groups, in atomic batches.
+
+A group whose items are no longer what it was made from is left as it is, and the slim says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from consumers.reactors.working import Work
+from ledger.errors import VersionConflict
+from ledger.event import NewEvent
+from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, KnowledgeUnmerged
+from ledger.events.slim import Skipped
+from ledger.sealed import ERASED
+from projections.knowledge.versions import Version, versions_of
+from projections.processes.ask import Process
+from projections.similar import ask
+from projections.similar.ask import Merged, Proposed, Standing
+
+ATTEMPTS = 6
+"""How often one group is tried anew when others write to its items meanwhile."""
+EVENTS_AT_ONCE = 250
+"""Events of whole groups that are kept together: an atomic batch takes the same time, small or large."""
+
+Standings = Mapping[str, Standing]
+Plan = Callable[[Sequence[Proposed], Standings], Awaitable[list[list[NewEvent] | str]]]
+"""For each group the events that it comes to, or why it is left as it is."""
+
+
+class Merging:
+    """Applies and reverts slims."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    async def apply(self, process: Process) -> tuple[int, list[Skipped]]:
+        """Merge every group that is not merged yet; how many are merged now, and those that were skipped."""
+        groups, merged = await self._groups(process)
+
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
+            return [_changed(process, group, now) or self._merge(process, group, now) for group in some]
+
+        todo = [group for group in groups if group.survivor not in merged]
+        skipped = await self._carry_out(process, todo, plan)
+        return len(groups) - len(skipped), skipped
+
+    async def revert(self, process: Process) -> tuple[int, list[Skipped]]:
+        """Bring back every group that was merged; how many are as they were, and those that were skipped."""
+        groups, merged = await self._groups(process)
+
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
+            wanted = {group.survivor: group.survivor_version for group in some}
+            before = await self._work.view.ask(versions_of, self._work.org, wanted)
+            return [
+                self._unmerge(process, group, merged[group.survivor], before.get(group.survivor), now) for group in some
+            ]
+
+        applied = [group for group in groups if group.survivor in merged]
+        skipped = await self._carry_out(process, [g for g in applied if not merged[g.survivor].reverted], plan)
+        return len(applied) - len(skipped), skipped
+
+    async def _groups(self, process: Process) -> tuple[list[Proposed], dict[str, Merged]]:
+        """What was proposed, and what the log says is merged of it."""
+        await self._reach_head()
+        groups = await self._work.view.ask(ask.proposed_groups, self._work.org, process.id)
+        merged = await self._work.view.ask(ask.absorbed_by, self._work.org, process.id)
+        return groups, merged
+
+    async def _reach_head(self) -> None:
+        await self._work.view.wait_for((await self._work.ledger.head()).position)
+
+    async def _carry_out(self, process: Process, groups: Sequence[Proposed], plan: Plan) -> list[Skipped]:
+        skipped: list[Skipped] = []
+        part: list[Proposed] = []
+        size = 0
+        for group in groups:
+            own = 1 + len(group.merged)
+            if part and size + own > EVENTS_AT_ONCE:
+                skipped += await self._together(process, part, plan)
+                part, size = [], 0
+            part.append(group)
+            size += own
+        return skipped + (await self._together(process, part, plan) if part else [])
+
+    async def _together(self, process: Process, groups: Sequence[Proposed], plan: Plan) -> list[Skipped]:
+        """Carry out some groups in one batch; when somebody wrote to one of their items, in halves."""
+        for attempt in range(ATTEMPTS):
+            skipped: list[Skipped] = []
+            events: list[NewEvent] = []
+            now = await self._standings(groups, exactly=attempt > 0)
+            for group, planned in zip(groups, await plan(groups, now), strict=True):
+                if isinstance(planned, str):
+                    skipped.append(Skipped(group=group.group, reason=planned))
+                else:
+                    events += planned
+            try:
+                await self._work.keep(events)
+            except VersionConflict:
+                await self._reach_head()
+                if len(groups) > 1:
+                    half = len(groups) // 2
+                    halves = (groups[:half], groups[half:])
+                    return [each for some in halves for each in await self._together(process, some, plan)]
+                continue
+            return skipped
+        return [Skipped(group=group.group, reason="others kept writing to its items") for group in groups]
+
+    async def _standings(self, groups: Sequence[Proposed], *, exactly: bool) -> dict[str, Standing]:
+        """How the items of the groups stand; `exactly` by the log, where an event may stand that does not count."""
+        ids = [name for group in groups for name in (group.survivor, *(name for name, _, _ in group.merged))]
+        found = await self._work.view.ask(ask.standings, self._work.org, ids)
+        if not exactly:
+            return found
+        last = {name: await self._work.ledger.last_position_of(self._work.org, "knowledge", name) for name in found}
+        return {name: each.at(last[name]) for name, each in found.items()}
+
+    def _merge(self, process: Process, group: Proposed, now: Standings) -> list[NewEvent]:
+        names = [name for name, _, _ in group.merged]
+        survivor = now[group.survivor]
+        resources = list(dict.fromkeys(each for name in (group.survivor, *names) for each in now[name].resource_ids))
+        fact = KnowledgeAbsorbed(
+            slim=process.id,
+            merged=names,
+            types=group.types,
+            task=group.task,
+            content=group.content,
+            tags=group.tags,
+            resource_ids=resources if resources != survivor.resource_ids else None,
+        )
+        return [
+            self._work.event(
+                process,
+                fact,
+                f"absorbed:{group.group}",
+                entity_id=group.survivor,
+                expects=survivor.position,
+            ),
+            *(
+                self._work.event(
+                    process,
+                    KnowledgeMerged(into=group.survivor, slim=process.id),
+                    f"merged:{group.group}:{name}",
+                    entity_id=name,
+                    expects=now[name].position,
+                )
+                for name in names
+            ),
+        ]
+
+    def _unmerge(
+        self, process: Process, group: Proposed, merged: Merged, before: Version | None, now: Standings
+    ) -> list[NewEvent] | str:
+        survivor = now.get(group.survivor)
+        if survivor is None or survivor.status != "active" or survivor.version != merged.version:
+            return f"{group.survivor} has changed since it took the others in"
+        if survivor.owner != process.owner:
+            return f"{group.survivor} has another owner now"
+        if before is None or before.content == ERASED:
+            return f"what {group.survivor} said before was erased"
+        fact = KnowledgeUnmerged(slim=process.id)
+        return [
+            self._work.event(
+                process,
+                before.stated_anew(process.id),
+                f"reverted:{group.group}",
+                entity_id=group.survivor,
+                expects=survivor.position,
+            ),
+            *(
+                self._work.event(
+                    process, fact, f"unmerged:{group.group}:{name}", entity_id=name, expects=now[name].position
+                )
+                for name, _, _ in group.merged
+                if name in now and now[name].status == "merged" and now[name].merged_into == group.survivor
+            ),
+        ]
+
+
+def _changed(process: Process, group: Proposed, now: Standings) -> str:
+    """Why a group cannot be merged any more; empty when it can."""
+    versions = {group.survivor: group.survivor_version, **{name: version for name, version, _ in group.merged}}
+    for name, version in versions.items():
+        item = now.get(name)
+        if item is None or item.owner != process.owner:
+            return f"{name} is not {process.owner}'s any more"
+        if item.version != version or item.status != "active":
+            return f"{name} has changed since it was compared"
+    return ""

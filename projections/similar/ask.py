@@ -1,0 +1,141 @@
+"""Which items could be slimmed, and how do the groups of a slim stand? What the view says of them (mission K5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import JsonObject
+from ledger.sealed import ERASED
+from projections.knowledge.ask import LISTED, listed
+from projections.sql_text import text
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """An active item of the owner. Only those whose `among` is equal may be merged: they are seen by the same."""
+
+    id: str
+    version: int
+    task: str
+    content: str
+    types: list[str]
+    tags: JsonObject
+    resource_ids: list[str]
+    quality: float
+    confidence: float
+    created_position: int
+    among: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an item has come to."""
+
+    owner: str
+    version: int
+    status: str
+    merged_into: str | None
+    position: int
+    resource_ids: list[str]
+
+    def at(self, position: int) -> Standing:
+        """The same, with another last position."""
+        return replace(self, position=position)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """One proposed group, as its event states it; `merged` is (id, version, similarity)."""
+
+    group: int
+    survivor: str
+    survivor_version: int
+    merged: list[tuple[str, int, float]]
+    types: list[str] | None
+    task: str | None
+    content: str | None
+    tags: JsonObject | None
+    usage: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a survivor became when it absorbed the others: the version that this made."""
+
+    version: int
+    reverted: bool
+
+
+def eligible(
+    cursor: duckdb.DuckDBPyConnection, org: str, owner: str, scopes: Sequence[str] | None, as_of: int
+) -> list[Eligible]:
+    """The active items of one owner at a position, those within any of `scopes` where they are given."""
+    where, values = "", []
+    if scopes is not None:
+        where = f"AND list_has_any(scopes, ({LISTED.replace('SELECT unnest', 'SELECT ')}))"
+        values.append(listed(scopes))
+    rows = cursor.execute(
+        f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
+                confidence, created_position, to_json(list_sort(list_distinct(scopes)))::VARCHAR
+            FROM knowledge_as_of({int(as_of)})
+            WHERE org = ? AND owner = ? AND status = 'active' AND content <> {text(ERASED)} {where}
+            ORDER BY created_position, id""",
+        [org, owner, *values],
+    ).fetchall()
+    told = [[*row[:5], _json(row[5]) or {}, *row[6:]] for row in rows]
+    return [Eligible(*values) for values in told]
+
+
+def standings(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, Standing]:
+    """How these items stand now, whoever may see them: a slim works for their owner."""
+    rows = cursor.execute(
+        f"""SELECT id, owner, version, status, merged_into, position, resource_ids FROM knowledge
+            WHERE org = ? AND id IN ({LISTED})""",
+        [org, listed(ids)],
+    ).fetchall()
+    return {row[0]: Standing(*row[1:]) for row in rows}
+
+
+def proposed_groups(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> list[Proposed]:
+    """The groups that a slim has proposed so far, by number."""
+    rows = cursor.execute(
+        "SELECT data::VARCHAR FROM events WHERE org = ? AND type = 'slim.proposed' AND entity_id = ? ORDER BY position",
+        [org, slim],
+    ).fetchall()
+    return sorted((_proposed(orjson.loads(row[0])) for row in rows), key=lambda group: group.group)
+
+
+def calls_begun(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> set[str]:
+    """The keys of the calls that a slim has said it makes."""
+    rows = cursor.execute(
+        "SELECT data->>'call' FROM events WHERE org = ? AND type = 'slim.started' AND entity_id = ?", [org, slim]
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def absorbed_by(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> dict[str, Merged]:
+    """The survivors of the groups that a slim has merged, with those that were brought back since."""
+    rows = cursor.execute(
+        """SELECT v.id, v.version, EXISTS (
+               FROM events AS r WHERE r.org = e.org AND r.type = 'knowledge.reverted' AND r.entity_id = e.entity_id
+                   AND (r.data->>'cause') = ?)
+           FROM events AS e JOIN knowledge_versions AS v ON v.valid_from = e.position
+           WHERE e.org = ? AND e.type = 'knowledge.absorbed' AND (e.data->>'slim') = ?""",
+        [slim, org, slim],
+    ).fetchall()
+    return {row[0]: Merged(row[1], row[2]) for row in rows}
+
+
+def _proposed(data: JsonObject) -> Proposed:
+    merged = [(each["id"], each["version"], each["similarity"]) for each in data["merged"]]
+    optional: list[Any] = [data.get(name) for name in ("types", "task", "content", "tags", "usage")]
+    return Proposed(data["group"], data["survivor"], data["survivor_version"], merged, *optional)
+
+
+def _json(told: str | None) -> Any:
+    return None if told is None else orjson.loads(told)

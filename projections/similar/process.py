@@ -1,0 +1,34 @@
+"""How are thousands of items compared without taking the node's own time? In a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ledger.event import JsonObject
+from ledger.own_process import Progress, carry_out, in_own_process
+from projections.similar.groups import Found, Group, Item, Member, similar
+
+
+def grouped(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
+    """The groups within each body of items: those of one owner and one set of scopes."""
+    parts = [similar(body, threshold=threshold) for body in bodies]
+    return Found(sum(part.candidates for part in parts), tuple(group for part in parts for group in part.groups))
+
+
+async def grouped_in_own_process(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
+    """The same, in a process of its own. Cancelling ends it."""
+    order = {"bodies": [[asdict(item) for item in body] for body in bodies], "threshold": threshold}
+    told = await in_own_process("projections.similar.process", order, lambda _done, _total, _rate: None)
+    groups = (Group(group["survivor"], tuple(Member(**each) for each in group["merged"])) for group in told["groups"])
+    return Found(told["candidates"], tuple(groups))
+
+
+async def _group(order: JsonObject, _progress: Progress) -> JsonObject:
+    bodies = [[Item(**{**told, "types": tuple(told["types"])}) for told in body] for body in order["bodies"]]
+    return asdict(grouped(bodies, order["threshold"]))
+
+
+if __name__ == "__main__":
+    asyncio.run(carry_out(_group))

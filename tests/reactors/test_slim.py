@@ -1,0 +1,270 @@
+"""Items that say the same become one, and are brought back: through the doors of a real node (mission K5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from ledger.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
+from producers.cli.main import app
+from producers.sdk import LedgerClient
+from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+from tests.openai_chat import ChatEndpoint
+from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+
+COPY = "Delete a remote branch: git push -d {{remote}} {{branch}}"
+REWORDED = "Please remove a remote branch: git push -d {{remote}} {{branch}}. Thanks!"
+FORCED = "Delete a remote branch: git push --force -d {{remote}} {{branch}}"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """A node without models."""
+    with running(tmp_path_factory.mktemp("plain") / "data") as running_node:
+        yield running_node
+
+
+@pytest.fixture(scope="module")
+def plain(node: RunningNode) -> Iterator[LedgerClient]:
+    """Its operator."""
+    with node.client() as ledger:
+        yield ledger
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddingEndpoint]:
+    with embedding_endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def chat(server: EmbeddingEndpoint) -> ChatEndpoint:
+    return server.chat
+
+
+@pytest.fixture(scope="module")
+def modelled(tmp_path_factory: pytest.TempPathFactory, server: EmbeddingEndpoint) -> Iterator[LedgerClient]:
+    """The operator of a node with a model."""
+    environment = {"KLEDGER_MODEL_URL": server.url, "KLEDGER_MODEL": "big", "KLEDGER_MODEL_PRICES": '{"big": [1, 2]}'}
+    with running(tmp_path_factory.mktemp("modelled") / "data", env=environment) as node, node.client() as ledger:
+        yield ledger
+
+
+def saved(ledger: LedgerClient, *contents: str, **about: Any) -> list[str]:
+    about.setdefault("scopes", ["public"])
+    return [str(ledger.save("Git branches", content, ["tool"], **about)["id"]) for content in contents]
+
+
+def found(ledger: LedgerClient, query: str) -> list[str]:
+    return [item["id"] for item in ledger.search(query, top_k=20, min_score=1, record=False)["results"]]
+
+
+def state(ledger: LedgerClient, ids: list[str]) -> list[dict[str, Any]]:
+    """What each item says and is, its versions and times apart."""
+    told = []
+    for name in ids:
+        item = {**ledger.get(name)}
+        for moving in ("version", "position", "updated_at"):
+            item.pop(moving)
+        told.append(item)
+    return told
+
+
+def test_without_a_model_the_best_of_each_group_is_kept_and_all_can_be_brought_back(plain: LedgerClient) -> None:
+    ana = plain.acting_as(user="ana")
+    first, other = saved(ana, COPY, REWORDED, tags={"tool": "git"})
+    (forced,) = saved(ana, FORCED)
+    (else_where,) = saved(ana, COPY, scopes=["user:ana"])
+    ana.rate(other, "harmful", outcome="it said nothing new", reason="a copy")
+    ana.revise(other, resource_ids=["code/git"])
+    before = state(ana, [first, other, forced, else_where])
+
+    dry = ana.slim(dry_run=True)
+    assert (dry["status"], dry["done"], dry["items_before"], dry["items_after"]) == ("reported", True, 4, 3)
+    (group,) = dry["groups"]
+    assert group["survivor"] == first
+    assert [each["id"] for each in group["merged"]] == [other]
+    assert 0.8 <= group["merged"][0]["similarity"] <= 1
+    assert state(ana, [first, other, forced, else_where]) == before
+
+    done = ana.slim_apply(dry["id"])
+    assert (done["status"], done["items_after"], done["usage"]) == ("applied", 3, None)
+    merged, survivor = ana.get(other), ana.get(first)
+    assert (merged["status"], merged["merged_into"]) == ("merged", first)
+    assert merged["content"] == REWORDED
+    assert (survivor["content"], survivor["resource_ids"]) == (COPY, ["code/git"])
+    assert other not in found(ana, "remove a remote branch")
+    assert first in found(ana, "remove a remote branch please")
+    edges = plain.lineage(other)["edges"]
+    assert ("merged_into", first) in {(edge["relation"], edge["ref"]) for edge in edges}, edges
+    assert other in {edge["ref"] for edge in plain.lineage(first)["edges"] if edge["relation"] == "absorbed"}
+
+    back = ana.slim_revert(dry["id"])
+    assert (back["status"], back["items_after"], back["groups"][0]["skipped"]) == ("reverted", 4, None)
+    assert state(ana, [first, other, forced, else_where]) == before
+    assert {first, other} <= set(found(ana, "remove a remote branch"))
+    assert ana.slim_revert(dry["id"])["status"] == "reverted"  # once more changes nothing
+    with pytest.raises(IllegalState):
+        ana.slim_apply(dry["id"])
+    caught_up(plain)
+    assert result_of(plain, "verify")["equal"] is True
+    assert plain.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
+
+
+def test_only_what_the_caller_owns_within_the_scopes_given_is_merged(plain: LedgerClient) -> None:
+    bob, eve = plain.acting_as(user="bob"), plain.acting_as(user="eve", project="x")
+    text = "Keep the raw answer beside the parsed one in the {} store"
+    bobs = saved(bob, text.format("trace"), text.format("trace"))
+    bobs_private = saved(bob, text.format("event"), text.format("event"), scopes=["user:bob"])
+    eves = saved(eve, text.format("trace"), text.format("trace"), scopes=["project:x"])
+    done = bob.slim(scopes=["user:bob"])
+    assert [group["survivor"] for group in done["groups"]] == [bobs_private[0]]
+    assert [bob.get(name)["status"] for name in (*bobs, *bobs_private)] == ["active"] * 3 + ["merged"]
+    with pytest.raises(NotOwner):
+        bob.slim(owner="user:eve")
+    assert plain.acting_as(user="mallory").slim()["groups"] == []
+    with pytest.raises(UnknownProcess):
+        eve.slim_get(done["id"])
+    assert [each["id"] for each in eve.slims()["results"]] == []
+    by_operator = plain.slim(owner="user:eve")
+    assert by_operator["owner"] == "user:eve"
+    assert [eve.get(name)["status"] for name in eves] == ["active", "merged"]
+    with pytest.raises(InvalidPayload):
+        bob.slim(threshold=0.1)
+
+
+def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated_is_not(plain: LedgerClient) -> None:
+    cat = plain.acting_as(user="cat")
+    steady = saved(
+        cat, "Look at the slowest consumer before adding another", "Look at the slowest consumer before adding another"
+    )
+    moving = saved(cat, "A cache needs an owner and an expiry date", "A cache needs an owner and an expiry date.")
+    dry = cat.slim(dry_run=True)
+    assert len(dry["groups"]) == 2
+    cat.rate(steady[1], "helpful", outcome="it did")
+    cat.revise(moving[1], content="A cache needs nothing")
+    done = cat.slim_apply(dry["id"])
+    skipped = {group["survivor"]: group["skipped"] for group in done["groups"]}
+    assert skipped[steady[0]] is None
+    assert moving[1] in (skipped[moving[0]] or "")
+    assert (done["status"], done["items_before"], done["items_after"]) == ("applied", 4, 3)
+    cat.revise(steady[0], content="Look at the fastest one")
+    back = cat.slim_revert(dry["id"])
+    assert (back["status"], back["items_after"]) == ("reverted", 3)
+    assert "has changed" in str({group["survivor"]: group["skipped"] for group in back["groups"]}[steady[0]])
+
+
+def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_written(
+    node: RunningNode, plain: LedgerClient
+) -> None:
+    dan = plain.acting_as(user="dan")
+    names = saved(dan, "Write down what was tried", "Write down what was tried!")
+    dry = dan.slim(dry_run=True)
+    assert dan.slim_reject(dry["id"], reason="both are needed")["status"] == "rejected"
+    with pytest.raises(IllegalState):
+        dan.slim_apply(dry["id"])
+    answer = httpx.post(
+        f"{node.url}/api/knowledge/slim",
+        json={"model": "google/gemini-2.0-flash-001"},
+        headers={"X-Ledger-User": "dan"},
+        timeout=60,
+    )
+    assert answer.status_code in (200, 202)
+    until(lambda: dan.slim_get(answer.json()["id"])["done"], "the slim is done")
+    told = dan.slim_get(answer.json()["id"])
+    assert (told["status"], told["model"]) == ("applied", "google/gemini-2.0-flash-001")
+    assert "no model is configured" in told["note"]
+    assert dan.get(names[1])["merged_into"] == names[0]
+
+
+def test_a_model_writes_what_stands_for_all_and_each_group_is_billed_once(
+    modelled: LedgerClient, chat: ChatEndpoint
+) -> None:
+    ana = modelled.acting_as(user="ana")
+    first, other = saved(
+        ana, "Retry a failed call three times at most: call retry", "Please retry a failed call three times: call retry"
+    )
+    third, fourth = saved(ana, "丹顶鹤部署之前检查监控面板", "请在丹顶鹤部署之前检查监控面板")
+    same = saved(ana, "The same word for word", "The same word for word")
+    chat.says({"task": "Retries", "content": "Retry a failed call three times at most, please."}, to="failed call")
+    chat.says("refuse: not this", to="丹顶鹤")
+    asked = chat.calls
+    before = state(ana, [first, other, third, fourth, *same])
+
+    done = ana.slim("small", idempotency_key="one-slim")
+    assert (done["status"], len(done["groups"]), done["items_after"]) == ("applied", 3, 3)
+    assert done["usage"]["calls"] == 2
+    assert done["usage"]["model"] == "small"
+    assert done["usage"]["prompt_version"] == "slim-1"
+    assert (ana.get(first)["content"], ana.get(first)["task"]) == (
+        "Retry a failed call three times at most, please.",
+        "Retries",
+    )
+    assert ana.get(third)["content"] == "丹顶鹤部署之前检查监控面板"  # the model declined: the best is kept
+    assert chat.calls == asked + 2
+    assert ana.slim("small", idempotency_key="one-slim")["id"] == done["id"]
+    assert chat.calls == asked + 2
+    assert [change["change"] for change in ana.history(first)["versions"]] == ["saved", "absorbed"]
+    assert modelled.sql("SELECT sum(calls) FROM model_usage WHERE kind = 'slim'")["rows"] == [[2]]
+
+    assert ana.slim_revert(done["id"])["status"] == "reverted"
+    assert state(ana, [first, other, third, fourth, *same]) == before
+    assert {first, other} <= set(found(ana, "retry a failed call"))
+    caught_up(modelled)
+    assert result_of(modelled, "verify")["equal"] is True
+    assert chat.calls == asked + 2  # a replay asks no model
+
+
+def test_a_model_that_cannot_be_asked_fails_the_slim_before_anything_is_merged(
+    modelled: LedgerClient, chat: ChatEndpoint
+) -> None:
+    bob = modelled.acting_as(user="bob")
+    names = saved(bob, "Press the pink button twice", "Please press the pink button twice")
+    chat.faults += [401]
+    done = bob.slim()
+    assert (done["status"], done["code"], done["done"]) == ("failed", "model_failed", True)
+    assert [bob.get(name)["status"] for name in names] == ["active", "active"]
+
+
+def test_a_person_who_is_forgotten_leaves_nothing_in_what_was_merged(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as node, node.client() as ledger:
+        eve = ledger.acting_as(user="eve")
+        saved(
+            eve,
+            "The zebra code is on the third shelf",
+            "Please: the zebra code is on the third shelf",
+            tags={"animal": "zebra"},
+        )
+        assert eve.slim()["status"] == "applied"
+        result_of(ledger, "forget", subject="user:eve")
+        kept = ledger.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%zebra%'")["rows"]
+        assert kept == [[0]]
+        assert ledger.sql("SELECT count(*) FROM knowledge_versions WHERE content LIKE '%zebra%'")["rows"] == [[0]]
+
+
+def test_the_command_slims_says_where_a_merged_item_went_and_brings_it_back(
+    node: RunningNode, plain: LedgerClient
+) -> None:
+    fay = plain.acting_as(user="fay")
+    first, other = saved(fay, "Water the plants on Monday", "Please water the plants on Monday")
+
+    def kledger(*words: str) -> str:
+        ran = CliRunner().invoke(app, [*words, "--url", node.url, "--user", "fay"], env={"COLUMNS": "200"})
+        assert ran.exit_code == 0, ran.output
+        return ran.stdout
+
+    dry = json.loads(kledger("slim", "--dry-run", "--json"))
+    assert dry["groups"][0]["merged"][0]["id"] == other
+    assert f"merged into {first}" not in kledger("show", other)
+    assert "2 before, 1 after" in kledger("slim", "--apply", dry["id"])
+    assert f"merged into {first}" in kledger("show", other)
+    assert other in kledger("list", "--status", "merged")
+    assert dry["id"] in kledger("slims")
+    assert "2 before, 2 after" in kledger("slim", "--revert", dry["id"])
+    assert "merged" not in kledger("show", other)

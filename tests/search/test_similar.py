@@ -1,0 +1,187 @@
+"""What says the same is found, and what differs in a fact is not (mission K5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.near_duplicates import near_duplicates
+from bench.recall import data_directory
+from bench.slim import quality, texts_of
+from projections.similar.groups import THRESHOLD, Item, similar
+from projections.similar.neighbours import LOOKS, neighbours
+from projections.similar.sameness import one_slip_apart, similarity
+from projections.similar.statements import statement
+
+TLDR = data_directory() / "tldr" / "knowledge.jsonl"
+
+SAME = [
+    ("Delete a branch on the server: git push -d", "Remove a branch on the server: git push -d"),
+    ("Retry failed requests three times at most.", "Please retry failed requests three times, at most. Thanks!"),
+    ("Look at the slowest consumer first", "LOOK AT THE SLOWEST CONSUMER FIRST"),
+    ("Use a durable consumer for the projector", "Use a durable consumer for the projectr"),
+    ("Don't restart the broker under load.", "Do not restart the broker under load"),
+    ("Keep raw answers.\nMeasure on the real machine.", "Measure on the real machine.\nKeep raw answers."),
+    ("先看最慢的消费者，再考虑增加新的。", "请先看最慢消费者,再考虑增加新的"),
+    ("删除所有未使用的镜像: docker image prune -a", "移除全部未使用的镜像: docker image prune -a"),
+    ("使用 git 查看提交历史", "利用 git 查看提交的历史，谢谢"),
+    ("ＧＩＴ：查看提交历史", "git: 查看提交历史"),
+]
+DIFFERENT = [
+    ("Overwrite the remote branch: git push --force", "Overwrite the remote branch: git push --force-with-lease"),
+    ("The client works with version 1.2 of the server", "The client works with version 1.3 of the server"),
+    ("List the files: ls -r", "List the files: ls -R"),
+    ("The cache is shared between the workers", "The cache is not shared between the workers"),
+    ("You can restart the broker under load", "You can't restart the broker under load"),
+    ("Ask Alice before you deploy the service", "Ask Bob before you deploy the service"),
+    ("alice reports to bob in the second team", "bob reports to alice in the second team"),
+    ("Copy the backup from alpha to beta every night", "Copy the backup from beta to alpha every night"),
+    ("Server A mirrors all that server B has", "Server B mirrors all that server A has"),
+    ("The vault is backed up by `restic`", "The vault is backed up by `rclone`"),
+    ("zgrep: search in compressed files", "zegrep: search in compressed files"),
+    ("Wait for 10 seconds before the retry", "Wait for 100 seconds before the retry"),
+    ("Enable the cache in production always", "Disable the cache in production always"),
+    ("Delete the rows before the import", "Delete the rows after the import"),
+    ("该命令删除所有文件", "该命令不删除所有文件"),
+    ("单击图标打开设置页面", "双击图标打开设置页面"),
+    ("每三小时备份一次数据库", "每五小时备份一次数据库"),
+    ("张三批准李四的发布申请", "王五批准李四的发布申请"),
+    ("关闭远程计算机的防火墙", "关闭本地计算机的防火墙"),
+    ("启用缓存可以提高速度", "禁用缓存可以提高速度"),
+    ("把日志从甲机复制到乙机", "把日志从乙机复制到甲机"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_what_says_the_same_in_other_words_is_one_group(one: str, other: str) -> None:
+    (group,) = similar([Item("first", one, created_position=1), Item("second", other, created_position=2)]).groups
+    assert (group.survivor, [member.id for member in group.merged]) == ("first", ["second"])
+    assert THRESHOLD <= group.merged[0].similarity <= 1
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_a_number_a_flag_a_negation_or_a_name_keeps_two_items_apart(one: str, other: str) -> None:
+    # also in a long text, where a word more or less makes little difference
+    context = (
+        "\nKeep this beside the other notes about the deployment of the service.\n部署之后请检查监控面板上的错误数量。"
+    )
+    for before in ("", context * 4):
+        assert similar([Item("first", one + before), Item("second", other + before)]).groups == ()
+
+
+def test_an_item_that_is_better_survives_then_the_more_certain_then_the_oldest() -> None:
+    text = "Keep the raw answer beside the parsed one"
+    items = [
+        Item("young", text, quality=4, confidence=0.5, created_position=9),
+        Item("certain", text, quality=4, confidence=0.9, created_position=7),
+        Item("good", text, quality=6, confidence=0.1, created_position=8),
+        Item("old", text, quality=4, confidence=0.5, created_position=1),
+    ]
+    assert similar(items).groups[0].survivor == "good"
+    assert similar([items[0], items[1], items[3]]).groups[0].survivor == "certain"
+    assert similar([items[0], items[3]]).groups[0].survivor == "old"
+
+
+def test_items_of_different_types_are_not_merged() -> None:
+    text = "Keep the raw answer beside the parsed one"
+    assert similar([Item("a", text, ("tool",)), Item("b", text, ("user_profile",))]).groups == ()
+    assert len(similar([Item("a", text, ("tool",)), Item("b", text, ("plan", "tool"))]).groups) == 1
+
+
+def test_resemblance_is_not_handed_on() -> None:
+    told = "keep every parsed answer beside its source message and write down which trace caused what in it"
+    words = told.split()
+    chain = [Item(str(at), " ".join(words[at : at + 12]), created_position=at) for at in range(len(words) - 11)]
+    used_by = Counter[str]()
+    statements = {item.id: statement(item.text) for item in chain}
+    for group in similar(chain).groups:
+        for member in group.merged:
+            alike = similarity(statements[group.survivor], statements[member.id], used_by)
+            assert alike is not None, (group.survivor, member.id)
+            assert alike >= THRESHOLD
+
+
+def test_a_thousand_copies_of_one_text_are_one_group() -> None:
+    items = [
+        Item(f"copy-{at:04}", "Keep the raw answer beside the parsed one", created_position=at) for at in range(999)
+    ]
+    (group,) = similar(items).groups
+    assert (group.survivor, len(group.merged)) == ("copy-0000", 998)
+
+
+def test_vectors_that_contradict_keep_two_items_apart() -> None:
+    items = [
+        Item("a", "Keep the raw answer beside the parsed one"),
+        Item("b", "Keep the raw answer beside the parsed one"),
+    ]
+    apart = np.array([[1, 0], [0, 1]], np.float32)
+    assert similar(items, vectors=apart).groups == ()
+    unknown = np.array([[1, 0], [0, 0]], np.float32)  # an embedding that was never asked for contradicts nothing
+    assert len(similar(items, vectors=unknown).groups) == 1
+
+
+def test_no_text_has_more_neighbours_than_its_keys_allow() -> None:
+    same = [np.arange(20, dtype=np.uint32)] * 300
+    pairs = neighbours(same, np.ones((300, 4), np.float32))
+    assert len(pairs) <= 300 * LOOKS  # however many share a key
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+
+
+_SOME_WORDS = "keep raw answer parsed beside trace 10 --force not Alice 消息 删除 不"
+_words = st.lists(st.sampled_from(_SOME_WORDS.split()), max_size=12)
+
+
+@given(st.lists(_words.map(" ".join), max_size=12), st.randoms(use_true_random=False))
+def test_groups_do_not_depend_on_the_order_and_share_no_item(texts: list[str], random: Random) -> None:
+    items = [Item(f"item-{at}", text, quality=at % 3, created_position=at) for at, text in enumerate(texts)]
+    groups = similar(items).groups
+    named = [name for group in groups for name in (group.survivor, *(member.id for member in group.merged))]
+    assert len(named) == len(set(named))
+    random.shuffle(items)
+    assert similar(items).groups == groups
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_two_texts_can_be_compared_and_a_text_is_like_itself(one: str, other: str) -> None:
+    first, second = statement(one), statement(other)
+    assert similarity(first, first, Counter()) == 1.0
+    assert similarity(first, second, Counter()) == similarity(second, first, Counter())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slip"),
+    [
+        ("command", "comand", True),
+        ("command", "commmand", True),
+        ("command", "comamnd", True),
+        ("command", "conmand", True),
+        ("command", "commando", True),
+        ("command", "demand", False),
+        ("grep", "egrep", False),
+        ("form", "from", False),
+        ("command", "command", False),
+    ],
+)
+def test_one_slip_of_the_pen_is_a_typo(one: str, other: str, slip: bool) -> None:
+    assert one_slip_apart(one, other) is slip
+    assert one_slip_apart(other, one) is slip
+
+
+def test_among_real_items_what_was_planted_is_found_and_nothing_else() -> None:
+    if not TLDR.exists():
+        pytest.skip("the real items are not beside this copy: ../shared/data/tldr/knowledge.jsonl")
+    texts = texts_of(TLDR)
+    texts = Random(7).sample(texts, 1_500)
+    told = quality(texts, 400, seed=11)
+    assert told.found >= 0.95 * told.planted, told.not_found[:5]
+    assert told.merged_misses + told.merged_originals < 0.01 * (told.misses + told.originals), told.wrongly_merged
+
+
+def test_the_same_seed_plants_the_same() -> None:
+    texts = ["Show the list of all running services in the cluster.\nDelete a service: svc rm {{name}}"] * 20
+    assert near_duplicates(texts, 20) == near_duplicates(texts, 20)
