@@ -18,7 +18,7 @@ from consumers.prompting import prompt
 from consumers.reactors.hearing import Request
 from consumers.reactors.merging import Merging
 from consumers.reactors.working import Standing, Work
-from ledger.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, VersionConflict
+from ledger.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Fact
 from ledger.events.slim import (
     Similar,
@@ -106,6 +106,8 @@ class Slimming:
         The items are those of the moment at which it was asked for: done again, it finds the same groups.
         """
         work, asked, began = self._work, process.requested, time.monotonic()
+        if asked["owner"] != process.owner:  # a door has asked this already, a publisher over NATS nobody
+            raise NotOwner(f"{process.owner} may not have what {asked['owner']} owns slimmed")
         at = process.requested_position
         items = await work.view.ask(ask.eligible, work.org, asked["owner"], asked.get("scopes"), at)
         found = await _grouped(items, asked["threshold"])

@@ -29,7 +29,7 @@ from projections.knowledge import ask
 from projections.lineage import ask as events
 
 _WRITERS = {"knowledge.revised", EvolutionRequested.name}
-"""What its owner alone, and whom the ACL lets write, may state of an item."""
+"""What the owner states of an item, and whom the ACL lets write."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
 SLICE_SECONDS = 0.005
 """How long a batch may hold the event loop before others get their turn."""
@@ -110,14 +110,14 @@ async def _updated(
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
-    changing = any(fact.name in _WRITERS for fact in facts)
+    by_owner = any(fact.name in _WRITERS for fact in facts)
     judging = any(fact.name not in _WRITERS for fact in facts)
-    actor = first_entity(caller)
+    revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
+    judge = first_entity(caller)
     for _ in range(ATTEMPTS):
-        expects, revised_by = None, actor
-        if changing:
-            item, last, revised_by = await revisable(desk, caller, item_id, revision)
+        expects, stated_by = None, judge
+        if by_owner:
+            item, last, stated_by = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
@@ -138,7 +138,7 @@ async def _updated(
             NewEvent(
                 _based(fact, item, facts),
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
-                revised_by if fact.name in _WRITERS else actor,
+                stated_by if fact.name in _WRITERS else judge,
                 desk.org,
                 lineage,
                 id=own_id,

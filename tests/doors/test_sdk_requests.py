@@ -18,6 +18,7 @@ from tests.doors.scripted_node import ScriptedNode, scripted_node
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "knowledge.rated", "event_id": "e", "position": 8}]}
 FOUND = {"results": [], "count": 0, "position": 7, "recall_id": None}
+SLIM = {"id": "slim-1", "status": "reported", "done": True, "position": 9}
 BATCH = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 9}
 JOB = {"id": "j/1", "kind": "verify", "state": "running", "done": 0, "total": 5, "rate": None, "result": None}
 
@@ -48,6 +49,12 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/scope_types", lambda c: c.scope_types(), {"scope_types": []}),
     ("POST /api/scope_types", lambda c: c.register_scope_type("guild", 2.5), {"type": "guild", "position": 1}),
     ("GET /api/lineage", lambda c: c.lineage("trace:t/1"), {"ref": "trace:t/1", "edges": [], "position": 1}),
+    ("POST /api/knowledge/slim", lambda c: c.slim("m", scopes=["user:a"], wait=0), SLIM),
+    ("GET /api/slims", lambda c: c.slims(status="reported"), FOUND),
+    ("GET /api/slims/slim-1", lambda c: c.slim_get("slim-1"), SLIM),
+    ("POST /api/slims/slim-1/apply", lambda c: c.slim_apply("slim-1"), SLIM),
+    ("POST /api/slims/slim-1/reject", lambda c: c.slim_reject("slim-1", reason="no"), SLIM),
+    ("POST /api/slims/slim-1/revert", lambda c: c.slim_revert("slim-1"), SLIM),
     ("PUT /api/knowledge/k-1", lambda c: c.evolve("k-1", "shorter", dry_run=True, model="m", wait=1), CHANGED),
     ("POST /api/knowledge/k-1/revert", lambda c: c.revert("k-1", 1, expected_version=2), SAVED),
     ("GET /api/evolutions/evolution-1", lambda c: c.evolution("evolution-1"), {"id": "evolution-1"}),

@@ -9,6 +9,7 @@ from ledger.event import NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.process import ProcessFact
+from ledger.events.slim import SlimRequested
 from ledger.jetstream import JetStreamLedger
 from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, until
@@ -69,3 +70,10 @@ def test_an_extraction_is_not_compared_with_what_its_owner_may_not_see(
     refused = published(modelled, for_ana)
     until(lambda: mallory.extraction(refused)["status"] == "failed", "it is refused")
     assert mallory.extraction(refused)["code"] == "not_owner"
+
+
+def test_a_publisher_cannot_have_what_others_own_slimmed(modelled: RunningNode, ledger: LedgerClient) -> None:
+    process = published(modelled, SlimRequested(owner="user:ana", threshold=0.5, apply=False))
+    failed = f"SELECT code FROM slims WHERE id = '{process}' AND status = 'failed'"
+    until(lambda: ledger.sql(failed)["rows"], "it is refused")
+    assert ledger.sql(failed)["rows"] == [["not_owner"]]
