@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from ledger.access import BrokerAccess, Role
+from ledger.client import QuickClient
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.event import JsonObject
 
@@ -33,7 +34,7 @@ class BrokerConnection:
 
     def __init__(self, access: BrokerAccess, role: Role, *, name: str) -> None:
         self._access, self._role, self._name = access, role, name
-        self._client = Client()
+        self._client = QuickClient()
         self._prefix = ""
         self._counter = 0
         self._waiting: dict[str, tuple[str, asyncio.Future[Msg]]] = {}
@@ -172,7 +173,7 @@ class BrokerConnection:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while True:
-            client = Client()
+            client = QuickClient()
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._try(client)
