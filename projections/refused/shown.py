@@ -17,6 +17,7 @@ from ledger.subjects import ROOT
 
 WITHHELD = "[withheld: it may be a secret]"
 _SECRET = "secure_body"
+_DEEPEST = 100
 _SEALED = re.compile(SEALED_PATTERN)
 _OF_RESOURCE = re.compile(rf"{ROOT}\.[^.]*\.resource\.")
 _SAID = frozenset({*ResourceSaved.model_fields, "reason"})
@@ -33,9 +34,16 @@ def body_of(event: StoredEvent, document: object) -> str:
 
 
 def _mentions(document: object) -> bool:
-    if isinstance(document, dict):
-        return _SECRET in document or any(map(_mentions, document.values()))
-    return isinstance(document, list) and any(map(_mentions, document))
+    stack = [document]  # nested a thousand deep, as JSON may be, a function that calls itself would not come back
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            if _SECRET in part:
+                return True
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return False
 
 
 def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
@@ -48,10 +56,12 @@ def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
     return shown
 
 
-def _cleared(value: Any) -> Any:
+def _cleared(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict | list) and depth == _DEEPEST:
+        return WITHHELD
     if isinstance(value, dict):
-        return {name: _secret(part) if name == _SECRET else _cleared(part) for name, part in value.items()}
-    return [_cleared(part) for part in value] if isinstance(value, list) else value
+        return {name: _secret(part) if name == _SECRET else _cleared(part, depth + 1) for name, part in value.items()}
+    return [_cleared(part, depth + 1) for part in value] if isinstance(value, list) else value
 
 
 def _secret(value: object) -> object:

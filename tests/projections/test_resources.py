@@ -132,3 +132,10 @@ def test_a_repeated_save_shows_what_it_says_and_its_secret_sealed() -> None:
     ((body,),) = rows(con, "SELECT body FROM refused_events")
     assert orjson.loads(body)["data"]["secure_body"] == SEALED
     assert orjson.loads(body)["data"]["body"] == "for all"
+
+
+@pytest.mark.parametrize("entity", ["knowledge", "resource"])
+def test_a_refused_event_nested_as_deep_as_json_may_be_is_shown_without_its_depths(entity: str) -> None:
+    deep = b'{"a":' * 900 + b'{"secure_body":"hunter2"}' + b"}" * 900
+    event = StoredEvent(1, 1, f"ledger.default.{entity}.x.saved.agent.a", deep)
+    assert "hunter2" not in body_of(event, orjson.loads(deep))
