@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -37,13 +38,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question in the words of each door; `sdk` is a method and its arguments."""
+    """One question in the words of each door; `sdk` is a method and its arguments, `tool` what MCP has for it."""
 
     line: str
     sdk: tuple[str, tuple[Any, ...], dict[str, Any]]
     command: Sequence[str]
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
+    tool: tuple[str, dict[str, Any]] | None = None
 
 
 def item_path(item_id: str, rest: str = "") -> str:
@@ -57,13 +59,22 @@ def search(query: str, path: str = "fused", as_of: int | str | None = None, type
     if types is not None:
         given["types"] = types.split(",")
     words = ["search", query, "--top-k", "100", "--min-score", "1", "--path", path, "--no-record"]
-    return Ask("GET /api/knowledge/search", ("search", (query,), given), [*words, *_options(more)], asked)
+    tool = {"query": query, "top_k": 100, "min_score": 1} | ({} if types is None else {"types": types.split(",")})
+    plain = path == "fused" and as_of is None
+    return Ask(
+        "GET /api/knowledge/search",
+        ("search", (query,), given),
+        [*words, *_options(more)],
+        asked,
+        tool=("knowledge_search", tool) if plain else None,
+    )
 
 
 def listing(**given: Any) -> Ask:
     given = {"limit": 100, **given}
     several = {name: [value] if name in ("types", "scopes") else value for name, value in given.items()}
-    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given)
+    tool = ("knowledge_list", several) if several.keys() <= {"limit", "types", "scopes"} else None
+    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given, tool=tool)
 
 
 def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
@@ -96,9 +107,18 @@ def changes(item_id: str) -> dict[str, Ask]:
         "rate": Ask(
             f"PUT {path}", ("rate", (item_id, "harmful"), {}), ["rate", item_id, "--harmful"],
             body={"add_harmful_case": {}},
+            tool=("knowledge_update", {"knowledge_id": item_id, "add_harmful_case": {}}),
         ),
         "score": Ask(
-            f"PUT {path}", ("score", (item_id, 1), {}), ["rate", item_id, "--score", "1"], body={"update_score": 1}
+            f"PUT {path}", ("score", (item_id, 1), {}), ["rate", item_id, "--score", "1"], body={"update_score": 1},
+            tool=("knowledge_update", {"knowledge_id": item_id, "update_score": 1}),
+        ),
+        "evolve": Ask(
+            f"PUT {path}", ("evolve", (item_id, "x"), {}), ["evolve", item_id, "x"], body={"evolve_feedback": "x"},
+            tool=("knowledge_update", {"knowledge_id": item_id, "evolve_feedback": "x"}),
+        ),
+        "revert": Ask(
+            f"POST {path}/revert", ("revert", (item_id, 1), {}), ["revert", item_id, "1"], body={"to_version": 1}
         ),
         "retire": Ask(f"DELETE {path}", ("retire", (item_id,), {}), ["retire", item_id]),
         "restore": Ask(f"POST {path}/restore", ("restore", (item_id,), {}), ["restore", item_id]),
@@ -125,7 +145,12 @@ class Doors:
             "http": self.http,
             "sdk": self.sdk,
             "command": self.command,
+            "mcp": self.mcp,
         }
+
+    def of(self, ask: Ask) -> list[str]:
+        """The doors that have words for a question: MCP has its tools alone."""
+        return [name for name in self.all if name != "mcp" or ask.tool is not None]
 
     def http(self, who: Who, ask: Ask) -> Told:
         method, _, path = ask.line.partition(" ")
@@ -138,7 +163,7 @@ class Doors:
     def sdk(self, who: Who, ask: Ask) -> Told:
         name, args, given = ask.sdk
         try:
-            return Told(None, "", getattr(self._sdk.acting_as(**who), name)(*args, **given))
+            return Told(None, "", attrgetter(name)(self._sdk.acting_as(**who))(*args, **given))
         except LedgerError as error:
             return Told(error.code, error.message, error.details)
 
@@ -148,6 +173,22 @@ class Doors:
         done = self._runner.invoke(app, [*ask.command, *identity, "--json", "--url", self.url])
         document = json.loads(done.stdout)
         if done.exit_code == 0:
+            return Told(None, "", document)
+        return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
+
+    def mcp(self, who: Who, ask: Ask) -> Told:
+        assert ask.tool is not None, ask
+        name, arguments = ask.tool
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": arguments},
+        }
+        spoken = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        result = self._http.post("/mcp", json=message, headers=headers(who) | spoken).json()["result"]
+        document = json.loads(result["content"][0]["text"])
+        if not result["isError"]:
             return Told(None, "", document)
         return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
 

@@ -98,6 +98,7 @@ def s5(walk: Walk) -> None:
     item_id = owner.save(content=f"共享 {walk.word}")
     entries = {f"team:{walk.own('reader')}": "read", f"user:{walk.own('writer')}": "read_write"}
     share(owner, item_id, entries)
+    assert owner.search(walk.word, top_k=50), "every view has it now"
     acl = owner.one(item_id)["acl"]
     assert {entry["entity"]: entry["permission"] for entry in acl} == entries
     for door in (reader, writer):
