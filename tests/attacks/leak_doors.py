@@ -48,6 +48,12 @@ class Ask:
     tool: tuple[str, dict[str, Any]] | None = None
 
 
+def lacking(told: Told, item_id: str) -> tuple[str | None, str]:
+    """An error without the id that it names."""
+    assert told.code is not None, told
+    return told.code, told.message.replace(repr(item_id), "ID").replace(item_id, "ID")
+
+
 def item_path(item_id: str, rest: str = "") -> str:
     return f"/api/knowledge/{quote(item_id, safe='')}{rest}"
 
@@ -150,7 +156,8 @@ class Doors:
 
     def of(self, ask: Ask) -> list[str]:
         """The doors that have words for a question: MCP has its tools alone."""
-        return [name for name in self.all if name != "mcp" or ask.tool is not None]
+        has = {"http": ask.line, "sdk": ask.sdk[0], "command": ask.command, "mcp": ask.tool}
+        return [name for name in self.all if has[name]]
 
     def http(self, who: Who, ask: Ask) -> Told:
         method, _, path = ask.line.partition(" ")

@@ -17,7 +17,7 @@ import pytest
 
 from ledger.errors import LedgerError
 from producers.sdk import LedgerClient
-from tests.attacks.leak_doors import Ask, Doors, Told, about, changes, headers, listing, search
+from tests.attacks.leak_doors import Ask, Doors, Told, about, changes, headers, lacking, listing, search
 from tests.journeys.running_node import caught_up, head, running
 
 PRINCIPALS: dict[str, dict[str, Any]] = {
@@ -62,12 +62,6 @@ def word_of(item_id: str) -> str:
 
 def reads(principal: str, item_id: str) -> bool:
     return principal in SEEN[item_id] | OWNED.get(item_id, set()) | BY_ID
-
-
-def lacking(told: Told, item_id: str) -> tuple[str | None, str]:
-    """An error without the id that it names."""
-    assert told.code is not None, told
-    return told.code, told.message.replace(repr(item_id), "ID").replace(item_id, "ID")
 
 
 @dataclass
