@@ -97,6 +97,19 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
             return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
 
 
+def judged(item_ids: Sequence[str]) -> Ask:
+    """A verdict on each in one request; no command has many."""
+    verdicts = [{"knowledge_id": item_id, "is_helpful": False} for item_id in item_ids]
+    body = {"feedback_list": verdicts}
+    return Ask(
+        "POST /api/knowledge/batch_update",
+        ("rate_many", (verdicts,), {}),
+        [],
+        body=body,
+        tool=("knowledge_batch_update", body),
+    )
+
+
 def changes(item_id: str) -> dict[str, Ask]:
     """Everything that might change an item, or tell by its answer that there is one."""
     entry = {"entity": "user:mallory", "permission": "read_write"}
