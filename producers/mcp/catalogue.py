@@ -16,7 +16,7 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from ledger.event import JsonObject
-from producers.http import answers, model_answers, recall_answers, resource_answers
+from producers.http import answers, model_answers, recall_answers, resource_answers, slim_answers
 from producers.mcp.schemas import left_out, plain
 from producers.requests import CaseBody, FeedbackBody, refusal
 from producers.sdk import tools
@@ -100,7 +100,7 @@ CATALOGUE = (
     CataloguedTool(tools.knowledge_update, "Give feedback on knowledge", model_answers.EvolvingAnswer),
     CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", answers.RatedAnswer),
     CataloguedTool(tools.knowledge_list, "List knowledge", answers.ListAnswer, reads=True),
-    CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", hides=True),
+    CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", slim_answers.SlimAnswer, hides=True),
     CataloguedTool(tools.resource_save, "Save a resource", answers.SavedAnswer, repeatable=True),
     CataloguedTool(tools.resource_get, "Read a resource", resource_answers.ResourceAnswer, reads=True),
     CataloguedTool(tools.goal_focus, "Focus on a goal", recall_answers.FocusedAnswer),

@@ -5,11 +5,11 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 
 from __future__ import annotations
 
-from typing import Any
-
 from producers.sdk import knowledge, recall, resources
 from producers.sdk import tool_arguments as given
 from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Resource, Saved, SearchResults
+from producers.sdk.model_answers import Evolving
+from producers.sdk.slim_answers import Slim
 from producers.sdk.tool_defaults import default_owner, default_scopes
 from producers.sdk.wire import Wire, segment
 
@@ -84,7 +84,7 @@ async def knowledge_update(
     add_harmful_case: given.HarmfulCase = None,
     update_score: given.NewScore = None,
     evolve_feedback: given.EvolveFeedback = None,
-) -> Changed:
+) -> Changed | Evolving:
     """Say what came of using an item: a case in which it helped or harmed, a new score, or what to make better.
 
     Every use that you report counts in what others are shown.
@@ -96,7 +96,7 @@ async def knowledge_update(
         "evolve_feedback": evolve_feedback,
     }
     body = {name: value for name, value in said.items() if value is not None}
-    changed: Changed = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
+    changed: Changed | Evolving = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
     return changed
 
 
@@ -119,10 +119,10 @@ async def knowledge_list(
     return await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
 
 
-async def knowledge_slim(wire: Wire, model: given.Model = MODEL) -> dict[str, Any]:
+async def knowledge_slim(wire: Wire, model: given.Model = MODEL) -> Slim:
     """Merge items that say the same. The merged ones stay readable and point to the one that replaced them."""
     body = {} if model == MODEL else {"model": model}
-    told: dict[str, Any] = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", body)
+    told: Slim = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", body)
     return told
 
 

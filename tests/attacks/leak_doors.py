@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -37,13 +38,20 @@ class Told:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question in the words of each door; `sdk` is a method and its arguments."""
+    """One question in the words of each door; `sdk` is a method and its arguments, `tool` what MCP has for it."""
 
     line: str
     sdk: tuple[str, tuple[Any, ...], dict[str, Any]]
     command: Sequence[str]
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
+    tool: tuple[str, dict[str, Any]] | None = None
+
+
+def lacking(told: Told, item_id: str) -> tuple[str | None, str]:
+    """An error without the id that it names."""
+    assert told.code is not None, told
+    return told.code, told.message.replace(repr(item_id), "ID").replace(item_id, "ID")
 
 
 def item_path(item_id: str, rest: str = "") -> str:
@@ -57,13 +65,22 @@ def search(query: str, path: str = "fused", as_of: int | str | None = None, type
     if types is not None:
         given["types"] = types.split(",")
     words = ["search", query, "--top-k", "100", "--min-score", "1", "--path", path, "--no-record"]
-    return Ask("GET /api/knowledge/search", ("search", (query,), given), [*words, *_options(more)], asked)
+    tool = {"query": query, "top_k": 100, "min_score": 1} | ({} if types is None else {"types": types.split(",")})
+    plain = path == "fused" and as_of is None
+    return Ask(
+        "GET /api/knowledge/search",
+        ("search", (query,), given),
+        [*words, *_options(more)],
+        asked,
+        tool=("knowledge_search", tool) if plain else None,
+    )
 
 
 def listing(**given: Any) -> Ask:
     given = {"limit": 100, **given}
     several = {name: [value] if name in ("types", "scopes") else value for name, value in given.items()}
-    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given)
+    tool = ("knowledge_list", several) if several.keys() <= {"limit", "types", "scopes"} else None
+    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given, tool=tool)
 
 
 def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
@@ -78,6 +95,19 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
             return Ask(f"GET {item_path(item_id, '/why')}", ("why_visible", (item_id,), {}), ["why-visible", item_id])
         case _:
             return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
+
+
+def judged(item_ids: Sequence[str]) -> Ask:
+    """A verdict on each in one request; no command has many."""
+    verdicts = [{"knowledge_id": item_id, "is_helpful": False} for item_id in item_ids]
+    body = {"feedback_list": verdicts}
+    return Ask(
+        "POST /api/knowledge/batch_update",
+        ("rate_many", (verdicts,), {}),
+        [],
+        body=body,
+        tool=("knowledge_batch_update", body),
+    )
 
 
 def changes(item_id: str) -> dict[str, Ask]:
@@ -96,9 +126,18 @@ def changes(item_id: str) -> dict[str, Ask]:
         "rate": Ask(
             f"PUT {path}", ("rate", (item_id, "harmful"), {}), ["rate", item_id, "--harmful"],
             body={"add_harmful_case": {}},
+            tool=("knowledge_update", {"knowledge_id": item_id, "add_harmful_case": {}}),
         ),
         "score": Ask(
-            f"PUT {path}", ("score", (item_id, 1), {}), ["rate", item_id, "--score", "1"], body={"update_score": 1}
+            f"PUT {path}", ("score", (item_id, 1), {}), ["rate", item_id, "--score", "1"], body={"update_score": 1},
+            tool=("knowledge_update", {"knowledge_id": item_id, "update_score": 1}),
+        ),
+        "evolve": Ask(
+            f"PUT {path}", ("evolve", (item_id, "x"), {}), ["evolve", item_id, "x"], body={"evolve_feedback": "x"},
+            tool=("knowledge_update", {"knowledge_id": item_id, "evolve_feedback": "x"}),
+        ),
+        "revert": Ask(
+            f"POST {path}/revert", ("revert", (item_id, 1), {}), ["revert", item_id, "1"], body={"to_version": 1}
         ),
         "retire": Ask(f"DELETE {path}", ("retire", (item_id,), {}), ["retire", item_id]),
         "restore": Ask(f"POST {path}/restore", ("restore", (item_id,), {}), ["restore", item_id]),
@@ -125,7 +164,13 @@ class Doors:
             "http": self.http,
             "sdk": self.sdk,
             "command": self.command,
+            "mcp": self.mcp,
         }
+
+    def of(self, ask: Ask) -> list[str]:
+        """The doors that have words for a question: MCP has its tools alone."""
+        has = {"http": ask.line, "sdk": ask.sdk[0], "command": ask.command, "mcp": ask.tool}
+        return [name for name in self.all if has[name]]
 
     def http(self, who: Who, ask: Ask) -> Told:
         method, _, path = ask.line.partition(" ")
@@ -138,7 +183,7 @@ class Doors:
     def sdk(self, who: Who, ask: Ask) -> Told:
         name, args, given = ask.sdk
         try:
-            return Told(None, "", getattr(self._sdk.acting_as(**who), name)(*args, **given))
+            return Told(None, "", attrgetter(name)(self._sdk.acting_as(**who))(*args, **given))
         except LedgerError as error:
             return Told(error.code, error.message, error.details)
 
@@ -151,12 +196,21 @@ class Doors:
             return Told(None, "", document)
         return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
 
-    def tool(self, who: Who, name: str, **given: Any) -> dict[str, Any]:
-        """The result of one MCP tool, called at the node as this caller."""
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": given}}
-        accepted = {"Accept": "application/json, text/event-stream"}
-        told: dict[str, Any] = self._http.post("/mcp", json=call, headers=headers(who) | accepted).json()["result"]
-        return told
+    def mcp(self, who: Who, ask: Ask) -> Told:
+        assert ask.tool is not None, ask
+        name, arguments = ask.tool
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": arguments},
+        }
+        spoken = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        result = self._http.post("/mcp", json=message, headers=headers(who) | spoken).json()["result"]
+        document = json.loads(result["content"][0]["text"])
+        if not result["isError"]:
+            return Told(None, "", document)
+        return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
 
     def close(self) -> None:
         self._http.close()

@@ -9,6 +9,7 @@ import pytest
 
 from projections.feedback.evidence import confidence
 from tests.knowhub import source
+from tests.knowhub.checks_models import routing
 from tests.knowhub.doors import Command, Door, Http, Mcp, Refused, Sdk
 from tests.knowhub.walking import Walk
 
@@ -101,6 +102,8 @@ def k8(walk: Walk) -> None:
         assert item["quality_score"] == judged["score"] + judged["helpful"] - 2 * judged["harmful"] >= 0
     assert poor in [item["id"] for item in door.search(walk.word, top_k=10, min_score=2)]
     assert len(door.search(walk.word, top_k=2)) == 2
+    if not isinstance(door, Mcp):  # its tool has the source's arguments and no other
+        routing(walk)
 
 
 def k10(walk: Walk) -> None:

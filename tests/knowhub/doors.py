@@ -40,6 +40,7 @@ class Door(ABC):
 
     url: str
     who: dict[str, str] = field(default_factory=dict)
+    also: Sequence[str] = ()  # entities of registered types for whom it asks as well
     after: int = 0  # the last position that was written here: what is read is as new
 
     @abstractmethod
@@ -62,6 +63,12 @@ class Door(ABC):
     def score(self, item_id: str, score: int) -> None:
         """Give an item another score."""
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Who asks, where that is said in headers."""
+        named = {f"X-Ledger-{kind.title()}": quote(name) for kind, name in self.who.items()}
+        return named | ({"X-Ledger-Scope": ",".join(quote(one, safe=":") for one in self.also)} if self.also else {})
+
     def one(self, item_id: str) -> JsonObject:
         """An item as this door shows it whole: the list's form where it has no other."""
         found = [item for item in self.list() if item["id"] == item_id]
@@ -73,10 +80,9 @@ class Door(ABC):
 class Http(Door):
     def ask(self, method: str, path: str, body: object = None, **params: Any) -> Any:
         """The document of an answer."""
-        headers = {f"X-Ledger-{kind.title()}": quote(name) for kind, name in self.who.items()}
         if method == "GET" and self.after:
             params["min_position"] = self.after
-        with httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30) as client:
+        with httpx.Client(base_url=self.url, headers=self.headers, trust_env=False, timeout=30) as client:
             answer = client.request(method, path, json=body, params=params)
         document = answer.json() if answer.content else None
         if answer.status_code >= 400:
@@ -111,7 +117,7 @@ class Sdk(Door):
     @cached_property
     def ledger(self) -> LedgerClient:
         """The client; whoever opened the door closes it."""
-        return LedgerClient(self.url).acting_as(**self.who)
+        return LedgerClient(self.url).acting_as(**self.who, scopes=self.also)
 
     def ask(self, call: Any, *given: Any, **named: Any) -> Any:
         """What a method of the client returns."""
@@ -148,6 +154,7 @@ class Command(Door):
     def ask(self, *words: str) -> Any:
         """The document that a command prints."""
         named = [word for kind, name in self.who.items() for word in (f"--{kind}", name)]
+        named += [word for entity in self.also for word in ("--entity", entity)]
         cleared = {f"KLEDGER_{kind}": None for kind in ("USER", "AGENT", "PROJECT", "TEAM", "ORG", "TOKEN")}
         runner = CliRunner(env={**cleared, "KLEDGER_URL": self.url})
         ran = runner.invoke(app, [*words, *named, "--json"])
@@ -200,11 +207,10 @@ class Command(Door):
 class Mcp(Door):
     def ask(self, tool: str, **arguments: Any) -> Any:
         """The document that a tool answers with."""
-        headers = {f"X-Ledger-{kind.title()}": quote(name) for kind, name in self.who.items()}
-        headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        spoken = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
         call = {"name": tool, "arguments": arguments}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        with httpx.Client(headers=headers, trust_env=False, timeout=30) as client:
+        with httpx.Client(headers=self.headers | spoken, trust_env=False, timeout=30) as client:
             answer = client.post(f"{self.url}/mcp", json=message)
         assert answer.status_code == 200, answer.text
         result = answer.json()["result"]

@@ -1,6 +1,6 @@
 """Which doors does each row of the mission have? The table that is walked row by row, door by door.
 
-A row is walked through a door by a check in `checks_*.py`, named by the row. MISSING names what nobody walks yet.
+A row is walked through a door by a check in `checks_*.py`, named by the row.
 """
 
 from __future__ import annotations
@@ -37,16 +37,3 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "P3": HTTP_SDK_COMMAND,  # prompt sections
     "P4": HTTP_SDK_COMMAND,  # user_profile knowledge at the start
 }
-
-MISSING: dict[str, str] = {
-    "K4": "evolve needs a model: its part was not there when this table was begun",
-    "K5": "slim was not there when this table was begun",
-    "K6": "extraction was not there when this table was begun",
-    "S4": "scope types were not there when this table was begun",
-    "S5": "ACL entries were not there when this table was begun",
-}
-
-PARTLY: dict[str, str] = {
-    "K8": "routing by a model was not there; the ranking is checked",
-}
-"""Rows that are checked, but for a part."""

@@ -13,7 +13,7 @@ import pytest
 from ledger.errors import LedgerError
 from ledger.event import JsonObject
 from producers.sdk import AsyncLedgerClient, tools
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import RunningNode, until
 from tests.knowhub import source
 
 AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
@@ -144,14 +144,24 @@ def test_evolve_takes_the_sources_body_and_says_that_there_is_no_model(door: htt
     assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
 
 
-def test_slim_takes_the_sources_body_and_says_that_there_is_no_model(
-    door: httpx.Client, shared_node: RunningNode
+def test_slim_takes_the_sources_body_and_keeps_the_best_of_each_group_without_a_model(
+    door: httpx.Client, shared_node: RunningNode, word: str
 ) -> None:
-    answer = door.post("/api/knowledge/slim", json=source.SLIM)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_available"), answer.text
-    with shared_node.client() as ledger, pytest.raises(LedgerError) as refusal:
-        ledger.acting_as(agent="slimmer").tools.knowledge_slim()
-    assert refusal.value.code == "not_available"
+    slimmer = {"X-Ledger-Agent": f"slimmer-{word}"}
+    with shared_node.client() as ledger:
+        named = ledger.acting_as(agent=f"slimmer-{word}")
+        first, other = (
+            named.save("t", f"{polite}retry {word} three times", ["tool"])["id"] for polite in ("", "Please ")
+        )
+        report = door.post("/api/knowledge/slim", json=source.SLIM, headers=slimmer).json()
+        until(lambda: named.slim_get(report["id"])["done"], "the slim is done")
+        told = named.slim_get(report["id"])
+        assert (told["status"], told["model"], told["usage"]) == ("applied", source.SLIM["model"], None)
+        assert (told["items_before"], told["items_after"]) == (2, 1)
+        assert "no model is configured" in str(told["note"])
+        assert (named.get(other)["status"], named.get(other)["merged_into"]) == ("merged", first)
+        again = named.tools.knowledge_slim()
+        assert (again["model"], again["merged"]) == (None, 0)
 
 
 @pytest.mark.parametrize("name", source.TOOLS)

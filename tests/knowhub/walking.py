@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 from tests.knowhub.doors import DOORS, Door, Name, Sdk
+from tests.openai_chat import ChatEndpoint
 
 
 @dataclass
@@ -16,6 +18,7 @@ class Walk:
     url: str
     name: Name
     open: ExitStack
+    chat: ChatEndpoint  # what the node's models say
     word: str = field(default_factory=lambda: f"w{uuid4().hex[:12]}")
 
     def door(self, **who: str) -> Door:
@@ -26,9 +29,9 @@ class Walk:
         """An id of this walk."""
         return f"{name}-{self.word}"
 
-    def door_of(self, **who: str) -> Door:
-        """The door, for exactly these."""
-        door = DOORS[self.name](self.url, who)
+    def door_of(self, also: Sequence[str] = (), **who: str) -> Door:
+        """The door, for exactly these; nobody is the operator."""
+        door = DOORS[self.name](self.url, who, also)
         if isinstance(door, Sdk):
             self.open.callback(door.ledger.close)
         return door
