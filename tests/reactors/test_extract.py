@@ -80,7 +80,9 @@ def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_re
     assert done["items"][0]["knowledge_id"] == known
     assert done["usage"] is not None
     assert done["usage"]["calls"] == 2
-    assert done["usage"]["prompt_version"].startswith(f"{ledger.prompt('knowledge_extraction', language='en')['version']}+judge-")
+    assert done["usage"]["prompt_version"].startswith(
+        f"{ledger.prompt('knowledge_extraction', language='en')['version']}+judge-"
+    )
 
     assert scribe.get(known)["eval"]["confidence"] == pytest.approx((2 * 0.5 + 1) / 3), "evidence, not a copy"
     nine, sticks = done["items"][1]["knowledge_id"], done["items"][2]["knowledge_id"]
@@ -108,7 +110,9 @@ def test_the_model_is_told_the_prompt_that_is_handed_out(
     assert told.startswith(prompt["text"].strip())
     assert done["usage"] is not None
     assert done["usage"]["prompt_version"] == prompt["version"]
-    assert set(Finding.model_fields) <= set(re.findall(r"`(\w+)`", prompt["text"])), "it names every field of the answer"
+    assert set(Finding.model_fields) <= set(re.findall(r"`(\w+)`", prompt["text"])), (
+        "it names every field of the answer"
+    )
 
 
 def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient, chat: ChatEndpoint) -> None:
