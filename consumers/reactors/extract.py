@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from consumers.model import Answer
-from consumers.prompting import prompt
+from consumers.prompting import extraction_prompt, prompt
 from consumers.reactors.extracted import Finding, Findings, Judgement, events_of, knowledge_in, material, pairs
 from consumers.reactors.hearing import Request
 from consumers.reactors.similar import similar_to
@@ -55,7 +55,7 @@ class Extracting:
         if asked["owner"] != standing.process.owner:  # a door has asked this already, a publisher over NATS nobody
             raise NotOwner(f"{standing.process.owner} may not have knowledge found for {asked['owner']}")
         name = self._work.model.named("extract", asked.get("model"))
-        said = prompt("extract", material(asked, _messages(standing.process)))
+        said = extraction_prompt(material(asked, _messages(standing.process)))
         call = f"{request.id}:extract"
         await self._work.call_begins(standing, ExtractionStarted(call=call, model=name))
         answer: Answer[Findings] = await self._work.model.ask("extract", said, Findings, key=call, model=name)

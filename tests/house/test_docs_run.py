@@ -37,7 +37,7 @@ RUN = {
 }
 READY_SECONDS = 60.0
 # Pages whose node has a model: the local server's, which answers whatever is asked.
-WITH_MODEL = {"use-a-model.md"}
+WITH_MODEL = {"use-a-model.md", "an-agent-that-learns-from-its-mistakes.md"}
 PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
 
 
@@ -122,6 +122,8 @@ def reader(tmp_path: Path, page: Path) -> Iterator[Reader]:
 def answers_anything(chat: ChatEndpoint) -> None:
     """What a model might say to each task."""
     chat.says({"content": "Four minutes, for soft ones.", "task": None, "reason": "as asked"}, to="<feedback>")
+    drained = "Drain the queue first (billing drain --wait), then kill the process. Never during a batch."
+    chat.says({"content": drained, "task": None, "reason": "two cases"}, to="Kill the process; the supervisor")
     found = {"type": "user_profile", "task": "Making tea", "content": "Without sugar.", "category": "habit"}
     chat.says({"items": [{**found, "domain": "food", "message_ids": []}]}, to="<message id=")
     chat.says({"verdicts": []}, to="<new item=")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, Literal
 
 import pytest
 from typer.testing import CliRunner
 
+from consumers.reactors.extracted import Finding
 from ledger.errors import InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
 from producers.sdk import LedgerClient
@@ -77,7 +79,10 @@ def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_re
     assert actions == ["confirmed", "conflict", "saved"]
     assert done["items"][0]["knowledge_id"] == known
     assert done["usage"] is not None
-    assert (done["usage"]["calls"], done["usage"]["prompt_version"]) == (2, "extract-1+judge-1")
+    assert done["usage"]["calls"] == 2
+    assert done["usage"]["prompt_version"].startswith(
+        f"{ledger.prompt('knowledge_extraction', language='en')['version']}+judge-"
+    )
 
     assert scribe.get(known)["eval"]["confidence"] == pytest.approx((2 * 0.5 + 1) / 3), "evidence, not a copy"
     nine, sticks = done["items"][1]["knowledge_id"], done["items"][2]["knowledge_id"]
@@ -92,6 +97,22 @@ def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_re
     assert scribe.get(hours)["status"] == "retired"
     assert scribe.conflicts(item_id=nine)["results"] == []
     assert scribe.conflicts(item_id=nine, status=None)["results"][0]["winner"] == nine
+
+
+@pytest.mark.parametrize(("said", "language"), [("喂狮鹫要趁早。", "zh"), ("Feed the gryphon early.", "en")])
+def test_the_model_is_told_the_prompt_that_is_handed_out(
+    ledger: LedgerClient, chat: ChatEndpoint, said: str, language: Literal["zh", "en"]
+) -> None:
+    chat.says({"items": []}, to=said)
+    done = ledger.acting_as(agent="scribe").extract(said)
+    prompt = ledger.prompt("knowledge_extraction", language=language)
+    (told,) = [call.text for call in chat.asked if said in call.text]
+    assert told.startswith(prompt["text"].strip())
+    assert done["usage"] is not None
+    assert done["usage"]["prompt_version"] == prompt["version"]
+    assert set(Finding.model_fields) <= set(re.findall(r"`(\w+)`", prompt["text"])), (
+        "it names every field of the answer"
+    )
 
 
 def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient, chat: ChatEndpoint) -> None:

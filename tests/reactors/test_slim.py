@@ -204,7 +204,7 @@ def test_a_model_writes_what_stands_for_all_and_each_group_is_billed_once(
     assert (done["status"], len(done["groups"]), done["items_after"]) == ("applied", 3, 3)
     assert done["usage"]["calls"] == 2
     assert done["usage"]["model"] == "small"
-    assert done["usage"]["prompt_version"] == "slim-1"
+    assert done["usage"]["prompt_version"].startswith("slim-")
     assert (ana.get(first)["content"], ana.get(first)["task"]) == (
         "Retry a failed call three times at most, please.",
         "Retries",

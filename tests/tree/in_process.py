@@ -23,7 +23,7 @@ def in_process() -> Iterator[LedgerClient]:
     with LedgerClient(token="") as ledger:
         desk = ledger._portal.run(opened())
         transport = httpx.ASGITransport(create_app(desk))
-        ledger._wire.connection._http = httpx.AsyncClient(transport=transport, base_url=DEFAULT_URL)
+        ledger._wire.connection.http = httpx.AsyncClient(transport=transport, base_url=DEFAULT_URL)
         try:
             yield ledger
         finally:

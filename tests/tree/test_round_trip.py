@@ -243,3 +243,26 @@ def test_memories_travel_with_their_user_alone(tmp_path: Path) -> None:
         assert ann.memories.get("user") == content
         assert import_tree(ann, tmp_path / "tree", user="ann").memories == 0
         assert ann.memories.get("work") is None
+
+
+def test_who_may_read_and_write_an_item_beside_its_scopes_goes_out_and_comes_in(tmp_path: Path) -> None:
+    acl = [{"entity": "team:组织", "permission": "read"}, {"entity": "user:bob", "permission": "read_write"}]
+    with in_process() as ledger:
+        ann = ledger.acting_as(user="ann")
+        ann.save("t", "shared when it was saved", ["tool"], id="saved", acl=acl)
+        ann.save("t", "shared later", ["tool"], id="later")
+        ann.share("later", acl)
+        ann.save("t", "closed again", ["tool"], id="closed", acl=acl)
+        ann.share("closed", [])
+        export_tree(ann, tmp_path / "tree")
+        assert_brought(import_tree(ann, tmp_path / "tree"), unchanged=3)
+    with in_process() as ledger:
+        ann, bob = ledger.acting_as(user="ann"), ledger.acting_as(user="bob")
+        assert_brought(import_tree(ann, tmp_path / "tree"), saved=3)
+        assert {item["id"]: item.get("acl") for item in ann.list()["results"]} == {
+            "saved": acl,
+            "later": acl,
+            "closed": None,
+        }
+        bob.revise("later", content="better")
+        assert {item["id"] for item in ledger.acting_as(team="组织").list()["results"]} == {"later", "saved"}
