@@ -61,6 +61,11 @@ class LiveFiles:
         if found != SCHEMA_VERSION:
             con.close()
             raise duckdb.InvalidInputException(f"its schema is version {found}, this program's is {SCHEMA_VERSION}")
+        try:  # opening reads no data: the last event is read to see that it can be
+            con.execute("FROM events WHERE position = (SELECT max(position) FROM checkpoints)").fetchall()
+        except duckdb.Error:
+            con.close()
+            raise
         quack.prepare(con, self._admits)
         return Instance(con, path, self._keyring)
 

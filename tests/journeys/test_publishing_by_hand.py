@@ -90,7 +90,7 @@ MALFORMED: dict[str, tuple[str, bytes, str]] = {
     "no content": ("", text(envelope("bad", data=data("t", content=None))), "invalid_payload"),
     "types that are no list": ("", text(envelope("bad", data=data("t", types="tool"))), "invalid_payload"),
     "a score beyond five": ("", text(envelope("bad", data=data("t", score=9))), "invalid_payload"),
-    "an illegal scope": ("", text(envelope("bad", data=data("t", scopes=["planet:mars"]))), "invalid_payload"),
+    "an illegal scope": ("", text(envelope("bad", data=data("t", scopes=["Planet mars"]))), "invalid_payload"),
     "an unknown type": (
         "ledger.default.knowledge.bad.sung.agent.by-hand",
         text(envelope("bad", type="knowledge.sung", dataschema="urn:kledger:knowledge.sung:1")),

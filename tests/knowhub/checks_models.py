@@ -26,7 +26,8 @@ def k4(walk: Walk) -> None:
     evolution = evolve(door, item_id, f"改进建议 {walk.word}")
     assert (evolution["status"], evolution["item_id"], evolution["base_version"]) == ("applied", item_id, 1)
     assert evolution["feedback"] == f"改进建议 {walk.word}"
-    assert evolution["usage"].items() >= {"model": "big", "prompt_version": "evolve-1", "calls": 1}.items()
+    assert evolution["usage"].items() >= {"model": "big", "calls": 1}.items()
+    assert evolution["usage"]["prompt_version"].startswith("evolve-")
     item = door.one(item_id)
     assert (item["content"], item["task"]) == (f"改进的内容 {walk.word}", "在什么场景下要完成什么目标")
     with pytest.raises(Refused, match="not_owner"):
@@ -56,7 +57,8 @@ def k5(walk: Walk) -> None:
         assert {item["id"] for item in door.list() if walk.word in item["content"]} == {first, other, apart}
     done = slim(door)
     assert (done["status"], done["items_before"], done["items_after"], done["merged"]) == ("applied", 3, 2, 1)
-    assert done["usage"].items() >= {"model": "small", "prompt_version": "slim-1", "calls": 1}.items()
+    assert done["usage"].items() >= {"model": "small", "calls": 1}.items()
+    assert done["usage"]["prompt_version"].startswith("slim-")
     assert {item["id"] for item in door.list() if walk.word in item["content"]} == {first, apart}
     assert {name: door.one(first)[name] for name in both} == both
     if isinstance(door, Mcp):
@@ -83,7 +85,7 @@ def k6(walk: Walk) -> None:
         ]
         done = extract(walk, door, kind, messages, [me, project])
         assert (done["status"], done["kind"], done["messages"]) == ("completed", kind, 2)
-        assert done["usage"]["prompt_version"].startswith("extract-1")
+        assert done["usage"]["prompt_version"]
         ((item_id, action),) = [(each["knowledge_id"], each["action"]) for each in done["items"]]
         assert action == "saved"
         item = door.one(item_id)
