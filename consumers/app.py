@@ -43,7 +43,7 @@ class _Broker(NatsBroker):
     ) -> None:
         try:
             await super().stop(exc_type, exc_val, exc_tb)
-        except (nats.errors.Error, asyncio.CancelledError) as error:
+        except (nats.errors.Error, RuntimeError, asyncio.CancelledError) as error:  # see close_client
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
             log.info("the broker is gone as the node stops", error=repr(error))

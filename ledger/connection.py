@@ -273,10 +273,11 @@ async def close_client(client: Client) -> None:
     """Close a client for good, whatever state its connection is in.
 
     One that is just coming back ends with a cancellation of its own; one that is meant for the caller is let through.
+    What it had to send yet to a broker that is gone is lost with it: uvloop says so with a RuntimeError.
     """
     try:
         await client.close()
-    except (nats.errors.Error, OSError):
+    except (nats.errors.Error, OSError, RuntimeError):
         pass
     except asyncio.CancelledError:
         task = asyncio.current_task()
