@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from ledger.errors import UnknownGoal
 from producers.cli.main import app
 from producers.sdk import LedgerClient
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import RunningNode, caught_up
 
 WORD = "zanzibarx"  # that no other test's knowledge holds
 
@@ -38,6 +38,7 @@ def test_an_agent_that_starts_gets_the_profile_then_what_is_known(shared_node: R
     parts = ["<!-- USER_MEMORY_START -->", "- occupation: 项目经理", "- 李雷", "👤 用户画像 (1 条):", "📚 相关知识"]
     assert sorted(parts, key=told["prompt"].index) == parts
     assert kledger(shared_node, "startup", WORD, "--user", "noor")["profile"] == told["profile"]
+    caught_up(noor.acting_as())  # an answer does not wait until the view has its record
     served = noor.acting_as().sql(
         f"SELECT DISTINCT kind, trace_id FROM recalls WHERE recall_id = '{told['recall_id']}'"
     )
