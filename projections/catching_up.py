@@ -30,8 +30,6 @@ _BATCH = 49_152
 _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
-# What is committed stays in memory until it is in the file: without this, memory grows with the log.
-_CHECKPOINT_EVERY = 75_000
 
 Ahead = Decoded | list[StoredEvent]
 
@@ -42,10 +40,13 @@ async def catch_up(
     to: int,
     progress: Callable[[int, float], None] = lambda _position, _rate: None,
     parked: Parked = NONE_PARKED,
+    *,
+    checkpoint_every: int | None = None,
 ) -> int:
     """Fold everything up to position `to`, without following on; returns how many events were refused.
 
-    `progress` gets the position and the rate in events a second. Raises LogGap, BrokerUnavailable, and
+    `progress` gets the position and the rate in events a second. `checkpoint_every` so many events what was folded is
+    written to the file; nobody may be reading it then. Raises LogGap, BrokerUnavailable, and
     UnfoldableEvent: only what is `parked` already is passed over.
     """
     started, first, refused = time.monotonic(), view.position, 0
@@ -70,7 +71,7 @@ async def catch_up(
                 folded: Folded = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
-                if to > folded.position >= in_file + _CHECKPOINT_EVERY:
+                if checkpoint_every is not None and to > folded.position >= in_file + checkpoint_every:
                     in_file = folded.position
                     await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
                 progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))

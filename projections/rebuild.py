@@ -35,6 +35,8 @@ from projections.files import discard
 from projections.view import Instance, View
 
 MEMORY_LIMIT = "384MB"
+CHECKPOINT_EVERY = 75_000
+"""Events after which a new file is written: until then what is committed stays in memory, which grew with the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,14 @@ async def rebuild_into(
     started = time.monotonic()
     view = View(Instance(_new_view(path), path, keyring))
     try:
-        refused = await catch_up(ledger, view, last, lambda at, rate: progress(at, last, rate), parked)
+        refused = await catch_up(
+            ledger,
+            view,
+            last,
+            lambda at, rate: progress(at, last, rate),
+            parked,
+            checkpoint_every=CHECKPOINT_EVERY,
+        )
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
         parts = digests(view.instance.con)
