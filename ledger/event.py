@@ -32,6 +32,8 @@ class Fact(BaseModel):
     version: ClassVar[int] = 1
     at_least_one: ClassVar[tuple[str, ...]] = ()
     """Optional fields of which at least one must say something."""
+    builds_on: ClassVar[str] = "expected_version"
+    """The field, where there is one, that says which version of the entity the fact builds on."""
     sealed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that hold a secret, sealed before the fact is made: in clear the event is refused."""
 

@@ -8,7 +8,6 @@ from functools import cache
 import pyarrow as pa
 
 from ledger.event import Fact
-from ledger.events.knowledge import KnowledgeEvolved
 
 NARROW = (
     "position",
@@ -89,7 +88,7 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "correlation_id": "e_correlationid",
         "traceparent": "e_traceparent",
         "owner": "d.owner" if "owner" in said else "NULL::VARCHAR",
-        "expected_version": _expected(fact),
+        "expected_version": f"d.{fact.builds_on}" if fact.builds_on in said else "NULL::BIGINT",
         "helpful": _counts(fact, "helpful"),
         "harmful": _counts(fact, "harmful"),
         "rescopes": "d.scopes IS NOT NULL" if "scopes" in said else "false",
@@ -100,13 +99,6 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
 def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
     """These columns, and `more`, of all the tables; nothing is copied."""
     return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
-
-
-def _expected(fact: type[Fact]) -> str:
-    """The version of its item that the event builds on."""
-    if fact is KnowledgeEvolved:
-        return "d.base_version"
-    return "d.expected_version" if "expected_version" in fact.model_fields else "NULL::BIGINT"
 
 
 def _counts(fact: type[Fact], verdict: str) -> str:

@@ -11,7 +11,7 @@ import duckdb
 from ledger.envelope import Envelope
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
-from ledger.events.knowledge import KnowledgeEvolved, KnowledgeRated, KnowledgeSaved, KnowledgeShared
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from ledger.subjects import parse_subject
 from projections.events.fold import key_of
 from projections.gate import RULES, judge, seen_before
@@ -69,9 +69,7 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         org=named.org,
         entity_id=named.entity_id,
         owner=getattr(fact, "owner", None),
-        expected_version=fact.base_version
-        if isinstance(fact, KnowledgeEvolved)
-        else getattr(fact, "expected_version", None),
+        expected_version=getattr(fact, fact.builds_on, None),
         helpful=helpful,
         harmful=harmful,
         rescopes=getattr(fact, "scopes", None) is not None,

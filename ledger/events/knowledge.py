@@ -146,6 +146,7 @@ class KnowledgeEvolved(Fact):
     """A proposal of a model became the item's content (K4); what the model said of it is in `evolution.proposed`."""
 
     name: ClassVar[str] = "knowledge.evolved"
+    builds_on: ClassVar[str] = "base_version"
 
     evolution: Id
     base_version: Version

@@ -11,7 +11,7 @@ import duckdb
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.feedback.evidence import OPPOSING, SUPPORTING
 from projections.ruling import Counted
-from projections.sql_text import Moment, among, insert
+from projections.sql_text import Moment, among, insert, literal
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -30,10 +30,9 @@ COMMENT ON COLUMN feedback.credit IS
 """
 
 _RATED = (KnowledgeRated, KnowledgeConfirmed)
-_CREDIT = """
-UPDATE feedback SET credit = 'served' FROM recalls r
-WHERE feedback.position IN ({batch}) AND feedback.credit = 'not_served' AND r.org = feedback.org
-    AND r.trace_id = feedback.trace_id AND r.item_id = feedback.knowledge_id AND r.position < feedback.position
+_SERVED = """
+SELECT DISTINCT f.position FROM ({rated}) f(position, org, knowledge_id, trace_id)
+JOIN recalls r ON r.org = f.org AND r.trace_id = f.trace_id AND r.item_id = f.knowledge_id AND r.position < f.position
 """
 _COUNT = f"""
 UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supporting,
@@ -50,17 +49,17 @@ def fold(bench: Workbench, facts: Facts) -> None:
     rated = [fact for fact in _RATED if fact in facts]
     for fact in rated:
         verdict = "d.verdict" if fact is KnowledgeRated else "'confirmed'"
+        served = _SERVED.format(rated=f"SELECT position, org, entity_id, trace_id FROM {table_of(fact)}")
         bench.run(f"""
             INSERT INTO feedback
             SELECT position, stream_time, event_id, org, entity_id, {verdict}, d."case".task, d."case".query,
                 d."case".outcome, d."case".reason, d."case".timestamp, actor, trace_id, message_id,
-                CASE WHEN trace_id IS NULL THEN 'untraced' ELSE 'not_served' END
+                CASE WHEN trace_id IS NULL THEN 'untraced' WHEN position IN ({served}) THEN 'served'
+                    ELSE 'not_served' END
             FROM {table_of(fact)}
         """)
     if rated:
-        batch = " UNION ALL ".join(f"SELECT position FROM {table_of(fact)}" for fact in rated)
-        bench.run(_CREDIT.format(batch=batch))
-        bench.run(_COUNT.format(batch=batch))
+        bench.run(_COUNT.format(batch=" UNION ALL ".join(f"SELECT position FROM {table_of(fact)}" for fact in rated)))
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
@@ -68,6 +67,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
     if not rated:
         return
+    served = _served(con, [c for c, _ in rated if c.trace_id])
     insert(
         con,
         "feedback",
@@ -76,12 +76,18 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
                 *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id),
                 fact.verdict if isinstance(fact, KnowledgeRated) else "confirmed",
                 *(fact.case.task, fact.case.query, fact.case.outcome, fact.case.reason, fact.case.timestamp),
-                *(c.envelope.actor, c.trace_id, c.message_id, "not_served" if c.trace_id else "untraced"),
+                *(c.envelope.actor, c.trace_id, c.message_id),
+                "untraced" if not c.trace_id else "served" if c.position in served else "not_served",
             )
             for c, fact in rated
         ),
     )
-    batch = among(c.position for c, _ in rated)
-    if any(c.trace_id for c, _ in rated):
-        con.execute(_CREDIT.format(batch=batch))
-    con.execute(_COUNT.format(batch=batch))
+    con.execute(_COUNT.format(batch=among(c.position for c, _ in rated)))
+
+
+def _served(con: duckdb.DuckDBPyConnection, traced: list[Counted]) -> set[int]:
+    """The positions of those whose trace was served the item before."""
+    if not traced:
+        return set()
+    told = ", ".join(f"({', '.join(map(literal, (c.position, c.org, c.entity_id, c.trace_id)))})" for c in traced)
+    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {told}")).fetchall()}

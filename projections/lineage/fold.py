@@ -61,10 +61,9 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         ("caused_by", "event:", c.envelope.causationid),
         ("correlation", "correlation:", c.envelope.correlationid),
     ]
-    for relation, field in REFERS.get(type(c.fact), ()):
+    for relation, field, many in REFERS.get(type(c.fact), ()):
         said = getattr(c.fact, field)
-        refs = said if isinstance(said, list) else [said]
-        links += [(relation, PREFIXES.get(relation, ""), ref) for ref in refs or ()]
+        links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (said or () if many else [said])]
     if isinstance(c.fact, (RecallServed, GoalFocused)):
         links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:

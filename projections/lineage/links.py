@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import get_origin
+from typing import NamedTuple
 
 from ledger.event import Fact
 from ledger.events.conflict import ConflictRecorded
@@ -30,17 +30,27 @@ _LINKS = (
     ("correlation", "correlation:", "correlation_id"),
 )
 
-REFERS: dict[type[Fact], tuple[tuple[str, str], ...]] = {
-    KnowledgeSaved: (("resource", "resource_ids"),),
-    KnowledgeRevised: (("resource", "resource_ids"),),
-    KnowledgeEvolved: (("evolution", "evolution"),),
-    KnowledgeReverted: (("undoes", "cause"),),
-    KnowledgeAbsorbed: (("absorbed", "merged"), ("slim", "slim")),
-    KnowledgeMerged: (("merged_into", "into"), ("slim", "slim")),
-    EvolutionRequested: (("about", "item_id"),),
-    ConflictRecorded: (("contradicts", "first"), ("contradicts", "second")),
+
+class Reference(NamedTuple):
+    """One relation of a fact to something else: the field that names it, or lists many."""
+
+    relation: str
+    field: str
+    many: bool = False
+
+
+_RESOURCES = Reference("resource", "resource_ids", many=True)
+REFERS: dict[type[Fact], tuple[Reference, ...]] = {
+    KnowledgeSaved: (_RESOURCES,),
+    KnowledgeRevised: (_RESOURCES,),
+    KnowledgeEvolved: (Reference("evolution", "evolution"),),
+    KnowledgeReverted: (Reference("undoes", "cause"),),
+    KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
+    KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
+    EvolutionRequested: (Reference("about", "item_id"),),
+    ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
 }
-"""What a fact refers to: the relation, and the field that holds an id or a list of them."""
+"""What a fact refers to."""
 PREFIXES = {"resource": "resource:"}
 
 
@@ -54,9 +64,9 @@ def links(facts: Facts) -> str:
         for relation, prefix, column in _LINKS
     ]
     for fact in facts:
-        for relation, field in REFERS.get(fact, ()):
+        for relation, field, many in REFERS.get(fact, ()):
             prefix = PREFIXES.get(relation, "")
-            if get_origin(fact.model_fields[field].annotation) is list or field == "resource_ids":
+            if many:
                 ref, there = f"unnest(d.{field})", f"len(d.{field}) > 0"
             else:
                 ref, there = f"d.{field}", f"d.{field} IS NOT NULL"

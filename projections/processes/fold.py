@@ -16,7 +16,7 @@ from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted
 from ledger.events.process import ProcessFact
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, among, insert
+from projections.sql_text import Json, Moment, among, insert, literal
 from projections.workbench import Facts, Workbench, table_of
 
 _OUTCOMES: dict[type[Fact], tuple[str, str]] = {
@@ -102,10 +102,8 @@ def _take_up(con: duckdb.DuckDBPyConnection, stated: list[_Stated]) -> None:
             process.position, process.updated_us = event.position, event.stored_us
             touched[key] = process
     if touched:
-        con.execute(
-            f"DELETE FROM processes WHERE id IN ({among(key[2] for key in touched)}) "
-            f"AND concat(org, chr(10), kind, chr(10), id) IN ({among(chr(10).join(key) for key in touched)})"
-        )
+        keys = ", ".join(f"({', '.join(map(literal, key))})" for key in touched)
+        con.execute(f"DELETE FROM processes WHERE (org, kind, id) IN ({keys})")
         insert(con, "processes", (_row(key, process) for key, process in touched.items()))
 
 

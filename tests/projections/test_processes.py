@@ -29,11 +29,20 @@ from ledger.events.knowledge import (
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import Similar, SlimApplied, SlimProposed, SlimReported, SlimRequested, SlimReverted
 from ledger.events.usage import Usage
+from projections import batch
 from projections.feedback.evidence import confidence
 from tests.projections.histories import rows, saved, state, stored, view_of
 
 AGENT = "agent:a"
 USAGE = Usage(model="m", prompt_version="1", input_tokens=10, output_tokens=5, cost_usd=0.25)
+
+
+@pytest.fixture(autouse=True, params=["judged by the models", "parsed by SQL"])
+def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of folding come to the same."""
+    monkeypatch.setattr(batch, "SMALL", 256 if request.param == "judged by the models" else 0)
+
+
 WAYS = pytest.mark.parametrize("cuts", [(), range(1, 20)], ids=["in one batch", "one at a time"])
 
 
