@@ -34,7 +34,7 @@ def _fault(field: str, reason: str) -> InvalidPayload:
     return InvalidPayload(f"{field} {reason}", errors=[{"field": field, "reason": reason}])
 
 
-def decoded_id(sent: str) -> str:
+def _decoded_id(sent: str) -> str:
     """An id as the path has it, decoded. Raises InvalidPayload."""
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
@@ -44,15 +44,15 @@ def decoded_id(sent: str) -> str:
 
 
 async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(item_id)
+    return _decoded_id(item_id)
 
 
 async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(goal_id)
+    return _decoded_id(goal_id)
 
 
 async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
-    return decoded_id(resource_id)
+    return _decoded_id(resource_id)
 
 
 ItemId = Annotated[str, Depends(_item_id)]
@@ -144,7 +144,7 @@ Patience = Annotated[
 
 
 class ReadQuery(BaseModel):
-    """How one item is read, in one model: solved one by one, its parameters take longer than the reading."""
+    """How one item is read."""
 
     as_of: Annotated[str | None, Field(description="A log position, or an RFC 3339 moment")] = None
     min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
@@ -160,7 +160,7 @@ class ReadQuery(BaseModel):
 
 
 class SearchQuery(ReadQuery):
-    """What a search asks, in one model as well."""
+    """What a search asks."""
 
     q: Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words")]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
@@ -179,4 +179,3 @@ class SearchQuery(ReadQuery):
 
 Search = Annotated[SearchQuery, Query()]
 Read = Annotated[ReadQuery, Query()]
-RawId = Annotated[str, Path(description="The id, percent-encoded")]
