@@ -13,11 +13,11 @@ from consumers.prompting import extraction_prompt, prompt
 from consumers.reactors.extracted import Finding, Findings, Judgement, events_of, knowledge_in, material, pairs
 from consumers.reactors.hearing import Request
 from consumers.reactors.similar import similar_to
-from consumers.reactors.working import Standing, Work, together
+from consumers.reactors.working import Standing, Work
 from ledger.errors import Erased, LedgerError, NotOwner, VersionConflict
 from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
-from ledger.events.usage import Usage
+from ledger.events.usage import Usage, together
 from ledger.sealed import ERASED
 from projections.processes.ask import Process
 

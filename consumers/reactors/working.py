@@ -130,17 +130,3 @@ class Work:
             await state(error.message[:REASON])
         except SubjectForgotten:  # nothing more is said of them, not even why
             await state("")
-
-
-def together(first: Usage, second: Usage) -> Usage:
-    """What two calls of one process cost."""
-    costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]
-    versions = dict.fromkeys([first.prompt_version, second.prompt_version])
-    return Usage(
-        model=first.model,
-        prompt_version="+".join(versions)[:80],
-        input_tokens=first.input_tokens + second.input_tokens,
-        output_tokens=first.output_tokens + second.output_tokens,
-        cost_usd=round(sum(costs), 9) if costs else None,
-        calls=first.calls + second.calls,
-    )

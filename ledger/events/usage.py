@@ -20,3 +20,17 @@ class Usage(BaseModel):
     output_tokens: Tokens = 0
     cost_usd: Annotated[float, Field(ge=0.0, le=1_000_000_000.0)] | None = None
     calls: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+
+
+def together(first: Usage, second: Usage) -> Usage:
+    """What two answers cost together; the model is the first one's."""
+    costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]
+    versions = dict.fromkeys([first.prompt_version, second.prompt_version])
+    return Usage(
+        model=first.model,
+        prompt_version="+".join(versions)[:80],
+        input_tokens=first.input_tokens + second.input_tokens,
+        output_tokens=first.output_tokens + second.output_tokens,
+        cost_usd=round(sum(costs), 9) if costs else None,
+        calls=first.calls + second.calls,
+    )

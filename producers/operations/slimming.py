@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import reduce
 
 from ledger.errors import IllegalState, NotAvailable, NotOwner
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
+from ledger.events.usage import Usage, together
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
 from producers.operations.processes import caused, own, settled
@@ -201,20 +203,8 @@ def _sums(process: Process, groups: Sequence[Proposed]) -> JsonObject:
         merged = 0
     else:
         merged = sum(len(each.merged) for each in groups if each.group not in skipped)
-    paid = [each.usage for each in groups if each.usage is not None]
-    costs = [usage["cost_usd"] for usage in paid if usage.get("cost_usd") is not None]
-    usage = (
-        {
-            "model": paid[0]["model"],
-            "prompt_version": paid[0]["prompt_version"],
-            "input_tokens": sum(each["input_tokens"] for each in paid),
-            "output_tokens": sum(each["output_tokens"] for each in paid),
-            "cost_usd": sum(costs) if costs else None,
-            "calls": sum(each["calls"] for each in paid),
-        }
-        if paid
-        else None
-    )
+    paid = [Usage.model_validate(each.usage) for each in groups if each.usage is not None]
+    usage = reduce(together, paid).model_dump() if paid else None
     note = None
     if process.requested.get("model") and groups and not paid and "reported" in process.said:
         note = (

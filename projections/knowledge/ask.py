@@ -232,7 +232,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     found = []
     for row in rows:
         told = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
-        told["tags"], told["source"] = _json(told["tags"]), _said(told["source"])
+        told["tags"], told["source"] = parsed(told["tags"]), _said(told["source"])
         for name in ("valid_from_time", "valid_to_time"):
             told[name] = None if told[name] is None else rfc3339(told[name])
         found.append(told)
@@ -259,9 +259,9 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
             owner=row[3],
             statement=(
                 *row[4:7],
-                _json(row[7]),
+                parsed(row[7]),
                 *row[8:10],
-                Source.model_validate(_json(row[10]), strict=False),
+                Source.model_validate(parsed(row[10]), strict=False),
                 row[11],
             ),
             acl=acl_of(row[12] or [], row[13] or []),
@@ -298,7 +298,7 @@ def item_of(row: Sequence[Any]) -> JsonObject:
         "task": row[1],
         "content": row[2],
         "types": row[3],
-        "tags": _json(row[4]),
+        "tags": parsed(row[4]),
         "scopes": row[5],
         "owner": row[6],
         "visibility": row[7],
@@ -330,13 +330,14 @@ def _acl(shared_with: Sequence[str], writers: Sequence[str]) -> JsonObject:
     return {"acl": acl_of(shared_with, writers)} if shared_with else {}
 
 
-def _json(text: str | None) -> Any:
+def parsed(text: str | None) -> Any:
+    """JSON text of a column as a document; nothing is `{}`."""
     return {} if text is None else orjson.loads(text)
 
 
 def _said(text: str | None) -> JsonObject:
     """A source without the fields that nobody filled in."""
-    return {name: value for name, value in _json(text).items() if value is not None}
+    return {name: value for name, value in parsed(text).items() if value is not None}
 
 
 def _marks(values: Sequence[str]) -> str:

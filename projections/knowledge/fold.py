@@ -27,6 +27,7 @@ from projections.ended import end_versions
 from projections.envelopes import READERS, WRITERS
 from projections.ruling import Counted
 from projections.sql_text import Json, Moment, Value, among, insert
+from projections.visibility import EVERYBODY, visibility
 from projections.workbench import Facts, Workbench, table_of
 
 # What a change states; what it leaves null stays as in the version before.
@@ -68,16 +69,6 @@ _KEPT = {
     "shared_with": "VARCHAR[]",
     "writers": "VARCHAR[]",
 }
-_VISIBILITY = """CASE WHEN list_contains(scopes, 'public') THEN 'public'
-    WHEN len(list_filter(scopes, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
-    WHEN len(scopes) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:')) THEN 'private'
-    ELSE 'shared' END"""
-_SHARED_VISIBILITY = f"""CASE WHEN len(shared_with) = 0 THEN {_VISIBILITY}
-    WHEN list_contains(scopes, 'public') THEN 'public'
-    WHEN len(list_filter(scopes || shared_with, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
-    WHEN len(list_distinct(scopes || shared_with)) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:'))
-        THEN 'private'
-    ELSE 'shared' END"""
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
@@ -95,7 +86,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 _SAVED = f"""
 INSERT INTO knowledge_versions
 SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
-    types, task, content, tags, scopes, owner, {_VISIBILITY}, resource_ids, source, score, 'active',
+    types, task, content, tags, scopes, owner, {visibility()}, resource_ids, source, score, 'active',
     helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[]
 FROM (
     SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
@@ -126,7 +117,7 @@ def _changed(changes: Facts) -> str:
     return f"""
 INSERT INTO knowledge_versions
 SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
-    types, task, content, tags, scopes, owner, {_SHARED_VISIBILITY}, resource_ids, source, score, status,
+    types, task, content, tags, scopes, owner, {visibility(EVERYBODY)}, resource_ids, source, score, status,
     first_helpful, first_harmful, confidence, created_position, created_at, merged_into, shared_with, writers
 FROM (
     SELECT position, {columns}, {filled} FROM (

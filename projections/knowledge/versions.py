@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import orjson
 
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeReverted, Source
-from projections.knowledge.ask import LISTED, listed
+from projections.knowledge.ask import LISTED, listed, parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +69,9 @@ def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str
 
 
 def _version(row: Sequence[Any]) -> Version:
-    return Version(*[*row[:4], _json(row[4]), *row[5:7], _source(row[7]), *row[8:]])
-
-
-def _json(told: str | None) -> Any:
-    return {} if told is None else orjson.loads(told)
+    return Version(*[*row[:4], parsed(row[4]), *row[5:7], _source(row[7]), *row[8:]])
 
 
 def _source(told: str | None) -> Source:
-    said = {name: value for name, value in _json(told).items() if value is not None}
+    said = {name: value for name, value in parsed(told).items() if value is not None}
     return Source.model_validate(said, strict=False)

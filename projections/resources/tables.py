@@ -4,6 +4,8 @@ Whether a resource has expired is asked of the clock when it is asked, never whe
 read has passed.
 """
 
+from projections.visibility import visibility
+
 HAS_SECURE = "secure_body NOT IN ('', '[erased]')"
 
 _TOLD = f"""id, org, version, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
@@ -11,10 +13,7 @@ _TOLD = f"""id, org, version, title, body, {HAS_SECURE} AS has_secure, content_t
         coalesce(TRY_CAST(metadata->>'expires_at' AS TIMESTAMPTZ) <= now(),
             (metadata->>'expires_at') IS NOT NULL) AS expired,
         scopes, owner,
-        CASE WHEN list_contains(scopes, 'public') THEN 'public'
-            WHEN len(list_filter(scopes, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
-            WHEN len(scopes) = 1 AND (scopes[1] = owner OR starts_with(scopes[1], 'user:')) THEN 'private'
-            ELSE 'shared' END AS visibility,
+        {visibility()} AS visibility,
         shared_with, status, created_at, valid_from_time AS updated_at, created_position, valid_from AS position
     FROM resource_versions"""
 

@@ -11,7 +11,7 @@ import orjson
 
 from ledger.event import JsonObject
 from ledger.sealed import ERASED
-from projections.knowledge.ask import LISTED, listed
+from projections.knowledge.ask import LISTED, listed, parsed
 from projections.sql_text import text
 
 
@@ -90,7 +90,7 @@ def eligible(
             ORDER BY created_position, id""",
         [org, owner, *values],
     ).fetchall()
-    told = [[*row[:5], _json(row[5]) or {}, *row[6:]] for row in rows]
+    told = [[*row[:5], parsed(row[5]), *row[6:]] for row in rows]
     return [Eligible(*values) for values in told]
 
 
@@ -138,7 +138,3 @@ def _proposed(data: JsonObject) -> Proposed:
     merged = [(each["id"], each["version"], each["similarity"]) for each in data["merged"]]
     optional: list[Any] = [data.get(name) for name in ("types", "task", "content", "tags", "usage")]
     return Proposed(data["group"], data["survivor"], data["survivor_version"], merged, *optional)
-
-
-def _json(told: str | None) -> Any:
-    return None if told is None else orjson.loads(told)
