@@ -58,17 +58,12 @@ async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> l
         part = events[start : start + SLICE]
         for event in part:
             refuse_unkeepable(event.fact)
-        began = time.perf_counter()
-        with tracing.span("append", kledger__type=part[0].fact.name, kledger__events=len(part)):
-            done = [await ledger.append(part[0])] if len(part) == 1 else await ledger.append_many(part)
-        tally.took("append", time.perf_counter() - began)
-        tally.appended.update(e.fact.name for e, k in zip(part, done, strict=True) if not k.duplicate)
-        kept += done
+        kept += await publish_judged(ledger, tally, part)
     return kept
 
 
 async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended]:
-    """Append many events that were found keepable one by one: in as few and large batches as there can be.
+    """Append events that were found keepable one by one: many of them in as few and large batches as there can be.
 
     Raises PayloadTooLarge, IllegalSubject, VersionConflict, BrokerUnavailable; then what came before is kept.
     """
@@ -76,7 +71,7 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
         return []
     began = time.perf_counter()
     with tracing.span("append", kledger__type=events[0].fact.name, kledger__events=len(events)):
-        done = await ledger.append_many(events)
+        done = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)
     tally.took("append", time.perf_counter() - began)
     tally.appended.update(e.fact.name for e, k in zip(events, done, strict=True) if not k.duplicate)
     return done

@@ -106,13 +106,14 @@ async def _updated(
 ) -> Updated:
     if payload.evolve_feedback is not None:
         desk.models.named("evolve", payload.evolve_model)
-    facts = _facts(payload, caller)
+    said = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
-    ids = [event_id(retry, fact.name + str(number)) for number, fact in enumerate(facts)]
+    names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
+    ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
     lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    by_owner = any(fact.name in _WRITERS for fact in facts)
-    judging = any(fact.name not in _WRITERS for fact in facts)
-    revision = next((fact for fact in facts if isinstance(fact, KnowledgeRevised)), None)
+    by_owner = any(name in _WRITERS for name in names)
+    judging = any(name not in _WRITERS for name in names)
+    revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
     judge = first_entity(caller)
     for _ in range(ATTEMPTS):
         expects, stated_by = None, judge
@@ -134,9 +135,10 @@ async def _updated(
                 id=item_id,
                 current_version=item.version,
             )
+        facts = [*said, *_rewriting(payload, item, said)]
         batch = [
             NewEvent(
-                _based(fact, item, facts),
+                fact,
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
                 stated_by if fact.name in _WRITERS else judge,
                 desk.org,
@@ -158,7 +160,7 @@ async def _updated(
 
 
 def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
-    """What a request says, in the order it is kept: revised, scored, helpful, harmful, to be rewritten."""
+    """What a request says, in the order it is kept: revised, scored, helpful, harmful."""
     revision = revision_of(payload, caller)
     facts: list[Fact] = [] if revision is None else [revision]
     if payload.expected_version is not None and revision is None:
@@ -172,17 +174,7 @@ def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
         facts.append(KnowledgeRated(verdict="helpful", case=payload.add_helpful_case))
     if payload.add_harmful_case is not None:
         facts.append(KnowledgeRated(verdict="harmful", case=payload.add_harmful_case))
-    if payload.evolve_feedback is not None:
-        facts.append(
-            EvolutionRequested(
-                item_id="-",
-                base_version=1,
-                feedback=payload.evolve_feedback,
-                apply=not payload.evolve_dry_run,
-                model=payload.evolve_model,
-            )
-        )
-    if not facts:
+    if not facts and payload.evolve_feedback is None:
         raise InvalidPayload(
             "the request changes nothing: give add_helpful_case, add_harmful_case, update_score, evolve_feedback, or "
             "a field to state anew",
@@ -191,12 +183,19 @@ def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
     return facts
 
 
-def _based(fact: Fact, item: ask.Standing, facts: Sequence[Fact]) -> Fact:
-    """A request to rewrite an item names it as the changes of the same request leave it."""
-    if not isinstance(fact, EvolutionRequested):
-        return fact
-    versions = sum(other.name in _VERSIONS for other in facts)
-    return fact.model_copy(update={"item_id": item.id, "base_version": item.version + versions})
+def _rewriting(payload: UpdateRequest, item: ask.Standing, said: Sequence[Fact]) -> list[Fact]:
+    """The request to have the item rewritten, as what else is said at once leaves it; none where none is asked for."""
+    if payload.evolve_feedback is None:
+        return []
+    return [
+        EvolutionRequested(
+            item_id=item.id,
+            base_version=item.version + sum(fact.name in _VERSIONS for fact in said),
+            feedback=payload.evolve_feedback,
+            apply=not payload.evolve_dry_run,
+            model=payload.evolve_model,
+        )
+    ]
 
 
 async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
