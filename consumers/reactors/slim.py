@@ -190,7 +190,7 @@ class Slimming:
 
 
 async def _grouped(items: Sequence[Eligible], threshold: float) -> Found:
-    """The groups among the items, each within one set of scopes."""
+    """The groups among the items, each of items that are seen by the same."""
     apart: dict[str, list[Item]] = {}
     for each in items:
         text = f"{each.task}\n{each.content}"

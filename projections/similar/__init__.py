@@ -1,1 +1,1 @@
-"""Which items say the same? Near-duplicates of one owner within one set of scopes (mission K5)."""
+"""Which items say the same? Near-duplicates of one owner, seen by the same (mission K5)."""

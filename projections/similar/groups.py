@@ -67,7 +67,7 @@ class Found:
 
 
 def similar(items: Sequence[Item], *, threshold: float = THRESHOLD, vectors: Vectors | None = None) -> Found:
-    """The groups of near-duplicates among items of one owner and one set of scopes, in n log n time.
+    """The groups of near-duplicates among items of one owner that are seen by the same, in n log n time.
 
     `vectors` are unit vectors of the texts, shape (items, dimensions); hashed ones are made when there are none.
     Every member of a group is at least `threshold` similar to its survivor itself. No item is in two groups.

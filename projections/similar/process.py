@@ -12,7 +12,7 @@ from projections.similar.groups import Found, Group, Item, Member, similar
 
 
 def grouped(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
-    """The groups within each body of items: those of one owner and one set of scopes."""
+    """The groups within each body of items: those of one owner, seen by the same."""
     parts = [similar(body, threshold=threshold) for body in bodies]
     return Found(sum(part.candidates for part in parts), tuple(group for part in parts for group in part.groups))
 
