@@ -53,7 +53,7 @@ class BrokerConnection:
         return connection
 
     @property
-    def client(self) -> Client:
+    def client(self) -> QuickClient:
         """The client underneath, for subscriptions. It changes when the broker had thrown it out."""
         return self._client
 

@@ -19,10 +19,11 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
+from ledger.client import QuickClient, Raw, headers_in, message_id_in
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.event import JsonObject, StoredEvent
-from ledger.publication import MSG_ID, PASSING, error_code, error_of
+from ledger.publication import PASSING, error_code, error_of
 from ledger.restored import as_first_stored
 
 # What is asked for ahead of the reader: two lists, and no more than so many messages and bytes.
@@ -35,9 +36,6 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
-# The subscription's own limits only guard against a bug: demand keeps it far below them.
-_PENDING_MESSAGES = 100_000
-_PENDING_BYTES = 1024 * 1024 * 1024
 
 
 class Interrupted(Exception):
@@ -58,9 +56,10 @@ class Delivery:
         self._end: int | None = None
         self._consumer = f"read-{uuid.uuid4().hex}"
         self._inbox = ""
+        self._client: QuickClient | None = None
         self._subscription: Subscription | None = None
         self._forget_loss: Callable[[], None] = lambda: None
-        self._arrived: deque[Msg] = deque()
+        self._arrived: deque[Raw] = deque()
         self._arrived_bytes = 0
         self._open = 0  # requested and not yet delivered
         self._suspicious = False
@@ -75,14 +74,10 @@ class Delivery:
         self._heard = asyncio.get_running_loop().time()
         self._forget_loss = self._connection.when_lost(lambda: self._break("the connection was lost"))
         try:
-            client = self._connection.client
+            client = self._client = self._connection.client
             self._inbox = client.new_inbox()
-            self._subscription = await client.subscribe(
-                self._inbox,
-                cb=self._on_message,
-                pending_msgs_limit=_PENDING_MESSAGES,
-                pending_bytes_limit=_PENDING_BYTES,
-            )
+            self._subscription = await client.subscribe(self._inbox, cb=self._on_status)
+            client.hand_over(self._subscription, self._on_event)
             answer = await self._connection.api(
                 f"CONSUMER.CREATE.{self._stream}.{self._consumer}", self._consumer_config()
             )
@@ -147,6 +142,8 @@ class Delivery:
         self._forget_loss()
         if self._subscription is None:
             return
+        if self._client is not None:
+            self._client.hand_over_no_more(self._subscription)
         with contextlib.suppress(nats.errors.Error, LedgerError, OSError):
             await self._subscription.unsubscribe()
             await self._connection.send(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._consumer}")
@@ -178,18 +175,13 @@ class Delivery:
             except BrokerUnavailable as error:
                 self._break(str(error))
 
-    async def _on_message(self, message: Msg) -> None:
-        if message.reply:
-            self._arrived.append(message)
-            self._arrived_bytes += len(message.data)
-            self._open -= 1
-        else:
-            self._on_status(message)
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+    def _on_event(self, message: Raw) -> None:
+        self._arrived.append(message)
+        self._arrived_bytes += len(message.body)
+        self._open -= 1
+        self._wake()
 
-    def _on_status(self, message: Msg) -> None:
+    async def _on_status(self, message: Msg) -> None:
         """A request ended (408, 409), the server is alive (100), or nothing answers there (404, 503)."""
         headers = message.headers or {}
         status, told = headers.get("Status", ""), headers.get(Header.DESCRIPTION, "")
@@ -198,6 +190,7 @@ class Delivery:
             self._open = max(0, self._open - int(unserved))
         elif status != "100":
             self._break(f"the server ended a request: {status} {told}")
+        self._wake()
 
     async def _wait(self) -> bool:
         """Wait until something arrives; False when nothing has for a while."""
@@ -217,6 +210,9 @@ class Delivery:
 
     def _break(self, reason: str) -> None:
         self._broken = self._broken or reason
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -257,26 +253,26 @@ class Delivery:
         if self._broken or self._open <= 0:
             return True
         reply = self._arrived[-1].reply
-        return reply.split(".")[self._layout(reply)[2]] == "0"
+        return reply.split(b".")[self._layout(reply)[2]] == b"0"
 
-    def _stored(self, messages: list[Msg]) -> list[StoredEvent]:
+    def _stored(self, messages: list[Raw]) -> list[StoredEvent]:
         sequence, moment, _ = self._layout(messages[0].reply)
+        restored_to = self._restored_to
         events = []
-        for message in messages:
-            tokens = message.reply.split(".")
-            message_id = message.headers.get(MSG_ID, "") if message.headers else ""
+        for subject, reply, body, headers in messages:
+            tokens = reply.split(b".")
             position = int(tokens[sequence])
-            event = StoredEvent(position, int(tokens[moment]), message.subject, message.data, message_id)
-            events.append(event if position > self._restored_to else as_first_stored(event, message.headers))
+            event = StoredEvent(position, int(tokens[moment]), subject.decode(), body, message_id_in(headers))
+            events.append(event if position > restored_to else as_first_stored(event, headers_in(headers)))
         return events
 
-    def _layout(self, reply: str) -> tuple[int, int, int]:
+    def _layout(self, reply: bytes) -> tuple[int, int, int]:
         """Where position, time and number pending stand in an answer's subject.
 
         `$JS.ACK.<stream>.<consumer>.<delivered>.<position>.<nth>.<time>.<pending>`, or with a domain and an
         account before the stream.
         """
         if self._fields is None:
-            shift = 0 if reply.count(".") == 8 else 2
+            shift = 0 if reply.count(b".") == 8 else 2
             self._fields = (5 + shift, 7 + shift, 8 + shift)
         return self._fields

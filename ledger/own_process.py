@@ -17,6 +17,7 @@ import orjson
 from ledger.access import BrokerAccess, Role
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
+from ledger.garbage import collect_seldom
 
 _LONGEST_LINE = 1 << 30  # a result is one line, however much it is
 # The buffers of a batch are megabytes each. glibc keeps them in its arenas, whose holes grow with the log; from this
@@ -60,6 +61,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
 
 async def carry_out(work: Callable[[JsonObject, Progress], Awaitable[JsonObject]]) -> None:
     """The child's part: read the order, do the work, answer."""
+    collect_seldom()
     order: JsonObject = orjson.loads(sys.stdin.readline())
 
     def tell(told: JsonObject) -> None:

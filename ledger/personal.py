@@ -138,9 +138,9 @@ def stated_persons(event: NewEvent) -> list[str]:
 
 
 def about_item(event: NewEvent) -> str | None:
-    """The item whose persons an event's words belong to as well, when the event does not say who they are."""
+    """The item whose persons an event's words, if it has any, belong to as well; None when it says itself whose."""
     fact = event.fact
-    if isinstance(fact, KnowledgeSaved) or not has_text(fact):
+    if isinstance(fact, KnowledgeSaved):
         return None
     if fact.entity() == "knowledge":
         return event.entity_id

@@ -28,6 +28,7 @@ from consumers.app import create_app as create_consumer
 from ledger.access import BrokerAccess
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.garbage import collect_seldom
 from ledger.jetstream import JetStreamLedger
 from ledger.keyring import Keyring
 from ledger.logs import log_to_stderr
@@ -104,6 +105,7 @@ async def _run(settings: NodeSettings) -> None:
     for kind in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(kind, stopping.set)
     async with node(settings) as address:
+        collect_seldom()
         sys.stdout.write(
             f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
             + (f" · quack port {address.quack}" if address.quack else "")

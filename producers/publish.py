@@ -77,6 +77,11 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
     return done
 
 
+def may_be_unkeepable(body: bytes) -> bool:
+    """False for JSON in which nothing is that refuse_unkeepable refuses; True says no more than that it may be."""
+    return b"\\u0000" in body or HINT in body
+
+
 def refuse_unkeepable(fact: Fact) -> bytes:
     """The fact as JSON bytes. Raises InvalidPayload for a NUL character, or a text that passes for a sealed one."""
     body = fact.__pydantic_serializer__.to_json(fact)

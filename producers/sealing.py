@@ -68,6 +68,9 @@ class SealingLedger:
         for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+            if not persons:
+                result.append(event)
+                continue
             held = [await self._held(person) for person in persons]
             gone = next((each for each in held if isinstance(each, Tombstone)), None)
             if gone is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -153,8 +152,6 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
 
 if __name__ == "__main__":
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # the other output is for progress
-    # Each batch makes many objects and no cycles: looking for garbage as often as usual took a seventh of the time.
-    gc.set_threshold(200_000, 20, 100)
     with contextlib.suppress(ImportError):
         import uvloop
 

@@ -7,10 +7,12 @@ ACL lets write.
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
@@ -23,7 +25,14 @@ from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.publish import event_id, lifted, publish, publish_judged, refuse_unkeepable
+from producers.publish import (
+    event_id,
+    lifted,
+    may_be_unkeepable,
+    publish,
+    publish_judged,
+    refuse_unkeepable,
+)
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -31,8 +40,9 @@ from projections.lineage import ask as events
 _WRITERS = {"knowledge.revised", EvolutionRequested.name}
 """What the owner states of an item, and whom the ACL lets write."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
-SLICE_SECONDS = 0.005
-"""How long a batch may hold the event loop before others get their turn."""
+SLICE = 250
+"""Verdicts read before others get their turn: about 3 ms."""
+_FEEDBACK = TypeAdapter(list[FeedbackBody])
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,24 +239,17 @@ async def rate_many(
     """
     refused: list[JsonObject] = []
     batch: list[tuple[int, NewEvent]] = []
-    actor = first_entity(caller)
-    until = time.perf_counter() + SLICE_SECONDS
-    for index, document in enumerate(request.feedback_list):
-        try:
-            said = parse(FeedbackBody, document, f"feedback_list[{index}]")
-            case = said.case or CaseBody()
-            fact = KnowledgeRated(verdict="helpful" if said.is_helpful else "harmful", case=case)
-            refuse_unkeepable(fact)
-        except LedgerError as error:
-            named = document.get("knowledge_id")
-            refused.append({"index": index, "knowledge_id": named, "error": error_body(error)})
-            continue
-        own_id = event_id(retry, index)
-        event = NewEvent(fact, said.knowledge_id, actor, desk.org, lifted(lineage, case), id=own_id)
-        batch.append((index, event))
-        if time.perf_counter() > until:
-            await asyncio.sleep(0)
-            until = time.perf_counter() + SLICE_SECONDS
+    actor, documents = first_entity(caller), request.feedback_list
+    for start in range(0, len(documents), SLICE):
+        for index, said in enumerate(_verdicts(documents[start : start + SLICE], start), start):
+            if isinstance(said, LedgerError):
+                named = documents[index].get("knowledge_id")
+                refused.append({"index": index, "knowledge_id": named, "error": error_body(said)})
+                continue
+            item_id, fact = said
+            own_id = event_id(retry, index)
+            batch.append((index, NewEvent(fact, item_id, actor, desk.org, lifted(lineage, fact.case), id=own_id)))
+        await asyncio.sleep(0)
     seen = await _all_seen(desk, caller, {event.entity_id for _, event in batch})
     for index, event in batch:
         if event.entity_id not in seen:
@@ -257,6 +260,34 @@ async def rate_many(
     done = await publish_judged(desk.ledger, desk.tally, [event for event in good if event.id not in before])
     position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
     return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
+
+
+def _verdicts(documents: list[JsonObject], first: int) -> list[tuple[str, KnowledgeRated] | LedgerError]:
+    """What each of some verdicts, numbered from `first`, says of which item, or why it is refused.
+
+    All are read at once, which takes half the time; where one of them does not fit, one by one.
+    """
+    try:
+        said = _FEEDBACK.validate_python(documents)
+    except ValidationError:
+        return [_verdict(document, number) for number, document in enumerate(documents, first)]
+    if may_be_unkeepable(orjson.dumps(documents)):
+        return [_verdict(document, number) for number, document in enumerate(documents, first)]
+    return [(each.knowledge_id, _rated(each)) for each in said]
+
+
+def _verdict(document: JsonObject, number: int) -> tuple[str, KnowledgeRated] | LedgerError:
+    try:
+        said = parse(FeedbackBody, document, f"feedback_list[{number}]")
+        fact = _rated(said)
+        refuse_unkeepable(fact)
+    except LedgerError as error:
+        return error
+    return said.knowledge_id, fact
+
+
+def _rated(said: FeedbackBody) -> KnowledgeRated:
+    return KnowledgeRated(verdict="helpful" if said.is_helpful else "harmful", case=said.case or CaseBody())
 
 
 async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:

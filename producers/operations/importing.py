@@ -21,7 +21,7 @@ from ledger.events.knowledge import KnowledgeSaved, KnowledgeShared
 from ledger.scopes import Caller, further_types
 from producers.operations.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
-from producers.operations.feedback import SLICE_SECONDS, error_body
+from producers.operations.feedback import error_body
 from producers.operations.knowledge import (
     ATTEMPTS,
     exists,
@@ -35,6 +35,8 @@ from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
+SLICE_SECONDS = 0.005
+"""How long a batch may hold the event loop before others get their turn."""
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
 """Errors that concern one item of a batch; the others are kept."""
 

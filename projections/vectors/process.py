@@ -21,6 +21,7 @@ import structlog
 from ledger.access import BrokerAccess, Role
 from ledger.connection import BrokerConnection
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.garbage import collect_seldom
 from ledger.logs import log_to_stderr
 from projections.vectors.edge import EdgeStore
 from projections.vectors.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
@@ -185,6 +186,7 @@ async def _main() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     log_to_stderr()
+    collect_seldom()
     with contextlib.suppress(ImportError):  # there is none for Windows
         import uvloop
 
