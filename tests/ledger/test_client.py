@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import Callable
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
+from nats.protocol.parser import Parser
 
-from ledger.client import QuickClient, message_id_in
+from ledger.client import QuickClient, QuickParser, Raw, message_id_in
 from ledger.publication import MSG_ID
 
 _parts = st.sampled_from(
@@ -32,3 +36,51 @@ def test_the_id_of_any_message_is_the_one_that_the_library_reads(status: bytes, 
     except UnicodeDecodeError:  # the library cannot read it at all
         return
     assert found == headers.get(MSG_ID, "")
+
+
+_messages = st.lists(
+    st.tuples(
+        st.sampled_from([b"1", b"2"]),
+        st.sampled_from([b"", b"$JS.ACK.7 "]),
+        st.sampled_from([b"", b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n", b"NATS/1.0 408\r\n\r\n"]),
+        st.one_of(st.binary(max_size=40), st.sampled_from([b"HMSG a 1 2 3\r\n", b"\r\n", b"PING\r\n"])),
+    ),
+    max_size=8,
+)
+
+
+class Heard:
+    """In the place of a client: what the parser told it."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[bytes, ...]] = []
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        self.told.append((b"%d" % sid, subject, reply, data, headers or b""))
+
+    async def _process_ping(self) -> None:
+        self.told.append((b"ping",))
+
+
+@given(_messages, st.lists(st.integers(0, 400), max_size=6), st.sets(st.sampled_from([1, 2])))
+def test_messages_in_any_pieces_are_those_that_the_library_hears(
+    sent: list[tuple[bytes, bytes, bytes, bytes]], cuts: list[int], taken: set[int]
+) -> None:
+    wire = b"PING\r\n".join(_written(*message) for message in sent)
+    places = sorted({0, *(min(cut, len(wire)) for cut in cuts), len(wire)})
+    pieces = [wire[start:end] for start, end in itertools.pairwise(places)]
+    library, ours = Heard(), Heard()
+
+    def taking(sid: int) -> Callable[[Raw], None]:
+        return lambda raw: ours.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
+
+    parsers = Parser(library), QuickParser(cast(Client, ours), {sid: taking(sid) for sid in taken})
+    for parser in parsers:
+        for piece in pieces:
+            asyncio.run(parser.parse(piece))
+    assert ours.told == library.told
+
+
+def _written(sid: bytes, reply: bytes, headers: bytes, body: bytes) -> bytes:
+    sizes = b"%d %d" % (len(headers), len(headers + body)) if headers else b"%d" % len(body)
+    return (b"HMSG" if headers else b"MSG") + b" a.b %s %s%s\r\n%s%s\r\n" % (sid, reply, sizes, headers, body)
