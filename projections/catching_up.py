@@ -53,21 +53,28 @@ async def catch_up(
     in_file = first
     bench, loop = view.instance.bench, asyncio.get_running_loop()
     lists: asyncio.Queue[list[StoredEvent] | LedgerError | None] = asyncio.Queue(_LISTS_AHEAD)
+    batches: asyncio.Queue[Ahead | Exception | None] = asyncio.Queue(1)  # decoded while another one is folded
     with (
         ThreadPoolExecutor(1, "view-writer") as writer,
         ThreadPoolExecutor(1, "view-decoder") as decoder,
         contextlib.closing(Parser()) as parser,
     ):
 
-        async def decode_next() -> Ahead | None:
-            events = await _gathered(lists, to)
-            return await loop.run_in_executor(decoder, _decoded, parser, bench, events, parked) if events else None
+        async def decode_ahead() -> None:
+            try:
+                while events := await _gathered(lists, to):
+                    await batches.put(await loop.run_in_executor(decoder, _decoded, parser, bench, events, parked))
+            except Exception as error:  # whatever it is, it is raised where the batch would have been folded
+                await batches.put(error)
+            else:
+                await batches.put(None)
 
         reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
-        decoding = asyncio.create_task(decode_next())
+        decoding = asyncio.create_task(decode_ahead())
         try:
-            while (decoded := await decoding) is not None:
-                decoding = asyncio.create_task(decode_next())
+            while (decoded := await batches.get()) is not None:
+                if isinstance(decoded, Exception):
+                    raise decoded
                 folded: Folded = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
