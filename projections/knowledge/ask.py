@@ -17,7 +17,7 @@ import orjson
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved, Source
 from ledger.scopes import Caller
-from projections.feedback.evidence import CONFIDENCE
+from projections.feedback.evidence import confidence
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
@@ -131,14 +131,20 @@ def _item_now(
     if state is None:
         return None
     helpful, harmful, position, created, updated, created_position, version_position, *evidence = state
-    sure = CONFIDENCE.format(stated="confidence", supporting=evidence[0], opposing=evidence[1])
-    return cursor.execute(
-        f"""SELECT id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
-                score, {helpful}, {harmful}, {sure}, version, {position}, {created}, {updated},
-                CASE WHEN status = 'merged' THEN merged_into END, shared_with, writers, status, {created_position}
+    version = cursor.execute(
+        f"""SELECT id, task, content, types, tags, scopes, owner, visibility, resource_ids, source, score, confidence,
+                version, merged_into, shared_with, writers, status
             FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
         list(values),
     ).fetchone()
+    if version is None:
+        return None
+    *said, stated, number, merged_into, shared_with, writers, status = version
+    sure = confidence(stated, *evidence)
+    return (
+        *(*said, helpful, harmful, sure, number, position, created, updated),
+        *(merged_into if status == "merged" else None, shared_with, writers, status, created_position),
+    )
 
 
 def items(
