@@ -135,9 +135,9 @@ class JetStreamLedger:
         return result
 
     def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StoredEvent], None]:
-        return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
+        return read_stream(self._reading, self._stream, start, follow=follow, batch=batch, awaited=awaited)
 
     async def head(self) -> Head:
         """The last position of the stream, now."""

@@ -73,7 +73,12 @@ class MemoryLedger:
         return Appended(position, event.id)
 
     async def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+        self,
+        start: int = 1,
+        *,
+        follow: bool = False,
+        batch: int = 1_000,
+        awaited: asyncio.Event | None = None,  # noqa: ARG002  # what is appended in bulk is here at once
     ) -> AsyncGenerator[list[StoredEvent], None]:
         if batch < 1:
             raise ValueError(f"a list holds at least one event, not {batch}")

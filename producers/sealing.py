@@ -41,10 +41,10 @@ class SealingLedger:
         return await self._ledger.append_many(await self._sealed(events))
 
     def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StoredEvent], None]:
         """See `Ledger.read`: the events as they are kept, sealed."""
-        return self._ledger.read(start, follow=follow, batch=batch)
+        return self._ledger.read(start, follow=follow, batch=batch, awaited=awaited)
 
     async def head(self) -> Head:
         """See `Ledger.head`."""

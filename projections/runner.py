@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -60,7 +60,7 @@ class Projector:
             position = self._view.position
             try:
                 await check_same_log(self._ledger, self._view)
-                async with contextlib.aclosing(self._ledger.read(position + 1, follow=True, batch=BATCH)) as batches:
+                async with contextlib.aclosing(self._following(position)) as batches:
                     async for events in batches:
                         began = time.monotonic()
                         await self._fold(events)
@@ -80,6 +80,9 @@ class Projector:
                 kind("folding pauses", error=str(error), position=self._view.position, pause=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _following(self, position: int) -> AsyncGenerator[list[StoredEvent], None]:
+        return self._ledger.read(position + 1, follow=True, batch=BATCH, awaited=self._view.awaited)
 
     async def _parked_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked now, so that the rest goes on."""
@@ -117,13 +120,10 @@ class Projector:
             self._since_checkpoint = 0
 
     async def _rest(self, folded: int, seconds: float) -> None:
-        """Let events gather: a fold of one costs nearly as much as one of ten, one of a thousand half of one of five.
-
-        Whoever waits is not kept waiting.
-        """
-        if folded > BATCH // 2:
-            return  # catching up: the next events are there already
-        if 1 < folded <= SMALL:
+        """Let events gather: a fold of one costs nearly as much as one of ten. Whoever waits is not kept waiting."""
+        if folded > SMALL:
+            return  # more of it gathers while it is read
+        if folded > 1:
             await asyncio.sleep(min(seconds, _BREATH_SECONDS))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_GATHER_SECONDS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,9 +34,10 @@ class ListedLedger(MemoryLedger):
         self.events = list(events)
 
     async def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StoredEvent], None]:
         assert not follow
+        assert awaited is None
         at, end = start, len(self.events)
         if start > end + 1:
             raise LogGap("the log is cut", first=end + 1, last=start - 1)
