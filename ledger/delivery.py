@@ -38,7 +38,7 @@ _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
 # The server hands over a batch of a thousand in pieces: so many events are no longer what one request appends at once.
 _A_FEW = 8
-_GATHER_S = 0.05
+_GATHER_S, _GATHER_STEP_S = 0.25, 0.02
 
 
 class Interrupted(Exception):
@@ -153,11 +153,16 @@ class Delivery:
 
     async def _gather(self) -> bool:
         """Let more come, where a part of what is appended in bulk is here and nobody waits for it; whether it did."""
-        if self._awaited is None or self._broken or not _A_FEW < len(self._arrived) < self._batch // 2:
+        arrived, awaited, much = self._arrived, self._awaited, self._batch // 2
+        if awaited is None or not _A_FEW < len(arrived) < much:
             return False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GATHER_S):
-                await self._awaited.wait()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _GATHER_S
+        while len(arrived) < much and loop.time() < until and not (awaited.is_set() or self._broken):
+            await self._demand()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GATHER_STEP_S):
+                    await awaited.wait()
         return True
 
     async def end(self) -> None:

@@ -237,9 +237,20 @@ async def rate_many(
 
     Raises PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
+    events, refused = await _judged(desk, caller, lineage, request.feedback_list, retry)
+    before = await _kept_positions(desk, [event.id for event in events]) if retry is not None else {}
+    done = await publish_judged(desk.ledger, desk.tally, [event for event in events if event.id not in before])
+    position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
+    return Rated(len(events), sorted(refused, key=lambda told: int(told["index"])), position)
+
+
+async def _judged(
+    desk: Desk, caller: Caller, lineage: Lineage, documents: list[JsonObject], retry: uuid.UUID | None
+) -> tuple[list[NewEvent], list[JsonObject]]:
+    """Verdicts as events, and what is refused of them."""
     refused: list[JsonObject] = []
     batch: list[tuple[int, NewEvent]] = []
-    actor, documents = first_entity(caller), request.feedback_list
+    actor = first_entity(caller)
     for start in range(0, len(documents), SLICE):
         for index, said in enumerate(_verdicts(documents[start : start + SLICE], start), start):
             if isinstance(said, LedgerError):
@@ -255,11 +266,7 @@ async def rate_many(
         if event.entity_id not in seen:
             told = error_body(unknown(event.entity_id))
             refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
-    good = [event for _, event in batch if event.entity_id in seen]
-    before = await _kept_positions(desk, [event.id for event in good]) if retry is not None else {}
-    done = await publish_judged(desk.ledger, desk.tally, [event for event in good if event.id not in before])
-    position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
-    return Rated(len(good), sorted(refused, key=lambda told: int(told["index"])), position)
+    return [event for _, event in batch if event.entity_id in seen], refused
 
 
 def _verdicts(documents: list[JsonObject], first: int) -> list[tuple[str, KnowledgeRated] | LedgerError]:
