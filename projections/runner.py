@@ -35,7 +35,7 @@ _LONGEST_PAUSE = 5.0
 # What nobody waits for may rest for so long, so that several events are folded at once.
 _GATHER_SECONDS = 0.1
 # While somebody waits and events come faster than they are folded, folding rests for as long as it worked, up to this.
-_BREATH_SECONDS = 0.02
+_BREATH_SECONDS = 0.008
 
 
 class Projector:

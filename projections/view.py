@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +23,8 @@ from projections.workbench import Workbench
 
 T = TypeVar("T")
 
-READERS = 4
+READERS = max(2, os.cpu_count() or 2)
+"""Questions answered at a time: more of them than cores only take the interpreter's lock from each other."""
 
 
 class Instance:
