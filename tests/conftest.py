@@ -1,4 +1,4 @@
-"""What every test may ask for: one real broker and one node a session, a fresh stream and ledger a test."""
+"""What every test may ask for: one real broker and one node a worker, a fresh stream and ledger a test."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ from ledger.stream_setup import ensure_stream
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
+
+# Begun first, so that no worker is left with one of them when the others have nothing to do any more.
+LONGEST = ("house/test_docs_run.py",)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """None but the tests' own process for files that are named: it starts at once, and can be debugged."""
+    named = [Path(argument.partition("::")[0]) for argument in config.args]
+    return 0 if all(path.is_file() for path in named) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first; all others keep their order."""
+    here = Path(__file__).parent
+    turn = {here / file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_width_of_a_terminal() -> Iterator[None]:
+    """Commands print as into a pipe, however wide the terminal is from which the tests were started."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("COLUMNS", raising=False)
+        yield
 
 
 class LoopThread:
