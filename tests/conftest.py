@@ -25,7 +25,25 @@ from tests.journeys.running_node import RunningNode, running
 Result = TypeVar("Result")
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
-LONGEST = ("house/test_docs_run.py",)
+LONGEST = (
+    "house/test_docs_run.py",
+    "journeys/test_import_and_rebuild.py",
+    "journeys/test_forgetting.py",
+    "journeys/test_integrity.py",
+    "knowhub/test_mission_rows.py",
+    "journeys/test_command.py",
+    "attacks/test_leaks.py",
+    "reactors/test_killed_models.py",
+    "reactors/test_slim_killed.py",
+    "faults/test_harness.py",
+    "faults/test_files_at_start.py",
+    "faults/test_killed.py",
+    "faults/test_cluster.py",
+    "search/test_vector_process.py",
+    "journeys/test_file_form.py",
+    "journeys/test_resources.py",
+    "attacks/test_leak_work.py",
+)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
