@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -59,9 +60,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: turn.get(item.path, len(turn)))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: nobody need look through it for garbage while the tests run."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_width_of_a_terminal() -> Iterator[None]:
-    """Commands print as into a pipe, however wide the terminal is from which the tests were started."""
+    """Commands print as into a pipe: readline tells a worker of a width that nothing there has."""
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("COLUMNS", raising=False)
         yield
