@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml requirements.lock
 demo: $(STAMP) ## a node, real knowledge, search in two languages, history, a rebuild: the product in a minute
 	@"$(PY)" -m producers.cli.demo $(ARGS)
 
-test: $(STAMP) ## the whole test suite; ARGS="-k name" for a part of it
+test: $(STAMP) ## the whole test suite, on every core; ARGS="-k name" for a part of it, ARGS="-n 0" for one process
 	@"$(PY)" -m pytest $(ARGS)
 
 damage: $(STAMP) ## damage copies of a stream's files in 200 ways: an audit has to find each

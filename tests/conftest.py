@@ -1,8 +1,9 @@
-"""What every test may ask for: one real broker and one node a session, a fresh stream and ledger a test."""
+"""What every test may ask for: one real broker and one node a worker, a fresh stream and ledger a test."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -23,6 +24,54 @@ from ledger.stream_setup import ensure_stream
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
+
+# Begun first, so that no worker is left with one of them when the others have nothing to do any more.
+LONGEST = (
+    "house/test_docs_run.py",
+    "journeys/test_import_and_rebuild.py",
+    "journeys/test_forgetting.py",
+    "journeys/test_integrity.py",
+    "knowhub/test_mission_rows.py",
+    "journeys/test_command.py",
+    "attacks/test_leaks.py",
+    "reactors/test_killed_models.py",
+    "reactors/test_slim_killed.py",
+    "faults/test_harness.py",
+    "faults/test_files_at_start.py",
+    "faults/test_killed.py",
+    "faults/test_cluster.py",
+    "search/test_vector_process.py",
+    "journeys/test_file_form.py",
+    "journeys/test_resources.py",
+    "attacks/test_leak_work.py",
+)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """None but the tests' own process for files that are named: it starts at once, and can be debugged."""
+    named = [Path(argument.partition("::")[0]) for argument in config.args]
+    return 0 if all(path.is_file() for path in named) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first; all others keep their order."""
+    here = Path(__file__).parent
+    turn = {here / file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: nobody need look through it for garbage while the tests run."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_width_of_a_terminal() -> Iterator[None]:
+    """Commands print as into a pipe: readline tells a worker of a width that nothing there has."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("COLUMNS", raising=False)
+        yield
 
 
 class LoopThread:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +72,16 @@ class ChatEndpoint:
         """
         holds = to if callable(to) else lambda text: to in text
         self._rules.insert(0, (holds, said if callable(said) else lambda _text: said))
+
+    @contextmanager
+    def scripted(self) -> Iterator[ChatEndpoint]:
+        """For one test of many: what it scripts is forgotten in the end."""
+        before = list(self._rules)
+        try:
+            yield self
+        finally:
+            self._rules = before
+            self.faults.clear()
 
     def answer(self, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
         request = orjson.loads(body)

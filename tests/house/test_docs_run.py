@@ -1,6 +1,6 @@
 """Does what the documents tell a reader to type really work?
 
-Each page has a node of its own, on free ports. Its `bash`, `python` and `sql` blocks
+Each page has a node of its own, on a free port. Its `bash`, `python` and `sql` blocks
 are run in their order, from an empty folder; a block under another name (`sh`, `text`, `json`, `js`) is not. In the
 README a `text` block after one that was run is its output, but for numbers, times and random ids. Pages other than
 the README and the tutorial, which import the sample themselves, find it imported.
@@ -13,18 +13,16 @@ import json
 import os
 import re
 import shlex
-import socket
+import shutil
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.house.project import ROOT, Block, blocks, documents
+from tests.journeys.running_node import running
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import embedding_endpoint
 
@@ -35,7 +33,6 @@ RUN = {
     "python": [sys.executable, "-W", "error", "-c", "{text}"],
     "sql": ["kledger", "sql", "{text}"],
 }
-READY_SECONDS = 60.0
 # Pages whose node has a model: the local server's, which answers whatever is asked.
 WITH_MODEL = {"use-a-model.md", "an-agent-that-learns-from-its-mistakes.md"}
 PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
@@ -44,11 +41,8 @@ PAGES = [page for page in documents() if any(block.language in RUN for block in 
 class Reader:
     """Somebody who types what a page says: a folder, a path with `kledger` on it, and the page's node."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+    def __init__(self, folder: Path, url: str) -> None:
+        self.address = url.removeprefix("http://")
         programs = folder / "programs"
         programs.mkdir()
         command = programs / "kledger"
@@ -59,7 +53,7 @@ class Reader:
         self.environment |= {
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
-            "KLEDGER_URL": f"http://{self.address}",
+            "KLEDGER_URL": url,
             "KLEDGER_DATA": str(folder / "data"),
             "COLUMNS": "100",
         }
@@ -77,46 +71,27 @@ class Reader:
             command, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=100, check=False
         )
 
-    def start_node(self) -> subprocess.Popen[bytes]:
-        """`kledger up`, ready to answer."""
-        log = (self.folder / "node.log").open("wb")
-        node = subprocess.Popen(
-            ["kledger", "up", "--data", str(self.folder / "data"), "--http", self.address],
-            cwd=self.desk,
-            env=self.environment,
-            stdout=log,
-            stderr=log,
-        )
-        log.close()
-        deadline = time.monotonic() + READY_SECONDS
-        while not self._healthy():
-            if node.poll() is not None or time.monotonic() > deadline:
-                node.kill()
-                pytest.fail(f"no node came up: {(self.folder / 'node.log').read_text()}")
-            time.sleep(0.05)
-        return node
 
-    def _healthy(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://{self.address}/health", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
+@pytest.fixture(scope="module")
+def with_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a node that was stopped, with the sample in it."""
+    folder = tmp_path_factory.mktemp("sample")
+    with running(folder / "data") as node:
+        assert Reader(folder, node.url).run("bash", "kledger import --sample").returncode == 0
+    return folder / "data"
 
 
 @pytest.fixture
-def reader(tmp_path: Path, page: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path)
+def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Reader]:
+    if not any("import --sample" in block.text for block in blocks(page)):
+        shutil.copytree(with_sample, tmp_path / "data")
     with embedding_endpoint() as models:
+        settings = {}
         if page.name in WITH_MODEL:
-            reader.environment |= {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
+            settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
             answers_anything(models.chat)
-        node = reader.start_node()
-        try:
-            yield reader
-        finally:
-            node.terminate()
-            node.wait(30)
+        with running(tmp_path / "data", env=settings) as node:
+            yield Reader(tmp_path, node.url)
 
 
 def answers_anything(chat: ChatEndpoint) -> None:
@@ -136,8 +111,6 @@ def said(block: Block, done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_the_page_runs(page: Path, reader: Reader) -> None:
-    if not any("import --sample" in block.text for block in blocks(page)):
-        assert reader.run("bash", "kledger import --sample").returncode == 0
     printed = ""
     for block in blocks(page):
         if block.language in RUN:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST
 from tests.house.project import PACKAGES, ROOT, modules, text_files
 
 MOST_LINES = 350
@@ -40,6 +41,10 @@ def test_no_module_is_longer_than_one_job_needs() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
     }
     assert longer.keys() <= LONGER.keys(), f"over {MOST_LINES} lines: {longer}; split them, or say why not"
+
+
+def test_the_files_that_are_begun_first_are_there() -> None:
+    assert [file for file in LONGEST if not (ROOT / "tests" / file).is_file()] == []
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,13 +19,12 @@ from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
 from producers.sdk import LedgerClient
+from tests.journeys import running_node
+from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("producers.node") is None, reason="this build has no node to run"
 )
-KLEDGER = [sys.executable, "-m", "producers.cli.main"]
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("KLEDGER_")}
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,6 @@ class Node:
 
     url: str
     data: Path
-    process: subprocess.Popen[str]
     ready: str
 
     def run(self, *arguments: str, stdin: str | None = None) -> Result:
@@ -55,32 +50,9 @@ class Node:
 
 @contextmanager
 def running(data: Path) -> Iterator[Node]:
-    """A node of its own process on `data`; stopped as a person would, which has to end well."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        http = f"127.0.0.1:{probe.getsockname()[1]}"
-    log = data.parent / f"{data.name}.log"
-    with log.open("ab") as errors:
-        process = subprocess.Popen(
-            [*KLEDGER, "up", "--data", str(data), "--http", http],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=ROOT,
-            env=ENVIRONMENT,
-        )
-    assert process.stdout is not None
-    try:
-        ready = process.stdout.readline()
-        assert ready, f"no ready line; the log says:\n{log.read_text('utf-8', 'replace')[-3000:]}"
-        yield Node(f"http://{http}", data, process, ready)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0, log.read_text("utf-8", "replace")[-3000:]
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+    """A node on `data`, and the commands for it."""
+    with running_node.running(data) as started:
+        yield Node(started.url, data, started.ready)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +62,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 def test_the_ready_line_names_the_address(node: Node) -> None:
-    assert node.url.removeprefix("http://") in node.ready
+    (address,) = re.findall(r"^kledger is ready: http://(127\.0\.0\.1:[1-9]\d*) ", node.ready)
+    with LedgerClient(f"http://{address}") as ledger:
+        assert ledger.status()["healthy"]
 
 
 def test_the_sample_is_imported_once_however_often_it_is_imported(node: Node) -> None:

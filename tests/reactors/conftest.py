@@ -36,9 +36,10 @@ def endpoint() -> Iterator[EmbeddingEndpoint]:
 
 
 @pytest.fixture
-def chat(endpoint: EmbeddingEndpoint) -> ChatEndpoint:
-    """What models say in this test: it scripts them by a word of its own."""
-    return endpoint.chat
+def chat(endpoint: EmbeddingEndpoint) -> Iterator[ChatEndpoint]:
+    """What models say in this test: it scripts them by a word of its own, which no later test is answered by."""
+    with endpoint.chat.scripted() as chat:
+        yield chat
 
 
 @pytest.fixture(scope="session")
