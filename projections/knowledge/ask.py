@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -291,7 +290,6 @@ def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
     )
 
 
-@lru_cache(maxsize=20_000)  # the candidates of a search are mostly those of the one before
 def rfc3339(microseconds: int) -> str:
     """UTC text of a moment, given as microseconds since 1970."""
     seconds, rest = divmod(microseconds, 1_000_000)
