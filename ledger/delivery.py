@@ -36,7 +36,7 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
-# The server hands over a batch of a thousand in pieces: so many events are no longer what one request appends at once.
+# The server hands over a batch of a thousand in pieces. More events than a few are such a piece, and gather.
 _A_FEW = 8
 _GATHER_S, _GATHER_STEP_S = 0.25, 0.02
 

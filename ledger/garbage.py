@@ -8,10 +8,10 @@ from __future__ import annotations
 import gc
 
 _OBJECTS = 100_000
-"""More containers made than let go before the young ones are looked through; Python's own number is 700."""
+"""More containers made than let go before the young ones are looked through; Python 3.11's own number is 700."""
 
 
 def collect_seldom() -> None:
     """Look for garbage seldom, and never again among what is there already: modules, classes, routes."""
     gc.freeze()
-    gc.set_threshold(_OBJECTS, 20, 100)
+    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])  # older ones as ever: what a node holds for days is let go

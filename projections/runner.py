@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -60,7 +60,8 @@ class Projector:
             position = self._view.position
             try:
                 await check_same_log(self._ledger, self._view)
-                async with contextlib.aclosing(self._following(position)) as batches:
+                reading = self._ledger.read(position + 1, follow=True, batch=BATCH, awaited=self._view.awaited)
+                async with contextlib.aclosing(reading) as batches:
                     async for events in batches:
                         began = time.monotonic()
                         await self._fold(events)
@@ -80,9 +81,6 @@ class Projector:
                 kind("folding pauses", error=str(error), position=self._view.position, pause=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
-
-    def _following(self, position: int) -> AsyncGenerator[list[StoredEvent], None]:
-        return self._ledger.read(position + 1, follow=True, batch=BATCH, awaited=self._view.awaited)
 
     async def _parked_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked now, so that the rest goes on."""

@@ -7,6 +7,7 @@ ACL lets write.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -274,13 +275,11 @@ def _verdicts(documents: list[JsonObject], first: int) -> list[tuple[str, Knowle
 
     All are read at once, which takes half the time; where one of them does not fit, one by one.
     """
-    try:
+    with contextlib.suppress(ValidationError):
         said = _FEEDBACK.validate_python(documents)
-    except ValidationError:
-        return [_verdict(document, number) for number, document in enumerate(documents, first)]
-    if may_be_unkeepable(orjson.dumps(documents)):
-        return [_verdict(document, number) for number, document in enumerate(documents, first)]
-    return [(each.knowledge_id, _rated(each)) for each in said]
+        if not may_be_unkeepable(orjson.dumps(documents)):
+            return [(each.knowledge_id, _rated(each)) for each in said]
+    return [_verdict(document, number) for number, document in enumerate(documents, first)]
 
 
 def _verdict(document: JsonObject, number: int) -> tuple[str, KnowledgeRated] | LedgerError:
