@@ -82,6 +82,11 @@ def history_filter(org: str, entity: str, entity_id: str) -> str:
     return ".".join((ROOT, *map(encode_token, (org, entity, entity_id)), ">"))
 
 
+def entity_of(subject: str) -> str:
+    """What kind of thing an event is about, as its subject says it, which need not be a legal one."""
+    return subject.partition(".")[2].partition(".")[2].partition(".")[0]
+
+
 def parse_subject(subject: str) -> SubjectParts:
     """Take a subject apart. Raises IllegalSubject unless it is one that event_subject writes."""
     tokens = subject.split(".")

@@ -34,7 +34,6 @@ from producers.sealing import SealingLedger
 from projections import persons
 from projections.files import discard_others
 from projections.lineage.ask import kept_events
-from projections.search.ask import Searcher
 from projections.snapshot import copy_frozen
 from projections.vectors.forget_kept import forget_embeddings
 from projections.vectors.renewal import renew
@@ -56,7 +55,6 @@ class Eraser:
     vault: JetStreamVault
     keyring: Keyring
     sealing: SealingLedger
-    searcher: Searcher
     receipts: Receipts
     org: str
     master: bytes = field(repr=False)
@@ -143,7 +141,6 @@ class Eraser:
         embeddings = await forget_embeddings(self.vault.connection, order.hashes)
         async with self.operator.beside:
             file = await self._renew_view(progress)
-            self.searcher.forget_versions()
             await renew(self.operator.feed, view, self.operator.data / "vectors", order.items)
             snapshots = await self._renew_snapshots()
         left = await view.ask(persons.left_in_clear, order.subject)

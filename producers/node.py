@@ -184,7 +184,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         sealing = SealingLedger(ledger, vault, partial(view.ask, persons_of))
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
-        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, searcher, receipts, settings.org, master)
+        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, receipts, settings.org, master)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked), vault=vault)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
         projector.folded = of_folding(desk.tally)

@@ -102,7 +102,7 @@ class Projector:
                 events,
                 self._parked.parked if self._parked else NONE_PARKED,
             )
-            instance.position, instance.stored_us = folded.position, events[-1].stored_ns // 1000
+            instance.folded(folded.position, events)
             self._since_checkpoint += len(events)
             await self._view.moved()
             if self._since_checkpoint >= CHECKPOINT_EVERY_EVENTS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 import duckdb
 
 from ledger.errors import ViewBehind
+from ledger.event import StoredEvent
 from ledger.keyring import Keyring
+from ledger.subjects import entity_of
 from projections.duckdb import checkpoint_of
 from projections.workbench import Workbench
 
@@ -37,6 +39,8 @@ class Instance:
         self.path = path
         self.bench = Workbench(con, keyring)
         self.position, self.stored_us = checkpoint_of(con)
+        self.items_position = 0
+        """The last position that was folded, since the file was opened, together with an event about an item."""
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 
@@ -48,6 +52,12 @@ class Instance:
         """
         with contextlib.closing(self.con.cursor()) as cursor:
             return question(cursor, *args, **kwargs)
+
+    def folded(self, position: int, events: Sequence[StoredEvent]) -> None:
+        """These events are in the file now, up to this position."""
+        self.position, self.stored_us = position, events[-1].stored_ns // 1000
+        if any(entity_of(event.subject) == "knowledge" for event in events):
+            self.items_position = position
 
     def close(self) -> None:
         """Close the file."""
