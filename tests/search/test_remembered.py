@@ -1,0 +1,119 @@
+"""What a search remembers of the items is what the view says of them, whatever happened meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import duckdb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.event import JsonObject, NewEvent, StoredEvent
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeRevised
+from ledger.sealed import ERASED
+from projections.batch import fold_batch
+from projections.duckdb import open_view
+from projections.knowledge.ask import ITEM_COLUMNS, item_of
+from projections.search.remembered import RememberedItems
+from projections.view import Instance, View
+from tests.projections.histories import histories, saved, stored
+
+ORG = "default"
+
+
+@contextmanager
+def empty_view() -> Iterator[View]:
+    view = View(Instance(open_view(None)))
+    with closing(view):
+        yield view
+
+
+def fold(view: View, events: Sequence[StoredEvent]) -> None:
+    folded = fold_batch(view.instance.bench, list(events))
+    view.instance.folded(folded.position, events)
+
+
+async def remembered(items: RememberedItems, positions: Sequence[int]) -> list[JsonObject]:
+    return sorted((known.shown() for known in await items.active(ORG, positions)), key=str)
+
+
+async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
+    def question(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+        return cursor.execute(
+            f"""SELECT {ITEM_COLUMNS} FROM knowledge
+                WHERE org = ? AND status = 'active' AND list_contains(?, version_position)""",
+            [ORG, list(positions)],
+        ).fetchall()
+
+    return sorted(map(item_of, await view.ask(question)), key=str)
+
+
+@settings(max_examples=40, deadline=None)
+@given(log=histories(max_size=20), steps=st.lists(st.integers(1, 6), min_size=1, max_size=6), most=st.integers(1, 30))
+def test_what_is_remembered_is_what_the_view_says_after_every_batch(
+    log: list[StoredEvent], steps: list[int], most: int
+) -> None:
+    async def check() -> None:
+        with empty_view() as view:
+            items = RememberedItems(view, most)
+            at = 0
+            for step in steps:
+                if batch := log[at : at + step]:
+                    fold(view, batch)
+                at += len(batch)
+                everything = list(range(1, at + 1))
+                assert await remembered(items, everything) == await told(view, everything)
+                assert await remembered(items, everything[::2]) == await told(view, everything[::2])
+
+    asyncio.run(check())
+
+
+def about(item: str, fact: Any) -> NewEvent:
+    return NewEvent(fact, item, "agent:a")
+
+
+def test_a_version_that_gave_way_is_no_longer_found() -> None:
+    async def check() -> None:
+        with empty_view() as view:
+            items = RememberedItems(view)
+            fold(view, stored([saved("k1"), saved("k2")]))
+            assert len(await remembered(items, [1, 2])) == 2
+            fold(view, stored([about("k1", KnowledgeRevised(content="another")), about("k2", KnowledgeRetired())], 3))
+            assert await remembered(items, [1, 2, 4]) == []
+            assert [item["content"] for item in await remembered(items, [3])] == ["another"]
+
+    asyncio.run(check())
+
+
+def test_the_view_is_asked_nothing_while_nothing_happens_to_items() -> None:
+    async def check() -> None:
+        with empty_view() as view:
+            items = RememberedItems(view)
+            fold(view, stored([saved("k1"), saved("k2")]))
+            found = await remembered(items, [1, 2])
+            view.instance.con.execute("UPDATE knowledge_state SET helpful = 99")  # what it would read if it asked
+            assert await remembered(items, [1, 2]) == found
+            fold(view, stored([about("k1", KnowledgeRated(verdict="helpful"))], 3))
+            assert [item["eval"]["helpful"] for item in await remembered(items, [1])] == [100]
+
+    asyncio.run(check())
+
+
+def test_another_file_is_asked_anew() -> None:
+    """An erasure makes the file anew: what the one before said must not come back."""
+
+    async def check() -> None:
+        with empty_view() as view:
+            fold(view, stored([saved("k1", content="a secret")]))
+            before = RememberedItems(view)
+            assert [item["content"] for item in await remembered(before, [1])] == ["a secret"]
+            fresh = Instance(open_view(None))
+            await view.swap(fresh)
+            fold(view, stored([saved("k1", content=ERASED)]))
+            assert before.instance is not view.instance
+            assert [item["content"] for item in await remembered(RememberedItems(view), [1])] == [ERASED]
+
+    asyncio.run(check())
