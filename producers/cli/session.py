@@ -32,7 +32,8 @@ SHARED_PANEL = "Options of every command"
 # A person who waits at a prompt wants to hear soon that no node runs: two more tries, a third of a second.
 RETRIES = 2
 SETTLED_WITHIN = 5.0  # seconds
-BETWEEN_LOOKS = 0.02
+BETWEEN_LOOKS = 0.02  # at first: the views have one save at once, and are not held up while they take in thousands
+LONGEST_BETWEEN_LOOKS = 0.5
 
 AsJson = Annotated[
     bool,
@@ -99,13 +100,14 @@ class Session:
         """
         if "ledger" not in self.__dict__ or not self.ledger.written:
             return
-        until = time.monotonic() + SETTLED_WITHIN
+        until, pause = time.monotonic() + SETTLED_WITHIN, BETWEEN_LOOKS
         try:
             while time.monotonic() < until:
                 views = self.ledger.acting_as().status()["views"]
                 if all(view["position"] >= self.ledger.written for view in views):
                     return
-                time.sleep(BETWEEN_LOOKS)
+                time.sleep(pause)
+                pause = min(pause * 1.5, LONGEST_BETWEEN_LOOKS)
         except LedgerError:
             return
 

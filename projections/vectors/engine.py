@@ -24,7 +24,7 @@ from projections.vectors.wire import Change, Close, Paths, Store
 
 log = structlog.get_logger(__name__)
 
-SLICE_SECONDS = 0.008  # the most that indexing works before it looks for searches
+SLICE_SECONDS = 0.004  # the most that indexing works before it looks for searches
 REST_FACTOR = 2.0  # how long it then rests, in units of what it worked, while somebody searches
 SEARCHED_RECENTLY_SECONDS = 1.0
 CHECKPOINT_SECONDS = 2.0  # a checkpoint stops everything for 25-40 ms: not after every batch
