@@ -153,7 +153,7 @@ class Delivery:
 
     async def _gather(self) -> bool:
         """Let more come, where a part of what is appended in bulk is here and nobody waits for it; whether it did."""
-        arrived, awaited, much = self._arrived, self._awaited, self._batch // 2
+        arrived, awaited, much = self._arrived, self._awaited, self._batch // 8
         if awaited is None or not _A_FEW < len(arrived) < much:
             return False
         loop = asyncio.get_running_loop()

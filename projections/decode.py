@@ -24,9 +24,10 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
 from projections.judging import judged, rewritten
+from projections.knowledge.ratings import only_ratings
 from projections.lineage.links import links
 from projections.parser import Parser
-from projections.ruling import Candidate, Refusal
+from projections.ruling import CANDIDATES, Candidate, Refusal, as_candidates
 from projections.schema_sql import json_structure
 from projections.sealed import Opened
 from projections.sql_text import text
@@ -42,15 +43,15 @@ class Decoded:
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns of all,
-    `candidates` what the gate asks of them, in the order of the log, and `lineage` the links that they state; all
-    three are empty where no event fits.
+    `candidates` what the gate asks of them, in the order of the log (of nothing but ratings it rarely asks: then
+    None), and `lineage` the links that they state; all three are empty where no event fits.
     """
 
     opened: Opened
     parsed: dict[type[Fact], pa.Table]
     refused: list[Refusal]
     envelopes: pa.Table | None = None
-    candidates: Sequence[Candidate] = ()
+    candidates: Sequence[Candidate] | None = ()
     lineage: pa.Table | None = None
 
 
@@ -75,10 +76,10 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
         return Decoded(opened, {}, refused)
     parsed = {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}
     envelopes = narrow(parsed.values())
-    candidates = parser.rows(_CANDIDATES, envelopes=envelopes)
+    candidates = None if only_ratings(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
     relations = {table_of(fact): rows for fact, rows in parsed.items()}
     lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
-    return Decoded(opened, parsed, refused, envelopes, list(map(Candidate._make, candidates)), lineage)
+    return Decoded(opened, parsed, refused, envelopes, candidates, lineage)
 
 
 def _occurring(names: list[str]) -> Facts:
@@ -162,6 +163,3 @@ def _select(fact: type[Fact], fits: str) -> str:
                 SELECT position, stored_us, subject, body,
                     TRY(from_json(body, {text(json_structure(fact))})) AS e
                 FROM raw WHERE name = '{fact.name}')))"""
-
-
-_CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"

@@ -20,11 +20,13 @@ from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.goals.rules import GoalRules
+from projections.knowledge import ratings
+from projections.knowledge.ratings import only_ratings
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
 from projections.resources.rules import ResourceRules
-from projections.ruling import ACCEPTED, Candidate, Ruling
+from projections.ruling import ACCEPTED, CANDIDATES, Candidate, Ruling, as_candidates
 from projections.scope_types.rules import ScopeTypeRules
 from projections.sql_text import among
 from projections.workbench import Workbench, table_of
@@ -52,7 +54,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     **dict.fromkeys(KINDS, ProcessRules),
 }
 
-_VERDICT = ("item_version", "closes")
+_VERDICT = {"item_version": pa.int32(), "closes": pa.int64()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,10 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     if not decoded.parsed:
         return []
     bench.present({"envelopes": decoded.envelopes, "derived_lineage": decoded.lineage})
+    if only_ratings(decoded.parsed) and ratings.all_count(bench):
+        _present(bench, {fact: _with_no_verdict(rows) for fact, rows in decoded.parsed.items()})
+        ratings.count(bench)
+        return []
     occurring = {fact.entity() for fact in decoded.parsed}
     rules = {
         entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
@@ -100,17 +106,27 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
         if entity in occurring
     }
     judgement = judge(
-        decoded.candidates,
+        as_candidates(bench.rows(CANDIDATES)) if decoded.candidates is None else decoded.candidates,
         rules,
         seen_before(bench.con, "SELECT key FROM envelopes"),
     )
     if judgement.counted:
-        accepted = _accepted(decoded.parsed, judgement.counted)
-        bench.present({table_of(fact): rows for fact, rows in accepted.items()})
-        bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
+        _present(bench, _accepted(decoded.parsed, judgement.counted))
         for decider in rules.values():
             decider.write(bench.con)
     return judgement.refused
+
+
+def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table]) -> None:
+    bench.present({table_of(fact): rows for fact, rows in accepted.items()})
+    bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
+
+
+def _with_no_verdict(rows: pa.Table) -> pa.Table:
+    """Events that count and make no version."""
+    for name, kind in _VERDICT.items():
+        rows = rows.append_column(name, pa.nulls(len(rows), kind))
+    return rows
 
 
 def _accepted(
@@ -119,7 +135,7 @@ def _accepted(
     """The rows that count, with their verdicts; where all do, nothing is copied."""
     at, versions, closes = zip(*counted, strict=True)
     judged = np.array(at, np.int64)  # in the order of the log
-    verdicts = [pa.array(versions, pa.int32()), pa.array(closes, pa.int64())]
+    verdicts = [pa.array(given, kind) for given, kind in zip((versions, closes), _VERDICT.values(), strict=True)]
     accepted = {}
     for fact, rows in parsed.items():
         positions = rows["position"].to_numpy()

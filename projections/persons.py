@@ -11,18 +11,20 @@ from collections.abc import Sequence
 import duckdb
 
 from ledger.personal import persons
-from ledger.sealed import ERASED
+from ledger.sealed import ERASED, USER
 from projections.knowledge.ask import LISTED, listed
 
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
+_MAY_BE_SOMEBODYS = f"(starts_with(owner, '{USER}') OR array_to_string(scopes, ' ') LIKE '%{USER}%')"
+"""True of every version that belongs to a person; most belong to none, and are found so without being grouped."""
 
 
 def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
     """The persons that each of these items belongs to, by every version of it; none for an unknown item."""
     rows = cursor.execute(
         f"""SELECT id, owner, list_distinct(flatten(list(scopes))) FROM knowledge_versions
-           WHERE org = ? AND id IN ({LISTED}) GROUP BY id, owner""",
+           WHERE org = ? AND id IN ({LISTED}) AND {_MAY_BE_SOMEBODYS} GROUP BY id, owner""",
         [org, listed(item_ids)],
     ).fetchall()
     found: dict[str, set[str]] = {}

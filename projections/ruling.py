@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.envelope import Envelope
 from ledger.event import Fact, StoredEvent
@@ -28,6 +29,15 @@ class Candidate(NamedTuple):
     harmful: int
     rescopes: bool = False
     writers: list[str] | None = None
+
+
+CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"
+"""The rows of candidates, out of the narrow columns of a batch."""
+
+
+def as_candidates(rows: Sequence[Sequence[Any]]) -> list[Candidate]:
+    """The rows of CANDIDATES as what they are."""
+    return list(map(Candidate._make, rows))
 
 
 class Ruling(NamedTuple):
