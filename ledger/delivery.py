@@ -153,6 +153,7 @@ class Delivery:
 
     async def _gather(self) -> bool:
         """Let more come, where a part of what is appended in bulk is here and nobody waits for it; whether it did."""
+        # An eighth of a list is enough to be folded while the rest is appended.
         arrived, awaited, much = self._arrived, self._awaited, self._batch // 8
         if awaited is None or not _A_FEW < len(arrived) < much:
             return False
