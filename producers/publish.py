@@ -39,6 +39,8 @@ class Tally:
     appended: Counter[str] = field(default_factory=Counter)
     """Events kept, by event name; retries that were kept before are not counted."""
     searches: int = 0
+    searched_at: float = float("-inf")
+    """When the last search began, by the clock of `time.monotonic`."""
     folded: int = 0
     """Events that the live view took up."""
     took: Callable[[str, float], None] = _unheard

@@ -1,15 +1,13 @@
 """How do many items get in at once? Up to 1,000 payloads, each judged on its own, kept in atomic batches.
 
 Importing the same again appends nothing: the event id of an item follows from what it says, and an item
-that is there with the same statement is unchanged. The event loop is held for milliseconds at most, so that
-searches run beside an import.
+that is there with the same statement is unchanged. The event loop is held for milliseconds at most, and an import
+rests while somebody searches.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import time
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,6 +20,7 @@ from ledger.scopes import Caller, further_types
 from producers.operations.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.feedback import error_body
+from producers.operations.giving_way import Turns
 from producers.operations.knowledge import (
     ATTEMPTS,
     exists,
@@ -35,8 +34,6 @@ from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
 
-SLICE_SECONDS = 0.005
-"""How long a batch may hold the event loop before others get their turn."""
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
 """Errors that concern one item of a batch; the others are kept."""
 
@@ -127,7 +124,7 @@ async def _judged(
     first: dict[str, int] = {}
     twins: dict[int, int] = {}
     admitted: set[str] = set()
-    until = time.perf_counter() + SLICE_SECONDS
+    turns = Turns(desk.tally)
     for index, document in enumerate(request.items):
         named = document.get("id")
         try:
@@ -151,9 +148,7 @@ async def _judged(
                     batch.shared[index] = shared
         except LedgerError as error:
             batch.refuse(index, named if isinstance(named, str) else None, error)
-        if time.perf_counter() > until:
-            await asyncio.sleep(0)
-            until = time.perf_counter() + SLICE_SECONDS
+        await turns.when_due()
     return batch, twins
 
 
@@ -168,7 +163,7 @@ async def _look(desk: Desk, batch: _Batch) -> None:
     """Settle what the view has already: unchanged when it says the same, else refused."""
     ids = {event.entity_id: index for index, event in batch.open.items()}
     taken = await desk.view.ask(ask.saved_statements, desk.org, list(ids))
-    until = time.perf_counter() + SLICE_SECONDS
+    turns = Turns(desk.tally)
     for item_id, before in taken.items():
         index = ids[item_id]
         event = batch.open[index]
@@ -177,22 +172,21 @@ async def _look(desk: Desk, batch: _Batch) -> None:
             batch.settle(index, "unchanged", before.position)
         else:
             batch.refuse(index, item_id, exists(item_id))
-        if time.perf_counter() > until:
-            await asyncio.sleep(0)
-            until = time.perf_counter() + SLICE_SECONDS
+        await turns.when_due()
 
 
 async def _publish(desk: Desk, batch: _Batch) -> None:
     """Append what is open, slice by slice; what is kept is settled even when a later slice fails."""
     indexes = list(batch.open)
     most = SLICE // 2 if batch.shared else SLICE  # what is saved and shared is two events in one slice
+    turns = Turns(desk.tally)
     for start in range(0, len(indexes), most):
         events = {index: batch.events(index) for index in indexes[start : start + most]}
         kept = iter(await publish(desk.ledger, desk.tally, [event for each in events.values() for event in each]))
         for index, each in events.items():
             *_, last = where = [next(kept) for _ in each]
             batch.settle(index, "unchanged" if where[0].duplicate else "saved", last.position)
-        await asyncio.sleep(0)
+        await turns.give_way()
 
 
 async def _one_by_one(desk: Desk, batch: _Batch) -> None:

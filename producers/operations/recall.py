@@ -74,6 +74,7 @@ async def search(
             "the query is empty or holds a NUL character: say in words what you look for",
             errors=[{"field": "q", "reason": "is not a text to search for"}],
         )
+    desk.tally.searched_at = time.monotonic()
     await reach(desk, freshness)
     if freshness.min_position:
         await desk.searcher.wait_for(freshness.min_position, freshness.wait)

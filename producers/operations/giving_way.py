@@ -1,0 +1,38 @@
+"""How does work in bulk leave room for others? In turns of milliseconds, and with rests while somebody searches.
+
+A search takes its turn on the event loop several times: each turn of others that it waits for adds to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from producers.publish import Tally
+
+TURN_SECONDS = 0.005
+"""How long work in bulk may hold the event loop."""
+REST_FACTOR = 2.0
+"""How long it then rests, in units of what it worked, while somebody searches."""
+LONGEST_REST_SECONDS = 0.05
+SEARCHED_RECENTLY_SECONDS = 1.0
+
+
+class Turns:
+    """The turns of one piece of work; the first begins now."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._began = time.perf_counter()
+
+    async def when_due(self) -> None:
+        """Give way if the turn has lasted long enough."""
+        if time.perf_counter() - self._began > TURN_SECONDS:
+            await self.give_way()
+
+    async def give_way(self) -> None:
+        """End this turn, and begin the next one after the others have had theirs."""
+        worked = time.perf_counter() - self._began
+        searched = time.monotonic() - self._tally.searched_at < SEARCHED_RECENTLY_SECONDS
+        await asyncio.sleep(min(worked * REST_FACTOR, LONGEST_REST_SECONDS) if searched else 0)
+        self._began = time.perf_counter()
