@@ -20,7 +20,7 @@ from producers.access.principal import Principal
 from projections.knowledge import ask
 from projections.knowledge.why import why_visible
 from projections.lineage.ask import links
-from projections.search.ask import standing_then
+from projections.search.ask import items_then
 from projections.search.ranking import strongest_scope
 from projections.search.tokens import document_terms, query_terms
 from projections.vectors.changes import changes_after
@@ -141,7 +141,7 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
         assert ask.readable_ids(con, DEFAULT_ORG, caller, ids) == seen
         known = ask.standings(con, DEFAULT_ORG, caller, ids)
         assert {item_id: known[item_id].visible for item_id in known} == {one: one in seen for one in read}
-        assert {row["id"] for row, _, _ in standing_then(con, DEFAULT_ORG, visible, [], [], None, 9)} == seen
+        assert {then.item["id"] for then in items_then(con, DEFAULT_ORG, visible, [], [], None, 9)} == seen
         found = store.search(dense=ONES, sparse=WORDS, visible_scopes=visible, limit=9)
         assert {each.item_id for each in found} == seen
         for item_id in ids:

@@ -120,10 +120,14 @@ def test_kill_9_of_the_vector_process_amid_an_import_and_searches_fails_none_of_
     with node.client(retries=0) as ledger:
         importing = Importing(node.url, items(COUNT, "amid")).start()
         importing.until_acknowledged(200)
+
+        def found(number: int) -> bool:
+            results = ledger.search(word_of(number, "amid"), record=False)["results"]
+            return f"amid-{number:05d}" in [item["id"] for item in results]
+
+        until(lambda: all(map(found, range(20))), "the first items are searchable")
         os.kill(node.vectors, signal.SIGKILL)
-        for number in range(20):
-            found = ledger.search(word_of(number, "amid"), record=False)["results"]
-            assert f"amid-{number:05d}" in [item["id"] for item in found]
+        assert [number for number in range(20) if not found(number)] == []
         importing.end()
         assert importing.error is None
         caught_up(ledger)
