@@ -57,6 +57,7 @@ class VectorFeed:
         """Held while changes are on their way; whoever holds it may replace the process."""
         self.applied = 0
         self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
+        self._begun = 0  # how far the changes go that are on their way: searches may have had some of them
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
         self.fed: Callable[[int, int], Awaitable[None]] | None = None
@@ -162,7 +163,7 @@ class VectorFeed:
             changes, upto = await self._view.ask(changes_after, self.org, self.applied, CHANGES)
             if not self._may_write():
                 return
-            after = self.applied
+            after, self._begun = self.applied, upto
             with _saying_when_gone():
                 self.applied = await client.index(changes, after=after, checkpoint=upto)
             if changes and self.fed is not None:
@@ -177,7 +178,7 @@ class VectorFeed:
         """
         old, self._settings = self._client, settings
         self._client, self.applied = client, applied
-        self._answered_from = min(self._answered_from, applied)
+        self._answered_from, self._begun = min(self._answered_from, applied), min(self._begun, applied)
         if self._watching is not None:
             self._watching.cancel()
         self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
@@ -203,6 +204,7 @@ class VectorFeed:
             with contextlib.suppress(VectorProcessGone), _saying_when_gone():
                 await self._client.close()
             log.warning("the vector process is started again")
+            self._answered_from = max(self._answered_from, self._begun)
         await self._start()
 
     async def _tell_when_gone(self, client: VectorClient) -> None:
