@@ -43,8 +43,8 @@ class Decoded:
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns of all,
-    `candidates` what the gate asks of them, in the order of the log (of nothing but ratings it rarely asks: then
-    None), and `lineage` the links that they state; all three are empty where no event fits.
+    `candidates` what the gate asks of them, in the order of the log (None where all are ratings: the gate rarely asks
+    more of those than the set tells), and `lineage` the links that they state; all three are empty where no event fits.
     """
 
     opened: Opened

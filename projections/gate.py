@@ -21,7 +21,6 @@ from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.goals.rules import GoalRules
 from projections.knowledge import ratings
-from projections.knowledge.ratings import only_ratings
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
@@ -95,10 +94,13 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     if not decoded.parsed:
         return []
     bench.present({"envelopes": decoded.envelopes, "derived_lineage": decoded.lineage})
-    if only_ratings(decoded.parsed) and ratings.all_count(bench):
-        _present(bench, {fact: _with_no_verdict(rows) for fact, rows in decoded.parsed.items()})
-        ratings.count(bench)
-        return []
+    candidates = decoded.candidates
+    if candidates is None:
+        if ratings.all_count(bench):
+            _present(bench, {fact: _with_no_verdict(rows) for fact, rows in decoded.parsed.items()})
+            ratings.count(bench)
+            return []
+        candidates = as_candidates(bench.rows(CANDIDATES))
     occurring = {fact.entity() for fact in decoded.parsed}
     rules = {
         entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
@@ -106,7 +108,7 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
         if entity in occurring
     }
     judgement = judge(
-        as_candidates(bench.rows(CANDIDATES)) if decoded.candidates is None else decoded.candidates,
+        candidates,
         rules,
         seen_before(bench.con, "SELECT key FROM envelopes"),
     )

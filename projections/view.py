@@ -40,7 +40,7 @@ class Instance:
         self.bench = Workbench(con, keyring)
         self.position, self.stored_us = checkpoint_of(con)
         self.items_position = 0
-        """The last position that was folded, since the file was opened, together with an event about an item."""
+        """No event about an item was folded after this position; 0 when none was since the file was opened."""
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 

@@ -13,7 +13,7 @@ from producers.publish import Tally
 TURN_SECONDS = 0.005
 """How long work in bulk may hold the event loop."""
 REST_FACTOR = 2.0
-"""How long it then rests, in units of what it worked, while somebody searches."""
+"""How long it then rests, in units of its turn (what it waited for the broker counts), while somebody searches."""
 LONGEST_REST_SECONDS = 0.05
 SEARCHED_RECENTLY_SECONDS = 1.0
 

@@ -139,7 +139,7 @@ class RememberedItems:
             found = await self._view.ask(_states, f"version_position IN ({among(missing)})")
             self._keep(found)
             known |= {state.at: state for state in found}
-        return list(known.values())
+        return [known[at] for at in positions if at in known]
 
     def _keep(self, states: Sequence[State]) -> None:
         """Remember states as they are now; the versions that they end are remembered no longer."""

@@ -32,12 +32,14 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-async def test_it_rests_for_longer_than_it_worked_while_somebody_searches(rests: list[float]) -> None:
-    tally = Tally(searched_at=time.monotonic())
-    turns = Turns(tally)
-    began = time.perf_counter()
-    await turns.give_way()
-    assert 0 < rests[0] <= min(REST_FACTOR * (time.perf_counter() - began) + 1e-3, LONGEST_REST_SECONDS)
+@pytest.mark.parametrize(("worked", "rested"), [(0.01, 0.01 * REST_FACTOR), (3.0, LONGEST_REST_SECONDS)])
+async def test_it_rests_for_a_multiple_of_what_it_worked_while_somebody_searches(
+    rests: list[float], monkeypatch: pytest.MonkeyPatch, worked: float, rested: float
+) -> None:
+    clock = SimpleNamespace(perf_counter=iter([0.0, worked, worked]).__next__, monotonic=lambda: 100.0)
+    monkeypatch.setattr(giving_way, "time", clock)
+    await Turns(Tally(searched_at=99.9)).give_way()
+    assert rests == [rested]
 
 
 async def test_it_only_gives_way_when_nobody_searches(rests: list[float]) -> None:

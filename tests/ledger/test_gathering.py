@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 
 import pytest
 
@@ -12,6 +13,15 @@ from ledger.event import NewEvent
 from ledger.jetstream import JetStreamLedger
 
 Make = Callable[..., NewEvent]
+
+
+async def test_an_eighth_of_a_list_is_handed_over_though_nobody_waits(
+    jetstream_ledger: JetStreamLedger, new_saved: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "_GATHER_S", 3_600.0)
+    await jetstream_ledger.append_many([new_saved(f"item-{number}") for number in range(200)])
+    async with asyncio.timeout(20), aclosing(jetstream_ledger.read(batch=1_000, awaited=asyncio.Event())) as lists:
+        assert 125 <= len(await anext(lists)) <= 200
 
 
 async def test_what_comes_in_bulk_gathers_until_somebody_waits_for_it(
