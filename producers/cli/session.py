@@ -32,8 +32,6 @@ SHARED_PANEL = "Options of every command"
 # A person who waits at a prompt wants to hear soon that no node runs: two more tries, a third of a second.
 RETRIES = 2
 SETTLED_WITHIN = 5.0  # seconds
-BETWEEN_LOOKS = 0.02  # at first: the views have one save at once, and are not held up while they take in thousands
-LONGEST_BETWEEN_LOOKS = 0.5
 
 AsJson = Annotated[
     bool,
@@ -100,14 +98,15 @@ class Session:
         """
         if "ledger" not in self.__dict__ or not self.ledger.written:
             return
-        until, pause = time.monotonic() + SETTLED_WITHIN, BETWEEN_LOOKS
+        from producers.sdk.operating import pauses
+
+        until = time.monotonic() + SETTLED_WITHIN
         try:
-            while time.monotonic() < until:
+            for pause in pauses():  # the views are not held up while they take in thousands
                 views = self.ledger.acting_as().status()["views"]
-                if all(view["position"] >= self.ledger.written for view in views):
+                if all(view["position"] >= self.ledger.written for view in views) or time.monotonic() + pause > until:
                     return
                 time.sleep(pause)
-                pause = min(pause * 1.5, LONGEST_BETWEEN_LOOKS)
         except LedgerError:
             return
 

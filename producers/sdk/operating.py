@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from producers.sdk.refusals import error_of
 from producers.sdk.wire import Wire, segment
 
 ADMIN = "/api/admin"
-SOONEST_LOOK = 0.05  # seconds between two looks at a job; it grows to LATEST_LOOK
+SOONEST_LOOK = 0.05  # seconds between two looks at what goes on; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
 JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
@@ -79,6 +79,14 @@ async def job(wire: Wire, id: str) -> Job:
     return told
 
 
+def pauses() -> Iterator[float]:
+    """Seconds to wait between looks at what goes on, without end: what takes long is looked at less and less often."""
+    pause = SOONEST_LOOK
+    while True:
+        yield pause
+        pause = min(pause * 1.5, LATEST_LOOK)
+
+
 async def wait_job(
     wire: Wire, id: str, on_progress: Callable[[Job], None] | None = None, *, timeout: float | None = None
 ) -> Job:
@@ -88,8 +96,7 @@ async def wait_job(
     error that the job failed with, TimeoutError after `timeout` seconds; the job itself goes on then.
     """
     async with asyncio.timeout(timeout):
-        pause = SOONEST_LOOK
-        while True:
+        for pause in pauses():
             seen = await job(wire, id)
             if on_progress is not None:
                 on_progress(seen)
@@ -98,4 +105,4 @@ async def wait_job(
             if seen["state"] == "done":
                 return seen
             await asyncio.sleep(pause)
-            pause = min(pause * 1.5, LATEST_LOOK)
+    raise AssertionError("the pauses do not end")
