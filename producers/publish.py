@@ -41,6 +41,8 @@ class Tally:
     searches: int = 0
     searched_at: float = float("-inf")
     """When the last search began, by the clock of `time.monotonic`."""
+    bulk_rests_until: float = float("-inf")
+    """Until when work in bulk leaves the event loop to others, by the same clock."""
     folded: int = 0
     """Events that the live view took up."""
     took: Callable[[str, float], None] = _unheard

@@ -13,7 +13,8 @@ from producers.publish import Tally
 TURN_SECONDS = 0.005
 """How long work in bulk may hold the event loop."""
 REST_FACTOR = 2.0
-"""How long it then rests, in units of its turn (what it waited for the broker counts), while somebody searches."""
+"""How long all work in bulk then rests, in units of that turn (what it waited for the broker counts), while somebody
+searches. The rests of several follow one another: ten imports leave searches as much room as one."""
 LONGEST_REST_SECONDS = 0.05
 SEARCHED_RECENTLY_SECONDS = 1.0
 
@@ -32,7 +33,11 @@ class Turns:
 
     async def give_way(self) -> None:
         """End this turn, and begin the next one after the others have had theirs."""
-        worked = time.perf_counter() - self._began
-        searched = time.monotonic() - self._tally.searched_at < SEARCHED_RECENTLY_SECONDS
-        await asyncio.sleep(min(worked * REST_FACTOR, LONGEST_REST_SECONDS) if searched else 0)
+        worked, now = time.perf_counter() - self._began, time.monotonic()
+        if now - self._tally.searched_at < SEARCHED_RECENTLY_SECONDS:
+            rest = min(worked * REST_FACTOR, LONGEST_REST_SECONDS)
+            self._tally.bulk_rests_until = max(self._tally.bulk_rests_until, now) + rest
+        await asyncio.sleep(0)
+        while (left := self._tally.bulk_rests_until - time.monotonic()) > 0:  # others may prolong it
+            await asyncio.sleep(left)
         self._began = time.perf_counter()

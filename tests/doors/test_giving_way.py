@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -19,14 +18,42 @@ from tests.doors.live_desk import live_desk
 PAYLOADS = [{"task": f"task {number}", "content": "content", "types": ["tool"]} for number in range(600)]
 
 
+class Clock:
+    """A clock that nothing but work and rests moves, and not twice for rests at the same time."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.rests: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    perf_counter = monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        woken_at = self.now + seconds
+        self.rests.append(seconds)
+        await asyncio.sleep(0)
+        self.now = max(self.now, woken_at)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock by which bulk work works and rests."""
+    clock = Clock()
+    monkeypatch.setattr(giving_way, "asyncio", clock)
+    monkeypatch.setattr(giving_way, "time", clock)
+    return clock
+
+
 @pytest.fixture
 def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long bulk work rested, each time; it gives way without resting."""
+    """How long bulk work rested, each time."""
     found: list[float] = []
 
     async def rest(seconds: float) -> None:
         found.append(seconds)
-        await asyncio.sleep(0)
+        await asyncio.sleep(seconds)
 
     monkeypatch.setattr(giving_way, "asyncio", SimpleNamespace(sleep=rest))
     return found
@@ -34,18 +61,30 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.parametrize(("worked", "rested"), [(0.01, 0.01 * REST_FACTOR), (3.0, LONGEST_REST_SECONDS)])
 async def test_it_rests_for_a_multiple_of_what_it_worked_while_somebody_searches(
-    rests: list[float], monkeypatch: pytest.MonkeyPatch, worked: float, rested: float
+    clock: Clock, worked: float, rested: float
 ) -> None:
-    clock = SimpleNamespace(perf_counter=iter([0.0, worked, worked]).__next__, monotonic=lambda: 100.0)
-    monkeypatch.setattr(giving_way, "time", clock)
-    await Turns(Tally(searched_at=99.9)).give_way()
-    assert rests == [rested]
+    turns = Turns(tally := Tally())
+    clock.now += worked
+    tally.searched_at = clock.now
+    await turns.give_way()
+    assert sum(clock.rests) == pytest.approx(rested)
 
 
-async def test_it_only_gives_way_when_nobody_searches(rests: list[float]) -> None:
-    await Turns(Tally()).give_way()
-    await Turns(Tally(searched_at=time.monotonic() - giving_way.SEARCHED_RECENTLY_SECONDS)).give_way()
-    assert rests == [0, 0]
+async def test_several_rest_for_as_long_as_all_of_them_worked(clock: Clock) -> None:
+    tally = Tally(searched_at=clock.now)
+    first, second = Turns(tally), Turns(tally)
+    clock.now += 0.01
+    began = clock.now
+    await asyncio.gather(first.give_way(), second.give_way())
+    assert clock.now - began == pytest.approx(2 * 0.01 * REST_FACTOR)
+
+
+async def test_it_only_gives_way_when_nobody_searches(clock: Clock) -> None:
+    for searched_at in (float("-inf"), clock.now - giving_way.SEARCHED_RECENTLY_SECONDS):
+        turns = Turns(Tally(searched_at=searched_at))
+        clock.now += 0.001
+        await turns.give_way()
+    assert clock.rests == [0, 0]
 
 
 async def test_an_import_rests_after_a_search_and_not_before(rests: list[float]) -> None:
