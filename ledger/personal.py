@@ -107,6 +107,8 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
 }
 """The parts of each fact that are somebody's words; of some, none. (A secret is sealed before it is a fact.)"""
 
+_PATHS = {fact: tuple(tuple(path.split(".")) for path in paths) for fact, paths in TEXTS.items()}
+
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
 """The field in which a process names the item that its words are about."""
 
@@ -130,11 +132,11 @@ def stated_persons(event: NewEvent) -> list[str]:
     """The persons that an event itself says it belongs to: who states it, whose it is."""
     fact = event.fact
     found = [event.actor] if is_person(event.actor) else []
-    if isinstance(fact, ProfileFact) and is_person(fact.owner):
-        found.append(fact.owner)
-    if isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
+    if isinstance(fact, ProfileFact):
+        found += [fact.owner] if is_person(fact.owner) else []
+    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
         found += persons(fact.owner, fact.scopes or ())
-    return sorted(set(found))
+    return sorted(set(found)) if len(found) > 1 else found
 
 
 def about_item(event: NewEvent) -> str | None:
@@ -150,7 +152,7 @@ def about_item(event: NewEvent) -> str | None:
 
 def has_text(fact: Fact) -> bool:
     """Whether the fact holds words of somebody."""
-    return any(_at(fact, path) for path in TEXTS.get(type(fact), ()))
+    return any(_at(fact, path) for path in _PATHS.get(type(fact), ()))
 
 
 def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
@@ -164,10 +166,12 @@ def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
     return replace(event, fact=_changed(event.fact, TEXTS.get(type(event.fact), ()), sealing))
 
 
-def _at(fact: BaseModel, path: str) -> Any:
+def _at(fact: BaseModel, path: Iterable[str]) -> Any:
     found: Any = fact
-    for name in path.split("."):
-        found = None if found is None else getattr(found, name)
+    for name in path:
+        found = getattr(found, name)
+        if found is None:
+            break
     return found
 
 
@@ -175,7 +179,7 @@ def _changed(fact: Fact, paths: Iterable[str], change: Callable[[Any, str], Any]
     """The fact with `change(value, place)` in the place of each value that says something."""
     updates: dict[str, Any] = {}
     for path in paths:
-        value = _at(fact, path)
+        value = _at(fact, path.split("."))
         if not value:
             continue
         place = f"/data/{path.replace('.', '/')}"

@@ -62,8 +62,10 @@ class SealingLedger:
         """Ask the vault again before the next words of this person are sealed."""
         self._keys.pop(name, None)
 
-    async def _sealed(self, events: Sequence[NewEvent]) -> list[NewEvent]:
+    async def _sealed(self, events: Sequence[NewEvent]) -> Sequence[NewEvent]:
         belongs = await self._persons(events)
+        if not any(belongs):
+            return events
         result = []
         for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
             if number % _AT_ONCE == 0:
@@ -82,19 +84,24 @@ class SealingLedger:
         return result
 
     async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
-        said = [has_text(event.fact) for event in events]
-        about = [about_item(event) if text else None for event, text in zip(events, said, strict=True)]
+        """Those that each event's words belong to; none where it has no words."""
+        stated: list[list[str]] = []
+        about: list[str | None] = []
         asked: dict[str, set[str]] = {}
-        for event, item in zip(events, about, strict=True):
+        for event in events:
+            words = has_text(event.fact)
+            item = about_item(event) if words else None
             if item is not None:
                 asked.setdefault(event.org, set()).add(item)
+            about.append(item)
+            stated.append(stated_persons(event) if words else [])
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
-        result = []
-        for event, text, item in zip(events, said, about, strict=True):
-            stated = stated_persons(event) if text else []
-            more = () if item is None else known[event.org].get(item, ())
-            result.append(sorted({*stated, *more}) if more else stated)
-        return result
+        if not any(known.values()):
+            return stated
+        return [
+            persons if item is None else sorted({*persons, *known[event.org].get(item, ())})
+            for event, persons, item in zip(events, stated, about, strict=True)
+        ]
 
     async def _held(self, name: str) -> Held:
         """The person's key, made when it is their first word; the tombstone of one who was forgotten."""

@@ -25,7 +25,7 @@ from producers.http.parameters import (
     Who,
 )
 from producers.model_requests import RevertRequest
-from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing
+from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing, verdicts
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
 from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
@@ -181,6 +181,6 @@ def _batches(desk: Desk) -> APIRouter:
     @router.post("/api/knowledge/batch_update", responses=told(answers.RatedAnswer, 400, 413))
     async def rate_many(caller: Who, lineage: From, retry: Retry, body: FeedbackRequest) -> Json:
         """Keep many verdicts, each judged on its own."""
-        return Json(await feedback.rate_many(desk, caller, lineage, body, retry))
+        return Json(await verdicts.rate_many(desk, caller, lineage, body, retry))
 
     return router

@@ -1,4 +1,4 @@
-"""How is an item judged and bettered? PUT /api/knowledge/{id} and the batch of verdicts (mission K3, K10).
+"""How is an item judged and bettered? PUT /api/knowledge/{id} (mission K3, K10); many verdicts: verdicts.py.
 
 Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's, and theirs whom the
 ACL lets write.
@@ -6,14 +6,9 @@ ACL lets write.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
@@ -21,29 +16,19 @@ from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.scopes import Caller
 from producers.operations import evolutions
-from producers.operations.desk import Desk, first_entity, reach_head
+from producers.operations.desk import Desk, first_entity
 from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.publish import (
-    event_id,
-    lifted,
-    may_be_unkeepable,
-    publish,
-    publish_judged,
-    refuse_unkeepable,
-)
-from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, UpdateRequest, parse
+from producers.publish import event_id, lifted, publish
+from producers.requests import UpdateRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
 
 _WRITERS = {"knowledge.revised", EvolutionRequested.name}
 """What the owner states of an item, and whom the ACL lets write."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
-SLICE = 250
-"""Verdicts read before others get their turn: about 3 ms."""
-_FEEDBACK = TypeAdapter(list[FeedbackBody])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +55,6 @@ class Evolving(Updated):
 
     evolution: JsonObject
     done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """What became of a batch of verdicts. `refused` has `index`, `knowledge_id`, `error`."""
-
-    updated: int
-    refused: list[JsonObject]
-    position: int
 
 
 def error_body(error: LedgerError) -> JsonObject:
@@ -229,82 +205,3 @@ async def _before(desk: Desk, item_id: str, ids: Sequence[str]) -> Updated | Non
         return None
     found = [Kept(kept[i].type, i, kept[i].position) for i in ids if i in kept]
     return Updated(item_id, max(event.position for event in found), found)
-
-
-async def rate_many(
-    desk: Desk, caller: Caller, lineage: Lineage, request: FeedbackRequest, retry: uuid.UUID | None = None
-) -> Rated:
-    """Keep many verdicts, each judged on its own: what does not fit is refused, the rest is kept.
-
-    Raises PayloadTooLarge, BrokerUnavailable, ViewBehind.
-    """
-    events, refused = await _judged(desk, caller, lineage, request.feedback_list, retry)
-    before = await _kept_positions(desk, [event.id for event in events]) if retry is not None else {}
-    done = await publish_judged(desk.ledger, desk.tally, [event for event in events if event.id not in before])
-    position = max((*before.values(), *(kept.position for kept in done)), default=desk.view.position)
-    return Rated(len(events), sorted(refused, key=lambda told: int(told["index"])), position)
-
-
-async def _judged(
-    desk: Desk, caller: Caller, lineage: Lineage, documents: list[JsonObject], retry: uuid.UUID | None
-) -> tuple[list[NewEvent], list[JsonObject]]:
-    """Verdicts as events, and what is refused of them."""
-    refused: list[JsonObject] = []
-    batch: list[tuple[int, NewEvent]] = []
-    actor = first_entity(caller)
-    for start in range(0, len(documents), SLICE):
-        for index, said in enumerate(_verdicts(documents[start : start + SLICE], start), start):
-            if isinstance(said, LedgerError):
-                named = documents[index].get("knowledge_id")
-                refused.append({"index": index, "knowledge_id": named, "error": error_body(said)})
-                continue
-            item_id, fact = said
-            own_id = event_id(retry, index)
-            batch.append((index, NewEvent(fact, item_id, actor, desk.org, lifted(lineage, fact.case), id=own_id)))
-        await asyncio.sleep(0)
-    seen = await _all_seen(desk, caller, {event.entity_id for _, event in batch})
-    for index, event in batch:
-        if event.entity_id not in seen:
-            told = error_body(unknown(event.entity_id))
-            refused.append({"index": index, "knowledge_id": event.entity_id, "error": told})
-    return [event for _, event in batch if event.entity_id in seen], refused
-
-
-def _verdicts(documents: list[JsonObject], first: int) -> list[tuple[str, KnowledgeRated] | LedgerError]:
-    """What each of some verdicts, numbered from `first`, says of which item, or why it is refused.
-
-    All are read at once, which takes half the time; where one of them does not fit, one by one.
-    """
-    with contextlib.suppress(ValidationError):
-        said = _FEEDBACK.validate_python(documents)
-        if not may_be_unkeepable(orjson.dumps(documents)):
-            return [(each.knowledge_id, _rated(each)) for each in said]
-    return [_verdict(document, number) for number, document in enumerate(documents, first)]
-
-
-def _verdict(document: JsonObject, number: int) -> tuple[str, KnowledgeRated] | LedgerError:
-    try:
-        said = parse(FeedbackBody, document, f"feedback_list[{number}]")
-        fact = _rated(said)
-        refuse_unkeepable(fact)
-    except LedgerError as error:
-        return error
-    return said.knowledge_id, fact
-
-
-def _rated(said: FeedbackBody) -> KnowledgeRated:
-    return KnowledgeRated(verdict="helpful" if said.is_helpful else "harmful", case=said.case or CaseBody())
-
-
-async def _all_seen(desk: Desk, caller: Caller, ids: set[str]) -> set[str]:
-    seen: set[str] = await desk.view.ask(ask.readable_ids, desk.org, caller, sorted(ids))
-    if len(seen) < len(ids):
-        before = desk.view.position
-        if await reach_head(desk) > before:
-            seen = await desk.view.ask(ask.readable_ids, desk.org, caller, sorted(ids))
-    return seen
-
-
-async def _kept_positions(desk: Desk, ids: Sequence[str]) -> dict[str, int]:
-    kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
-    return {name: event.position for name, event in kept.items()}

@@ -34,10 +34,10 @@ class Turns:
     async def give_way(self) -> None:
         """End this turn, and begin the next one after the others have had theirs."""
         worked, now = time.perf_counter() - self._began, time.monotonic()
+        rest = 0.0
         if now - self._tally.searched_at < SEARCHED_RECENTLY_SECONDS:
-            rest = min(worked * REST_FACTOR, LONGEST_REST_SECONDS)
-            self._tally.bulk_rests_until = max(self._tally.bulk_rests_until, now) + rest
-        await asyncio.sleep(0)
-        while (left := self._tally.bulk_rests_until - time.monotonic()) > 0:  # others may prolong it
-            await asyncio.sleep(left)
+            until = max(self._tally.bulk_rests_until, now) + min(worked * REST_FACTOR, LONGEST_REST_SECONDS)
+            self._tally.bulk_rests_until = until
+            rest = until - now
+        await asyncio.sleep(rest)
         self._began = time.perf_counter()

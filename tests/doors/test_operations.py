@@ -14,7 +14,7 @@ from ledger.errors import InvalidPayload, VersionConflict
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.scopes import Caller
-from producers.operations import feedback, importing, knowledge, profiles, recall
+from producers.operations import feedback, importing, knowledge, profiles, recall, verdicts
 from producers.publish import event_id, lifted, refuse_unkeepable
 from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SourceBody, UpdateRequest
 from tests.doors.live_desk import LiveDesk, live_desk
@@ -141,8 +141,8 @@ async def test_a_batch_of_verdicts_with_a_key_counts_once(desk: LiveDesk) -> Non
     saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload(scopes=["public"]))
     request = FeedbackRequest(feedback_list=[{"knowledge_id": saved.id, "is_helpful": True}] * 3)
     key = uuid.uuid4()
-    first = await feedback.rate_many(desk, ALICE, NO_LINEAGE, request, key)
-    again = await feedback.rate_many(desk, ALICE, NO_LINEAGE, request, key)
+    first = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request, key)
+    again = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request, key)
     assert (first.updated, again.updated) == (3, 3)
     assert first.position == again.position == 4
     assert desk.tally.appended["knowledge.rated"] == 3

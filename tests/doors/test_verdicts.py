@@ -1,0 +1,75 @@
+"""Thousands of verdicts of one request: each is judged by itself, in its place, and nothing is kept after an error."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import orjson
+import pytest
+
+from ledger.errors import BrokerUnavailable
+from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
+from ledger.scopes import Caller
+from producers.operations import knowledge, verdicts
+from producers.requests import FeedbackRequest, SaveRequest
+from tests.doors.live_desk import LiveDesk, live_desk
+
+ALICE = Caller(user="alice")
+MANY = 3 * verdicts.KEPT_AT_ONCE + 10
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[LiveDesk]:
+    async with live_desk() as opened:
+        yield opened
+
+
+async def saved_id(desk: LiveDesk) -> str:
+    request = SaveRequest.model_validate({"task": "t", "content": "c", "type": "tool"})
+    return (await knowledge.save(desk, ALICE, NO_LINEAGE, request)).id
+
+
+def verdict(item_id: str, number: int) -> JsonObject:
+    return {"knowledge_id": item_id, "is_helpful": True, "case": {"task": f"task {number}"}}
+
+
+async def test_each_verdict_is_judged_in_its_place_whichever_thousand_it_is_in(desk: LiveDesk) -> None:
+    item_id = await saved_id(desk)
+    said = [verdict(item_id, number) for number in range(MANY)]
+    unknown, malformed = (0, 1_001, MANY - 1), (7, 2_500)
+    for number in unknown:
+        said[number]["knowledge_id"] = "knowledge-nobody-saved"
+    for number in malformed:
+        said[number]["is_helpful"] = "perhaps"
+    told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=said))
+    assert {refused["index"]: refused["error"]["code"] for refused in told.refused} == dict(
+        sorted({**dict.fromkeys(unknown, "unknown_knowledge"), **dict.fromkeys(malformed, "invalid_payload")}.items())
+    )
+    kept = [orjson.loads(event.body) async for events in desk.ledger.read(2) for event in events]
+    left = [number for number in range(MANY) if number not in (*unknown, *malformed)]
+    assert [event["data"]["case"]["task"] for event in kept] == [f"task {number}" for number in left]
+    assert len({event["id"] for event in kept}) == told.updated == len(left)
+    assert told.position == 1 + len(left)
+
+
+async def test_nothing_more_is_kept_once_an_error_was_told(desk: LiveDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    item_id = await saved_id(desk)
+    plain, asked = desk.ledger.append_many, list[int]()
+    others_wait = asyncio.Event()
+
+    async def append_many(events: Sequence[NewEvent]) -> list[Appended]:
+        asked.append(len(events))
+        if len(asked) == 1:
+            raise BrokerUnavailable("the disk is full")
+        await others_wait.wait()
+        return await plain(events)
+
+    monkeypatch.setattr(desk.ledger, "append_many", append_many)
+    request = FeedbackRequest(feedback_list=[verdict(item_id, number) for number in range(MANY)])
+    with pytest.raises(BrokerUnavailable):
+        await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request)
+    others_wait.set()
+    assert len(asked) == 2  # the second was on its way and was ended; the third was never sent
+    assert (await desk.ledger.head()).position == 1
+    assert not [task for task in asyncio.all_tasks() if "_keep" in repr(task)]
