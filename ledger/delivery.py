@@ -36,9 +36,6 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
-# The server hands over a batch of a thousand in pieces. More events than a few are such a piece, and gather.
-_A_FEW = 8
-_GATHER_S, _GATHER_STEP_S = 0.25, 0.02
 
 
 class Interrupted(Exception):
@@ -59,11 +56,9 @@ class Delivery:
         batch: int,
         *,
         restored_to: int = 0,
-        awaited: asyncio.Event | None = None,
     ) -> None:
         self._connection, self._stream = connection, stream
         self._position, self._batch, self._restored_to = position, batch, restored_to
-        self._awaited = awaited
         self._end: int | None = None
         self._consumer = f"read-{uuid.uuid4().hex}"
         self._inbox = ""
@@ -122,14 +117,11 @@ class Delivery:
 
         Raises Interrupted, LogGap.
         """
-        arrived, gathered = self._arrived, False
+        arrived = self._arrived
         while True:
             await self._demand()
             if arrived and (len(arrived) >= self._batch or self._nothing_to_wait_for()):
-                if gathered or not await self._gather():
-                    break
-                gathered = True
-                continue
+                break
             if self._broken:
                 raise Interrupted(self._broken)
             if not await self._wait():
@@ -150,21 +142,6 @@ class Delivery:
                 break
         self._position = events[-1].position
         return events
-
-    async def _gather(self) -> bool:
-        """Let more come, where a part of what is appended in bulk is here and nobody waits for it; whether it did."""
-        # An eighth of a list is enough to be folded while the rest is appended.
-        arrived, awaited, much = self._arrived, self._awaited, self._batch // 8
-        if awaited is None or not _A_FEW < len(arrived) < much:
-            return False
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _GATHER_S
-        while len(arrived) < much and loop.time() < until and not (awaited.is_set() or self._broken):
-            await self._demand()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_GATHER_STEP_S):
-                    await awaited.wait()
-        return True
 
     async def end(self) -> None:
         """Let the server forget the consumer, without waiting for it."""

@@ -135,9 +135,9 @@ class JetStreamLedger:
         return result
 
     def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
-        return read_stream(self._reading, self._stream, start, follow=follow, batch=batch, awaited=awaited)
+        return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
         """The last position of the stream, now."""

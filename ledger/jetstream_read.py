@@ -34,7 +34,6 @@ async def read_stream(
     *,
     follow: bool,
     batch: int,
-    awaited: asyncio.Event | None = None,
     restored: Callable[[JsonObject], int] = restored_to,
 ) -> AsyncGenerator[list[StoredEvent], None]:
     """Yield lists of up to `batch` events from position `start`; see Ledger.read for the contract.
@@ -60,7 +59,7 @@ async def read_stream(
                 return
             if last is not None:
                 await _check_same(connection, stream, last, restored(config))
-            delivery = Delivery(connection, stream, position, batch, restored_to=restored(config), awaited=awaited)
+            delivery = Delivery(connection, stream, position, batch, restored_to=restored(config))
             await delivery.begin(end)
             while position != end:
                 events = await delivery.take()

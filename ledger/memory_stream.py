@@ -78,7 +78,6 @@ class MemoryLedger:
         *,
         follow: bool = False,
         batch: int = 1_000,
-        awaited: asyncio.Event | None = None,  # noqa: ARG002  # what is appended in bulk is here at once
     ) -> AsyncGenerator[list[StoredEvent], None]:
         if batch < 1:
             raise ValueError(f"a list holds at least one event, not {batch}")

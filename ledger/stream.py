@@ -6,7 +6,6 @@ notebooks; one contract suite holds both to this page.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
@@ -34,13 +33,12 @@ class Ledger(Protocol):
         ...
 
     def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
         """Yield non-empty lists of up to `batch` events, in order, from position `start`.
 
         Without `follow` it ends at the head as it was when reading began; with it, it waits for more and
         ends only when closed. Memory is bounded: nothing is requested before it is asked for.
-        Of what comes in bulk a list gathers for a moment, where `awaited` is given, and no longer than until it is set.
         Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
         BrokerUnavailable.
         """

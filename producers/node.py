@@ -16,7 +16,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,7 +50,7 @@ from producers.receipts import Receipts
 from producers.sealing import SealingLedger
 from producers.telling import of_folding, traced
 from projections.live import LiveFiles
-from projections.persons import persons_of
+from projections.persons import PersonsOfItems
 from projections.runner import Projector
 from projections.search.ask import Searcher
 from projections.vectors.feed import VectorFeed
@@ -85,7 +84,7 @@ def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
     log_to_stderr()
     # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(0.0001)
     try:
         if sys.platform == "win32":
             asyncio.run(_run(settings))
@@ -181,7 +180,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         )
         stack.push_async_callback(operator.close)
         searcher = Searcher(view, feed)
-        sealing = SealingLedger(ledger, vault, partial(view.ask, persons_of))
+        sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, receipts, settings.org, master)

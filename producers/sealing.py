@@ -41,10 +41,10 @@ class SealingLedger:
         return await self._ledger.append_many(await self._sealed(events))
 
     def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
         """See `Ledger.read`: the events as they are kept, sealed."""
-        return self._ledger.read(start, follow=follow, batch=batch, awaited=awaited)
+        return self._ledger.read(start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
         """See `Ledger.head`."""
@@ -96,7 +96,7 @@ class SealingLedger:
             about.append(item)
             stated.append(stated_persons(event) if words else [])
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
-        if not any(known.values()):
+        if not any(persons for items in known.values() for persons in items.values()):
             return stated
         return [
             persons if item is None else sorted({*persons, *known[event.org].get(item, ())})

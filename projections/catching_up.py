@@ -16,12 +16,10 @@ from ledger.errors import LedgerError
 from ledger.event import StoredEvent
 from ledger.parked import NONE_PARKED, Parked
 from ledger.stream import Ledger
-from projections.batch import Folded, fold_decoded, ready
-from projections.decode import Decoded, decode
-from projections.parking import ABOUT_THE_EVENT, fold_strictly
+from projections.ahead import Ahead, decode_ahead, fold_ahead
+from projections.batch import Folded
 from projections.parser import Parser
 from projections.view import View
-from projections.workbench import Workbench
 
 # Events in a list as it is read, in lists read ahead, and in a batch at most.
 _LIST = 8_192
@@ -30,8 +28,6 @@ _BATCH = 49_152
 _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
-
-Ahead = Decoded | list[StoredEvent]
 
 
 async def catch_up(
@@ -60,22 +56,24 @@ async def catch_up(
         contextlib.closing(Parser()) as parser,
     ):
 
-        async def decode_ahead() -> None:
+        async def decoding_on() -> None:
             try:
                 while events := await _gathered(lists, to):
-                    await batches.put(await loop.run_in_executor(decoder, _decoded, parser, bench, events, parked))
+                    await batches.put(
+                        await loop.run_in_executor(decoder, decode_ahead, parser, bench.keyring, events, parked)
+                    )
             except Exception as error:  # whatever it is, it is raised where the batch would have been folded
                 await batches.put(error)
             else:
                 await batches.put(None)
 
         reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
-        decoding = asyncio.create_task(decode_ahead())
+        decoding = asyncio.create_task(decoding_on())
         try:
             while (decoded := await batches.get()) is not None:
                 if isinstance(decoded, Exception):
                     raise decoded
-                folded: Folded = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
+                folded: Folded = await loop.run_in_executor(writer, fold_ahead, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
                 if checkpoint_every is not None and to > folded.position >= in_file + checkpoint_every:
@@ -90,23 +88,6 @@ async def catch_up(
             await asyncio.to_thread(decoder.shutdown)
             await asyncio.to_thread(writer.shutdown)
     return refused
-
-
-def _decoded(parser: Parser, bench: Workbench, events: list[StoredEvent], parked: Parked) -> Ahead:
-    try:
-        return decode(parser, ready(bench.keyring, events, parked))
-    except ABOUT_THE_EVENT:
-        return events  # folding finds out which of them it is
-
-
-def _fold(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
-    """Fold what was decoded ahead, strictly: see projections/parking.py."""
-    if isinstance(ahead, list):
-        return fold_strictly(bench, ahead, parked)
-    try:
-        return fold_decoded(bench, ahead, parked)
-    except ABOUT_THE_EVENT:
-        return fold_strictly(bench, ahead.opened.stored, parked)
 
 
 async def _read_ahead(

@@ -13,6 +13,10 @@ import duckdb
 from ledger.personal import persons
 from ledger.sealed import ERASED, USER
 from projections.knowledge.ask import LISTED, listed
+from projections.view import Instance, View
+
+MOST_REMEMBERED = 20_000
+"""Items whose persons are remembered at a time."""
 
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
@@ -31,6 +35,26 @@ def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[s
     for item_id, owner, scopes in rows:
         found.setdefault(item_id, set()).update(persons(owner, scopes))
     return {item_id: sorted(each) for item_id, each in found.items()}
+
+
+class PersonsOfItems:
+    """Whose items are. The view is asked anew after an event about an item was folded, and for items not asked for."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._as_of: tuple[Instance, int] | None = None
+        self._known: dict[tuple[str, str], list[str]] = {}
+
+    async def of(self, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
+        """See persons_of; an item of nobody has an empty list."""
+        now = (self._view.instance, self._view.instance.items_position)
+        if now != self._as_of or len(self._known) > MOST_REMEMBERED:
+            self._as_of, self._known = now, {}
+        known = self._known
+        if asked := [item_id for item_id in item_ids if (org, item_id) not in known]:
+            found = await self._view.ask(persons_of, org, asked)
+            known |= {(org, item_id): found.get(item_id, []) for item_id in asked}
+        return {item_id: known[org, item_id] for item_id in item_ids}
 
 
 def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:

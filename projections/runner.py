@@ -12,18 +12,26 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import duckdb
 import structlog
 
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced, UnfoldableEvent
 from ledger.event import StoredEvent
-from ledger.parked import NONE_PARKED, ParkedEvents
+from ledger.keyring import Keyring
+from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
-from projections.batch import SMALL
+from projections.ahead import decode_ahead, fold_ahead, together
+from projections.batch import SMALL, Folded
+from projections.gathering import Batch, Lists, gathered
 from projections.parking import fold_strictly, park
+from projections.parser import Parser
 from projections.same_log import check_same_log
 from projections.view import Instance, View
+from projections.workbench import Workbench
+
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +55,8 @@ class Projector:
         self._parked = parked
         self._writer = ThreadPoolExecutor(1, "view-writer")
         self._turn = asyncio.Lock()
+        self._parser = Parser()
+        self._pauses = 0
         self._since_checkpoint = 0
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
@@ -60,15 +70,16 @@ class Projector:
             position = self._view.position
             try:
                 await check_same_log(self._ledger, self._view)
-                reading = self._ledger.read(position + 1, follow=True, batch=BATCH, awaited=self._view.awaited)
-                async with contextlib.aclosing(reading) as batches:
-                    async for events in batches:
+                reading = self._ledger.read(position + 1, follow=True, batch=BATCH)
+                async with contextlib.aclosing(Lists(reading)) as lists:
+                    while True:
+                        batch = await gathered(lists, self._view, BATCH, self._decode)
                         began = time.monotonic()
-                        await self._fold(events)
+                        await self._fold(batch)
                         self.trouble, pause = None, 0.05
                         seconds = time.monotonic() - began
-                        self.folded(events, seconds)
-                        await self._rest(len(events), seconds)
+                        self.folded(batch.events, seconds)
+                        await self._rest(len(batch.events), seconds)
             except (LogGap, LogReplaced) as gap:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
@@ -91,27 +102,53 @@ class Projector:
                 return hindered
         return error if isinstance(error, LedgerError) else _unfoldable(position, error)
 
-    async def _fold(self, events: list[StoredEvent]) -> None:
+    async def _decode(self, batch: Batch) -> None:
+        """Decode what came of a batch that still grows."""
+        if batch.decoded_with != (now := self._decoding_with()):
+            batch.undecoded()
+            batch.decoded_with = now
+        rest, batch.rest = batch.rest, []
+        batch.pieces.append(await self._written(decode_ahead, self._parser, self._keyring(), rest, self._held_apart()))
+
+    async def _fold(self, batch: Batch) -> None:
         async with self._turn:
-            instance = self._view.instance
-            loop = asyncio.get_running_loop()
-            folded = await loop.run_in_executor(
-                self._writer,
-                fold_strictly,
-                instance.bench,
-                events,
-                self._parked.parked if self._parked else NONE_PARKED,
-            )
-            instance.folded(folded.position, events)
-            self._since_checkpoint += len(events)
+            instance, parked = self._view.instance, self._held_apart()
+            if batch.decoded_with != self._decoding_with():
+                batch.undecoded()
+            if batch.pieces:
+                folded = await self._written(self._fold_pieces, instance.bench, batch, parked)
+            else:
+                folded = await self._written(fold_strictly, instance.bench, batch.events, parked)
+            instance.folded(folded.position, batch.events)
+            self._since_checkpoint += len(batch.events)
             await self._view.moved()
             if self._since_checkpoint >= CHECKPOINT_EVERY_EVENTS:
                 await self._checkpoint(instance)
 
+    def _fold_pieces(self, bench: Workbench, batch: Batch, parked: Parked) -> Folded:
+        pieces = batch.pieces
+        if batch.rest:
+            pieces.append(decode_ahead(self._parser, bench.keyring, batch.rest, parked))
+        return fold_ahead(bench, together(self._parser, pieces), parked)
+
+    async def _written(self, work: Callable[..., T], *arguments: Any) -> T:
+        """What some work gives, done by the one thread that decodes and folds."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, work, *arguments)
+
+    def _keyring(self) -> Keyring:
+        return self._view.instance.bench.keyring
+
+    def _held_apart(self) -> Parked:
+        return self._parked.parked if self._parked else NONE_PARKED
+
+    def _decoding_with(self) -> tuple[int, Parked]:
+        """What decoding depends on beside the events: which are parked, and, from pause to pause, who is forgotten."""
+        return self._pauses, self._held_apart()
+
     async def _checkpoint(self, instance: Instance) -> None:
         """Shorten the write-ahead log; an analyst's question under way puts it off until after the next batch."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._writer, instance.con.execute, "CHECKPOINT")
+            await self._written(instance.con.execute, "CHECKPOINT")
         except duckdb.Error as error:
             log.info("the checkpoint of the view file is put off", error=str(error))
         else:
@@ -131,11 +168,16 @@ class Projector:
     async def paused(self) -> AsyncIterator[None]:
         """Hold the view where it is for as long as the body runs; reads go on."""
         async with self._turn:
-            yield
+            self._pauses += 1
+            try:
+                yield
+            finally:
+                self._pauses += 1
 
     def close(self) -> None:
         """Wait for the batch under way."""
         self._writer.shutdown(wait=True)
+        self._parser.close()
 
 
 def _unfoldable(position: int, error: Exception) -> LedgerError:

@@ -90,7 +90,7 @@ class View:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self._moved = asyncio.Condition()
-        self._waiting = 0
+        self._awaited: list[int] = []
         self.awaited = asyncio.Event()
         """Set while somebody waits for a position."""
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
@@ -99,6 +99,11 @@ class View:
     def position(self) -> int:
         """The log position that is folded in; 0 before the first event."""
         return self.instance.position
+
+    @property
+    def next_awaited(self) -> int | None:
+        """The lowest position that somebody waits for; None when nobody waits."""
+        return min(self._awaited, default=None)
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `question(cursor, *args, **kwargs)` on a reader thread and return what it returns."""
@@ -115,15 +120,15 @@ class View:
         """Return once `position` is folded in. Raises ViewBehind after `timeout` seconds."""
         if self.position >= position:
             return
-        self._waiting += 1
+        self._awaited.append(position)
         self.awaited.set()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self.until(lambda: self.position >= position)
         finally:
-            self._waiting -= 1
-            if not self._waiting:
+            self._awaited.remove(position)
+            if not self._awaited:
                 self.awaited.clear()
         if self.position < position:
             raise ViewBehind(

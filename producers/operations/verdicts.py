@@ -32,8 +32,8 @@ READ_AT_ONCE = 250
 """Verdicts read before others get their turn: about 3 ms."""
 KEPT_AT_ONCE = 1_000
 """Verdicts kept in one atomic batch."""
-UNDER_WAY = 2
-"""Batches on their way to the broker at once: one is written down while it works on the other."""
+UNDER_WAY = 3
+"""Batches on their way to the broker at once: while it works on one, others are sealed and written down."""
 _FEEDBACK = TypeAdapter(list[FeedbackBody])
 
 

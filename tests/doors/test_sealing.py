@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import orjson
@@ -38,7 +37,7 @@ from producers.requests import SaveRequest
 from producers.sealing import SealingLedger
 from projections.batch import fold_batch
 from projections.duckdb import open_view
-from projections.persons import embedded_hashes, items_of, left_in_clear, persons_of
+from projections.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
 from projections.workbench import Workbench
 from tests.doors.live_desk import LiveDesk, live_desk
 
@@ -53,7 +52,7 @@ class Sealing:
     def __init__(self, desk: LiveDesk) -> None:
         self.desk, self.vault = desk, MemoryVault()
         desk.view.instance.bench.keyring = Keyring(self.vault.held)
-        self.ledger = SealingLedger(desk.ledger, self.vault, partial(desk.view.ask, persons_of))
+        self.ledger = SealingLedger(desk.ledger, self.vault, PersonsOfItems(desk.view).of)
 
     async def append(self, fact: Fact, actor: str, entity_id: str = "k1") -> str:
         """The data of the event as the log has it, as text."""
@@ -122,6 +121,16 @@ async def test_a_case_about_somebodys_item_is_sealed_for_both(sealing: Sealing) 
     assert SECRET not in await sealing.append(about, "agent:a")
     await sealing.append(about, "user:bob")
     assert set(sealing.vault.held(["user:ada", "user:bob", "agent:a"])) == {"user:ada", "user:bob"}
+
+
+async def test_a_case_is_sealed_for_whom_the_item_belongs_to_since_it_was_last_asked(sealing: Sealing) -> None:
+    await sealing.append(KnowledgeSaved(**ITEM, scopes=["public"], owner="agent:a"), "agent:a")
+    await sealing.desk.view.wait_for(1)
+    about = KnowledgeRated(verdict="helpful", case=Case(query=SECRET))
+    assert SECRET in await sealing.append(about, "agent:a")
+    await sealing.append(KnowledgeRevised(scopes=["user:ada"]), "agent:a")
+    await sealing.desk.view.wait_for(3)
+    assert SECRET not in await sealing.append(about, "agent:a")
 
 
 async def test_what_a_writer_writes_into_somebodys_item_is_sealed_for_both_and_reading_makes_nothing_theirs(

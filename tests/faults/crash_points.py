@@ -174,11 +174,9 @@ def _deliver_badly(chance: random.Random) -> None:
 
     inner_read: Callable[..., AsyncGenerator[Any, None]] = JetStreamLedger.read
 
-    async def read(
-        self: Any, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
-    ) -> AsyncGenerator[Any, None]:
+    async def read(self: Any, start: int = 1, *, follow: bool = False, batch: int = 1_000) -> AsyncGenerator[Any, None]:
         before: list[Any] = []
-        async with contextlib.aclosing(inner_read(self, start, follow=follow, batch=batch, awaited=awaited)) as batches:
+        async with contextlib.aclosing(inner_read(self, start, follow=follow, batch=batch)) as batches:
             async for events in batches:
                 yield before + events if follow and before and chance.random() < 0.3 else events
                 if follow and chance.random() < 0.3:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,10 +33,9 @@ class ListedLedger(MemoryLedger):
         self.events = list(events)
 
     async def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
         assert not follow
-        assert awaited is None
         at, end = start, len(self.events)
         if start > end + 1:
             raise LogGap("the log is cut", first=end + 1, last=start - 1)

@@ -109,10 +109,15 @@ def new_view() -> Workbench:
 def view_of(events: Sequence[StoredEvent], cuts: Sequence[int] = ()) -> Workbench:
     """A view with the events folded in, in batches that end at each of `cuts`."""
     bench = new_view()
-    edges = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
-    for start, end in pairwise(edges):
-        fold_batch(bench, list(events[start:end]))
+    for part in parts(events, cuts):
+        fold_batch(bench, part)
     return bench
+
+
+def parts(events: Sequence[StoredEvent], cuts: Sequence[int]) -> list[list[StoredEvent]]:
+    """The events in parts that end at each of `cuts`."""
+    edges = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
+    return [list(events[start:end]) for start, end in pairwise(edges)]
 
 
 def state(bench: Workbench) -> dict[str, RelationDigest]:

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ledger.event import StoredEvent
+from ledger.parked import NONE_PARKED
 from projections import batch
+from projections.ahead import decode_ahead, fold_ahead, together
 from projections.batch import fold_batch
-from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
+from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
 law = settings(
@@ -45,6 +47,18 @@ def test_a_large_batch_that_sql_parses_gives_the_same_view_as_small_ones_that_th
     judged = state(view_of(log, split))
     batch.SMALL = 0
     assert state(view_of(log, split)) == judged
+
+
+@law
+@given(log=histories(), one=cuts, other=cuts)
+def test_pieces_that_are_decoded_ahead_and_folded_as_one_give_the_same_view(
+    log: list[StoredEvent], one: list[int], other: list[int]
+) -> None:
+    bench = new_view()
+    for part in parts(log, one):
+        pieces = [decode_ahead(bench.parser, bench.keyring, piece, NONE_PARKED) for piece in parts(part, other)]
+        fold_ahead(bench, together(bench.parser, pieces), NONE_PARKED)
+    assert state(bench) == state(view_of(log))
 
 
 @law

@@ -33,14 +33,14 @@ class Interrupted(MemoryLedger):
         self.told = told
 
     async def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000, awaited: asyncio.Event | None = None
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
         while self.told:
             next_thing = self.told.pop(0)
             if isinstance(next_thing, Exception):
                 raise next_thing
             yield next_thing
-        async for events in super().read(start, follow=follow, batch=batch, awaited=awaited):
+        async for events in super().read(start, follow=follow, batch=batch):
             yield events
 
 

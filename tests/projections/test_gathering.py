@@ -1,0 +1,168 @@
+"""What comes in bulk is folded together: once somebody waits for it, soon in any case, and never twice or too late."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from ledger.errors import LogGap
+from ledger.event import StoredEvent
+from ledger.keyring import Keyring
+from ledger.memory_stream import MemoryLedger
+from ledger.vault import MemoryVault
+from producers.sealing import SealingLedger
+from projections import gathering, runner
+from projections.ahead import decode_ahead
+from projections.duckdb import open_view
+from projections.persons import PersonsOfItems
+from projections.runner import Projector
+from projections.view import Instance, View
+from tests.projections.histories import rows, saved, stored
+
+LOG = stored([saved(f"k{number}") for number in range(400)])
+
+
+class Told(MemoryLedger):
+    """A ledger whose reader gets what it is told, when it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lists: asyncio.Queue[list[StoredEvent] | Exception] = asyncio.Queue()
+
+    async def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
+        assert (start, follow, batch > 0) == (1, True, True)
+        while True:
+            told = await self.lists.get()
+            if isinstance(told, Exception):
+                raise told
+            yield told
+
+    def tell(self, *lists: Sequence[StoredEvent] | Exception) -> None:
+        for told in lists:
+            self.lists.put_nowait(told if isinstance(told, Exception) else list(told))
+
+
+class Folding:
+    """A projector at work on what it is told, and how many events it folded each time."""
+
+    def __init__(self) -> None:
+        self.ledger = Told()
+        self.view = View(Instance(open_view(None)))
+        self.projector = Projector(self.ledger, self.view)
+        self.folds: list[int] = []
+        self.projector.folded = lambda events, _seconds: self.folds.append(len(events))
+
+    def kept(self) -> list[int]:
+        """The positions in the view."""
+        return [at for (at,) in rows(self.view.instance.con, "SELECT position FROM events ORDER BY position")]
+
+
+@asynccontextmanager
+async def at_work() -> AsyncIterator[Folding]:
+    folding = Folding()
+    task = asyncio.create_task(folding.projector.run())
+    try:
+        async with asyncio.timeout(60):
+            yield folding
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        folding.projector.close()
+        folding.view.close()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is folded because time is over."""
+    monkeypatch.setattr(gathering, "GATHER_SECONDS", 3_600.0)
+    monkeypatch.setattr(gathering, "ON_ITS_WAY_SECONDS", 3_600.0)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_pieces_are_folded_as_one_once_all_that_somebody_waits_for_is_there() -> None:
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100], LOG[100:200])
+        waiting = asyncio.create_task(folding.view.wait_for(300, 60))
+        folding.ledger.tell(LOG[200:310])
+        await waiting
+        assert folding.folds == [310]
+        assert folding.kept() == list(range(1, 311))
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_is_here_is_folded_at_once_for_somebody_who_waits_for_that() -> None:
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100])
+        await folding.view.wait_for(40, 60)
+        assert folding.folds == [100]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_bulk_is_folded_soon_though_nobody_waits_or_for_what_does_not_come(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(gathering, "ON_ITS_WAY_SECONDS" if not waits else "GATHER_SECONDS", 3_600.0)
+    async with at_work() as folding:
+        waiting = asyncio.create_task(folding.view.wait_for(10_000, 50)) if waits else None
+        folding.ledger.tell(LOG[:100])
+        await folding.view.until(lambda: folding.view.position == 100)
+        if waiting is not None:
+            waiting.cancel()
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_few_events_are_folded_as_they_come() -> None:
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[: gathering.A_FEW])
+        await folding.view.until(lambda: folding.view.position == gathering.A_FEW)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_comes_before_a_gap_is_folded_before_folding_stops() -> None:
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100], LogGap("position 101 is missing", first=101, last=101))
+        await folding.view.until(lambda: folding.view.position == 100)
+        while folding.projector.trouble is None:  # noqa: ASYNC110  # the projector's own loop
+            await asyncio.sleep(0.01)
+        assert isinstance(folding.projector.trouble, LogGap)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("size", [50, 1_000])
+async def test_what_is_delivered_again_while_it_gathers_counts_once(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(gathering, "DECODED_AT_ONCE", size)
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100], LOG[:100], LOG[90:200], LOG[50:60])
+        waiting = asyncio.create_task(folding.view.wait_for(250, 60))
+        folding.ledger.tell(LOG[180:300])
+        await waiting
+        assert folding.kept() == list(range(1, 301))
+        assert rows(folding.view.instance.con, "SELECT count(*) FROM refused_events") == [(0,)]
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_was_decoded_before_somebody_was_forgotten_is_decoded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "DECODED_AT_ONCE", 20)
+    vault, log, decoded = MemoryVault(), MemoryLedger(), threading.Event()
+    monkeypatch.setattr(runner, "decode_ahead", lambda *given: (decode_ahead(*given), decoded.set())[0])
+    async with at_work() as folding:
+        keyring = folding.view.instance.bench.keyring = Keyring(vault.held)
+        sealing = SealingLedger(log, vault, PersonsOfItems(folding.view).of)
+        await sealing.append_many([saved(f"k{number}", "user:ada", content="her words") for number in range(30)])
+        folding.ledger.tell(*[events async for events in log.read()])
+        assert await asyncio.to_thread(decoded.wait, 30)
+        async with folding.projector.paused():
+            await vault.destroy("user:ada", by="user:ada", at="2026-03-05T00:00:00Z", receipt="r")
+            keyring.forget("user:ada")
+        folding.ledger.tell(stored([saved("k30")], first=31))
+        await folding.view.wait_for(31, 60)
+        assert folding.folds == [31]
+        said = rows(folding.view.instance.con, "SELECT DISTINCT content FROM knowledge ORDER BY ALL")
+        assert said == [("[erased]",), ("a content",)]
