@@ -7,10 +7,11 @@ for no longer than until everything is there that somebody waits for.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from ledger.errors import BrokerUnavailable
 from ledger.event import StoredEvent
 from projections.ahead import Ahead
 from projections.view import View
@@ -53,54 +54,74 @@ class Batch:
         self.pieces, self.rest = [], list(self.events)
 
 
-class Lists:
-    """The lists of a reading, one after the other; waiting for the next one can be given up and taken up again."""
+class Arriving:
+    """What a reading gives, read on while earlier events are folded, up to `most` events and a list."""
 
-    def __init__(self, reading: AsyncGenerator[list[StoredEvent], None]) -> None:
-        self._reading = reading
-        self._coming: asyncio.Future[list[StoredEvent]] | None = None
+    def __init__(self, reading: AsyncGenerator[list[StoredEvent], None], most: int) -> None:
+        self._reading, self._most = reading, most
+        self._lists: deque[list[StoredEvent]] = deque()
+        self._waiting = 0
+        self._ended: Exception | None = None
+        self._came, self._room = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._read_on())
 
     async def next(self) -> list[StoredEvent]:
-        """The next list. Raises what the reading raises, StopAsyncIteration at its end."""
-        coming = self._next()
-        await asyncio.wait([coming])
-        self._coming = None
-        return coming.result()
+        """All that is here and follows on, once anything is. Raises what the reading raised, after what came before."""
+        await self._came.wait()
+        if not self._lists:
+            assert self._ended is not None  # else nothing has come
+            raise self._ended
+        events = self._lists.popleft()
+        while self._lists and self._lists[0][0].position <= events[-1].position + 1:
+            events = events + [event for event in self._lists.popleft() if event.position > events[-1].position]
+        self._waiting = sum(map(len, self._lists))
+        self._room.set()
+        if not self._lists and self._ended is None:
+            self._came.clear()
+        return events
 
     async def come(self, within: float, unless: asyncio.Event | None = None) -> bool:
-        """Whether the next list, or an error, is there before so many seconds are over or `unless` is set."""
-        coming = self._next()
-        given_up = None if unless is None else asyncio.ensure_future(unless.wait())
-        either: list[asyncio.Future[Any]] = [coming] if given_up is None else [coming, given_up]
-        await asyncio.wait(either, timeout=within, return_when=asyncio.FIRST_COMPLETED)
-        if given_up is not None:
-            given_up.cancel()
-        return coming.done()
+        """Whether more events are here before so many seconds are over, or `unless` is set."""
+        waited_for = [self._came] if unless is None else [self._came, unless]
+        if not any(event.is_set() for event in waited_for):
+            tasks = [asyncio.ensure_future(event.wait()) for event in waited_for]
+            await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+        return bool(self._lists)
 
     @property
-    def failed(self) -> bool:
-        """Whether an error is what comes next."""
-        return self._coming is not None and self._coming.done() and self._coming.exception() is not None
-
-    def _next(self) -> asyncio.Future[list[StoredEvent]]:
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(anext(self._reading))
-        return self._coming
+    def ended(self) -> bool:
+        """Whether an error is all that comes."""
+        return self._ended is not None and not self._lists
 
     async def aclose(self) -> None:
         """End the reading."""
-        if self._coming is not None:
-            self._coming.cancel()
-            await asyncio.gather(self._coming, return_exceptions=True)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         await self._reading.aclose()
 
+    async def _read_on(self) -> None:
+        try:
+            async for events in self._reading:
+                self._lists.append(events)
+                self._waiting += len(events)
+                self._came.set()
+                while self._waiting >= self._most:
+                    self._room.clear()
+                    await self._room.wait()
+            self._ended = BrokerUnavailable("the reading of the log has ended")
+        except Exception as error:  # whatever it is, it is raised where the events would have been
+            self._ended = error
+        self._came.set()
 
-async def gathered(lists: Lists, view: View, most: int, decode: Callable[[Batch], Awaitable[None]]) -> Batch:
-    """What is folded next, up to `most` events or a list more; `decode` is given it as it grows.
+
+async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[Batch], Awaitable[None]]) -> Batch:
+    """What is folded next, up to `most` events or a few more; `decode` is given it as it grows.
 
     Raises what the reading raises, once everything before that is folded.
     """
-    batch = Batch(await lists.next())
+    batch = Batch(await arriving.next())
     loop = asyncio.get_running_loop()
     until, awaited_until = loop.time() + GATHER_SECONDS, None
     while A_FEW < len(batch.events) < most:
@@ -118,8 +139,8 @@ async def gathered(lists: Lists, view: View, most: int, decode: Callable[[Batch]
             left, unless = awaited_until - now, None
         if left <= 0:
             break
-        if await lists.come(left, unless):
-            if lists.failed:
-                break
-            batch.add(await lists.next())
+        if await arriving.come(left, unless):
+            batch.add(await arriving.next())
+        elif arriving.ended:
+            break
     return batch

@@ -24,7 +24,7 @@ from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
 from projections.ahead import decode_ahead, fold_ahead, together
 from projections.batch import SMALL, Folded
-from projections.gathering import Batch, Lists, gathered
+from projections.gathering import Arriving, Batch, gathered
 from projections.parking import fold_strictly, park
 from projections.parser import Parser
 from projections.same_log import check_same_log
@@ -71,9 +71,9 @@ class Projector:
             try:
                 await check_same_log(self._ledger, self._view)
                 reading = self._ledger.read(position + 1, follow=True, batch=BATCH)
-                async with contextlib.aclosing(Lists(reading)) as lists:
+                async with contextlib.aclosing(Arriving(reading, BATCH)) as arriving:
                     while True:
-                        batch = await gathered(lists, self._view, BATCH, self._decode)
+                        batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
                         await self._fold(batch)
                         self.trouble, pause = None, 0.05
