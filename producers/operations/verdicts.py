@@ -49,7 +49,7 @@ class Rated:
 async def rate_many(
     desk: Desk, caller: Caller, lineage: Lineage, request: FeedbackRequest, retry: uuid.UUID | None = None
 ) -> Rated:
-    """Keep many verdicts.
+    """Keep many verdicts, in their order within each thousand.
 
     Raises PayloadTooLarge, BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again with the
     same key is safe.
