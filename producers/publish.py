@@ -42,7 +42,7 @@ class Tally:
     searched_at: float = float("-inf")
     """When the last search began, by the clock of `time.monotonic`."""
     bulk_rests_until: float = float("-inf")
-    """Until when the rests of work in bulk last, by the same clock."""
+    """Until when all work in bulk rests, by the same clock."""
     folded: int = 0
     """Events that the live view took up."""
     took: Callable[[str, float], None] = _unheard

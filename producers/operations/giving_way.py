@@ -34,10 +34,11 @@ class Turns:
     async def give_way(self) -> None:
         """End this turn, and begin the next one after the others have had theirs."""
         worked, now = time.perf_counter() - self._began, time.monotonic()
-        rest = 0.0
         if now - self._tally.searched_at < SEARCHED_RECENTLY_SECONDS:
-            until = max(self._tally.bulk_rests_until, now) + min(worked * REST_FACTOR, LONGEST_REST_SECONDS)
-            self._tally.bulk_rests_until = until
-            rest = until - now
-        await asyncio.sleep(rest)
+            rest = min(worked * REST_FACTOR, LONGEST_REST_SECONDS)
+            self._tally.bulk_rests_until = max(self._tally.bulk_rests_until, now) + rest
+        await asyncio.sleep(0)
+        # All rest until the last rest is over: searches have long undisturbed stretches instead of short ones.
+        while (left := self._tally.bulk_rests_until - time.monotonic()) > 0:  # noqa: ASYNC110  # others may prolong it
+            await asyncio.sleep(left)
         self._began = time.perf_counter()
