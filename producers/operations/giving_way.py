@@ -12,10 +12,10 @@ from producers.publish import Tally
 
 TURN_SECONDS = 0.005
 """How long work in bulk may hold the event loop."""
-REST_FACTOR = 2.0
+REST_FACTOR = 3.0
 """How long all work in bulk then rests, in units of that turn (what it waited for the broker counts), while somebody
 searches. The rests of several follow one another: ten imports leave searches as much room as one."""
-LONGEST_REST_SECONDS = 0.05
+LONGEST_REST_SECONDS = 0.1
 SEARCHED_RECENTLY_SECONDS = 1.0
 
 
