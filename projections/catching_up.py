@@ -22,7 +22,7 @@ from projections.parser import Parser
 from projections.view import View
 
 # Events in a list as it is read, in lists read ahead, and in a batch at most.
-_LIST = 8_192
+_LIST = 12_288
 _LISTS_AHEAD = 3
 _BATCH = 49_152
 _BATCH_BYTES = 64 * 1024 * 1024
