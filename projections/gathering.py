@@ -36,7 +36,7 @@ class Batch:
     """What the pieces were decoded with: they are good for as long as that is the same."""
 
     def __post_init__(self) -> None:
-        self.rest = list(self.events)
+        self.events, self.rest = list(self.events), list(self.events)  # they grow; a reading's own lists do not
 
     @property
     def last(self) -> int:

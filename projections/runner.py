@@ -19,7 +19,6 @@ import structlog
 
 from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced, UnfoldableEvent
 from ledger.event import StoredEvent
-from ledger.keyring import Keyring
 from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
 from projections.ahead import decode_ahead, fold_ahead, together
@@ -108,7 +107,8 @@ class Projector:
             batch.undecoded()
             batch.decoded_with = now
         rest, batch.rest = batch.rest, []
-        batch.pieces.append(await self._written(decode_ahead, self._parser, self._keyring(), rest, self._held_apart()))
+        keyring = self._view.instance.bench.keyring
+        batch.pieces.append(await self._written(decode_ahead, self._parser, keyring, rest, self._held_apart()))
 
     async def _fold(self, batch: Batch) -> None:
         async with self._turn:
@@ -134,9 +134,6 @@ class Projector:
     async def _written(self, work: Callable[..., T], *arguments: Any) -> T:
         """What some work gives, done by the one thread that decodes and folds."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, work, *arguments)
-
-    def _keyring(self) -> Keyring:
-        return self._view.instance.bench.keyring
 
     def _held_apart(self) -> Parked:
         return self._parked.parked if self._parked else NONE_PARKED
