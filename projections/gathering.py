@@ -21,6 +21,8 @@ A_FEW = 8
 GATHER_SECONDS = 0.25
 # So many are decoded while more comes.
 DECODED_AT_ONCE = 2_000
+# Large events fill the memory long before there are many of them.
+MOST_BYTES = 32 * 1024 * 1024
 # What somebody waits for and is not here yet is on its way, or does not exist yet: it is not waited for any longer.
 ON_ITS_WAY_SECONDS = 0.05
 
@@ -30,13 +32,16 @@ class Batch:
     """Events to fold at once, as they were read; the first of them are decoded in `pieces`, the others in `rest`."""
 
     events: list[StoredEvent]
+    """The batch's own list: it grows."""
     pieces: list[Ahead] = field(default_factory=list)
     rest: list[StoredEvent] = field(default_factory=list)
     decoded_with: object = None
     """What the pieces were decoded with: they are good for as long as that is the same."""
 
+    bytes: int = 0
+
     def __post_init__(self) -> None:
-        self.events, self.rest = list(self.events), list(self.events)  # they grow; a reading's own lists do not
+        self.rest, self.bytes = list(self.events), _bytes(self.events)
 
     @property
     def last(self) -> int:
@@ -48,6 +53,7 @@ class Batch:
         fresh = [event for event in events if event.position > self.last]
         self.events += fresh
         self.rest += fresh
+        self.bytes += _bytes(fresh)
 
     def undecoded(self) -> None:
         """Forget the pieces."""
@@ -55,12 +61,12 @@ class Batch:
 
 
 class Arriving:
-    """What a reading gives, read on while earlier events are folded, up to `most` events and a list."""
+    """What a reading gives, read on while earlier events are folded: up to `most` events or MOST_BYTES, and a list."""
 
     def __init__(self, reading: AsyncGenerator[list[StoredEvent], None], most: int) -> None:
         self._reading, self._most = reading, most
         self._lists: deque[list[StoredEvent]] = deque()
-        self._waiting = 0
+        self._events = self._bytes = 0
         self._ended: Exception | None = None
         self._came, self._room = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._read_on())
@@ -71,13 +77,19 @@ class Arriving:
         if not self._lists:
             assert self._ended is not None  # else nothing has come
             raise self._ended
-        events = self._lists.popleft()
+        events = list(self._taken())
         while self._lists and self._lists[0][0].position <= events[-1].position + 1:
-            events = events + [event for event in self._lists.popleft() if event.position > events[-1].position]
-        self._waiting = sum(map(len, self._lists))
+            last = events[-1].position
+            events += [event for event in self._taken() if event.position > last]
         self._room.set()
         if not self._lists and self._ended is None:
             self._came.clear()
+        return events
+
+    def _taken(self) -> list[StoredEvent]:
+        events = self._lists.popleft()
+        self._events -= len(events)
+        self._bytes -= _bytes(events)
         return events
 
     async def come(self, within: float, unless: asyncio.Event | None = None) -> bool:
@@ -105,9 +117,10 @@ class Arriving:
         try:
             async for events in self._reading:
                 self._lists.append(events)
-                self._waiting += len(events)
+                self._events += len(events)
+                self._bytes += _bytes(events)
                 self._came.set()
-                while self._waiting >= self._most:
+                while self._events >= self._most or self._bytes >= MOST_BYTES:
                     self._room.clear()
                     await self._room.wait()
             self._ended = BrokerUnavailable("the reading of the log has ended")
@@ -117,14 +130,14 @@ class Arriving:
 
 
 async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[Batch], Awaitable[None]]) -> Batch:
-    """What is folded next, up to `most` events or a few more; `decode` is given it as it grows.
+    """What is folded next, up to `most` events or MOST_BYTES, or a few more; `decode` is given it as it grows.
 
     Raises what the reading raises, once everything before that is folded.
     """
     batch = Batch(await arriving.next())
     loop = asyncio.get_running_loop()
     until, awaited_until = loop.time() + GATHER_SECONDS, None
-    while A_FEW < len(batch.events) < most:
+    while A_FEW < len(batch.events) < most and batch.bytes < MOST_BYTES:
         awaited = view.next_awaited
         if awaited is not None and awaited <= batch.last:
             break
@@ -144,3 +157,7 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
         elif arriving.ended:
             break
     return batch
+
+
+def _bytes(events: list[StoredEvent]) -> int:
+    return sum(len(event.body) for event in events)

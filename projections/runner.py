@@ -40,7 +40,7 @@ BATCH = 10_000
 CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
 # What nobody waits for may rest for so long, so that several events are folded at once.
-_GATHER_SECONDS = 0.1
+_REST_SECONDS = 0.1
 # While somebody waits and events come faster than they are folded, folding rests for as long as it worked, up to this.
 _BREATH_SECONDS = 0.008
 
@@ -158,7 +158,7 @@ class Projector:
         if folded > 1:
             await asyncio.sleep(min(seconds, _BREATH_SECONDS))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GATHER_SECONDS):
+            async with asyncio.timeout(_REST_SECONDS):
                 await self._view.awaited.wait()
 
     @asynccontextmanager

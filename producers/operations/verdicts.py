@@ -67,7 +67,7 @@ async def rate_many(
         while keeping:
             position = max(position, await keeping.popleft())
     finally:
-        for task in keeping:  # nothing is kept any more once this has ended
+        for task in keeping:  # nothing more is sent once this has ended
             task.cancel()
         await asyncio.gather(*keeping, return_exceptions=True)
     return Rated(updated, sorted(judging.refused, key=lambda told: int(told["index"])), position or desk.view.position)

@@ -1,4 +1,4 @@
-"""Thousands of verdicts of one request: each is judged by itself, in its place, and nothing is kept after an error."""
+"""Thousands of verdicts of one request: each is judged by itself, in its place, and nothing is sent after an error."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_each_verdict_is_judged_in_its_place_whichever_thousand_it_is_in(d
     assert told.position == 1 + len(left)
 
 
-async def test_nothing_more_is_kept_once_an_error_was_told(desk: LiveDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_more_is_sent_once_an_error_was_told(desk: LiveDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     item_id = await saved_id(desk)
     plain, asked = desk.ledger.append_many, list[int]()
     others_wait = asyncio.Event()

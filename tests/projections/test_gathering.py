@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
 
@@ -56,6 +56,7 @@ class Folding:
         self.view = View(Instance(open_view(None)))
         self.projector = Projector(self.ledger, self.view)
         self.folds: list[int] = []
+        self.running = asyncio.create_task(self.projector.run())
         self.projector.folded = lambda events, _seconds: self.folds.append(len(events))
 
     def kept(self) -> list[int]:
@@ -66,14 +67,13 @@ class Folding:
 @asynccontextmanager
 async def at_work() -> AsyncIterator[Folding]:
     folding = Folding()
-    task = asyncio.create_task(folding.projector.run())
     try:
         async with asyncio.timeout(60):
             yield folding
     finally:
-        task.cancel()
+        folding.running.cancel()
         with suppress(asyncio.CancelledError):
-            await task
+            await folding.running
         folding.projector.close()
         folding.view.close()
 
@@ -115,6 +115,45 @@ async def test_bulk_is_folded_soon_though_nobody_waits_or_for_what_does_not_come
         await folding.view.until(lambda: folding.view.position == 100)
         if waiting is not None:
             waiting.cancel()
+            await asyncio.wait([waiting])
+
+
+@pytest.mark.parametrize(
+    ("most", "most_bytes"), [(120, 1 << 30), (10_000, sum(len(event.body) for event in LOG[:120]))]
+)
+async def test_a_reading_goes_on_while_others_fold_and_stops_at_so_many_events_or_bytes(
+    monkeypatch: pytest.MonkeyPatch, most: int, most_bytes: int
+) -> None:
+    monkeypatch.setattr(gathering, "MOST_BYTES", most_bytes)
+    given, enough = list[int](), asyncio.Event()
+
+    async def reading() -> AsyncGenerator[list[StoredEvent], None]:
+        for start in range(0, 400, 10):
+            given.append(start)
+            if start == 110:  # the twelfth list: with it there is enough
+                enough.set()
+            yield LOG[start : start + 10]
+
+    async with aclosing(gathering.Arriving(reading(), most)) as arriving:
+        await enough.wait()
+        for _ in range(20):  # it goes on without waiting for anything, if it does
+            await asyncio.sleep(0)
+        assert len(given) == 12
+        assert [event.position for event in await arriving.next()] == list(range(1, 121))
+        assert await arriving.come(10)
+        assert (await arriving.next())[0].position == 121
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(("most", "most_bytes"), [(50, 1 << 30), (10_000, 1_000)])
+async def test_a_batch_grows_no_further_than_so_many_events_or_bytes(
+    monkeypatch: pytest.MonkeyPatch, most: int, most_bytes: int
+) -> None:
+    monkeypatch.setattr(runner, "BATCH", most)
+    monkeypatch.setattr(gathering, "MOST_BYTES", most_bytes)
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100])
+        await folding.view.until(lambda: folding.view.position == 100)
 
 
 @pytest.mark.usefixtures("patient")
@@ -128,9 +167,8 @@ async def test_a_few_events_are_folded_as_they_come() -> None:
 async def test_what_comes_before_a_gap_is_folded_before_folding_stops() -> None:
     async with at_work() as folding:
         folding.ledger.tell(LOG[:100], LogGap("position 101 is missing", first=101, last=101))
-        await folding.view.until(lambda: folding.view.position == 100)
-        while folding.projector.trouble is None:  # noqa: ASYNC110  # the projector's own loop
-            await asyncio.sleep(0.01)
+        await folding.running
+        assert folding.view.position == 100
         assert isinstance(folding.projector.trouble, LogGap)
 
 
