@@ -36,6 +36,9 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
+# What arrived is handed over when nothing more comes for so long, whatever the server says is on its way: it counts too
+# many where the consumer began on a copy of the stream that had not caught up, or on damaged files.
+_MORE_COMES_WITHIN_S = 0.1
 
 
 class Interrupted(Exception):
@@ -113,7 +116,7 @@ class Delivery:
         }
 
     async def take(self) -> list[StoredEvent]:
-        """The next events, as soon as there are `batch` of them or no more at the server.
+        """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a moment.
 
         Raises Interrupted, LogGap.
         """
@@ -124,9 +127,11 @@ class Delivery:
                 break
             if self._broken:
                 raise Interrupted(self._broken)
-            if not await self._wait():
-                if arrived:  # a damaged broker counts as pending what it cannot hand over: what came is looked at
-                    break
+            before = len(arrived)
+            heard = await self._wait(_MORE_COMES_WITHIN_S if arrived else _SILENCE_S if self._end is None else 1.0)
+            if before and len(arrived) == before:
+                break
+            if not heard:
                 await self._look_for_loss()
         events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
         self._arrived_bytes -= sum(len(event.body) for event in events)
@@ -198,12 +203,12 @@ class Delivery:
             self._break(f"the server ended a request: {status} {told}")
         self._wake()
 
-    async def _wait(self) -> bool:
-        """Wait until something arrives; False when nothing has for a while."""
+    async def _wait(self, seconds: float) -> bool:
+        """Wait until something is heard of the server, be it that it lives; False when nothing was for so long."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
         try:
-            async with asyncio.timeout(_SILENCE_S if self._end is None else 1.0):
+            async with asyncio.timeout(seconds):
                 await self._waiter
         except TimeoutError:
             if loop.time() - self._heard > _SILENCE_S:

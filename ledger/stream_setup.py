@@ -17,6 +17,10 @@ _NANOSECONDS = 1_000_000_000
 _NOT_FOUND = 10059
 _ALREADY_THERE = 10058
 _SETUP_TIMEOUT = 30.0
+# No peers to place a stream on, no files for it: so a cluster answers whose servers have not all met yet, and a server
+# that has not done away with what was deleted just before. It passes soon, or not at all.
+_NOT_YET = frozenset({10005, 10049})
+_NOT_YET_FOR = 10.0
 
 
 def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
@@ -70,7 +74,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
         try:
             answer = await connection.api(f"STREAM.INFO.{name}")
             if error_code(answer) == _NOT_FOUND:
-                answer = await connection.api(f"STREAM.CREATE.{name}", wanted, timeout=_SETUP_TIMEOUT)
+                answer = await created(connection, wanted)
         except BrokerUnavailable:  # a cluster that has no leader yet does not answer
             if loop.time() > deadline:
                 raise
@@ -89,6 +93,17 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
         if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
             raise error_of(answer, f"to set up the stream {name}")
         await asyncio.sleep(0.05)
+
+
+async def created(connection: BrokerConnection, config: JsonObject) -> JsonObject:
+    """The broker's answer to the wish for a new stream, once it can tell. Raises BrokerUnavailable."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _NOT_YET_FOR
+    while True:
+        answer = await connection.api(f"STREAM.CREATE.{config['name']}", config, timeout=_SETUP_TIMEOUT)
+        if error_code(answer) not in _NOT_YET or loop.time() > until:
+            return answer
+        await asyncio.sleep(0.1)
 
 
 def check_settings(config: JsonObject) -> None:

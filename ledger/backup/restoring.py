@@ -28,11 +28,11 @@ from ledger.jetstream_read import read_stream
 from ledger.publication import error_code, error_of
 from ledger.restored import RESTORED_TO, RESTORING
 from ledger.signing_keys import VerifyingKey
-from ledger.stream_setup import check_settings, stream_config
+from ledger.stream_setup import check_settings, created, stream_config
 
 _NO_STREAM = 10059
 _READ_EVENTS = 1_000
-_CREATE_TIMEOUT = 30.0
+_UPDATE_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ async def _open(
         info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info) == _NO_STREAM:
         config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
-        await _told(connection, f"STREAM.CREATE.{stream}", config, f"to create the stream {stream}")
+        answer = await created(connection, config)
+        if error_code(answer):
+            raise error_of(answer, f"to create the stream {stream}")
         return 0
     if error_code(info):
         raise error_of(info, f"a look at the stream {stream}")
@@ -207,7 +209,7 @@ def _with_metadata(config: JsonObject, metadata: dict[str, str]) -> JsonObject:
 
 
 async def _told(connection: BrokerConnection, subject: str, document: JsonObject | None, what: str) -> None:
-    answer = await connection.api(subject, document, timeout=_CREATE_TIMEOUT)
+    answer = await connection.api(subject, document, timeout=_UPDATE_TIMEOUT)
     if error_code(answer):
         raise error_of(answer, what)
 

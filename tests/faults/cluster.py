@@ -102,9 +102,17 @@ class Cluster:
 @contextmanager
 def three_members(directory: Path) -> Iterator[Cluster]:
     """A cluster that runs until the end of the body."""
+    with two_of_three_members(directory) as cluster:
+        cluster.members["n3"].start()
+        yield cluster
+
+
+@contextmanager
+def two_of_three_members(directory: Path) -> Iterator[Cluster]:
+    """The same, with one server that has not been started yet, n3."""
     cluster = Cluster(directory)
-    for member in cluster.members.values():
-        member.start()
+    for name in ("n1", "n2"):
+        cluster.members[name].start()
     try:
         yield cluster
     finally:

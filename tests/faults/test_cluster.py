@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.event import JsonObject
 from ledger.lease import Lease, ensure_leases
 from ledger.memory_stream import MemoryLedger
-from ledger.stream_setup import ensure_stream
+from ledger.publication import error_code
+from ledger.stream_setup import ensure_stream, stream_config
 from projections.duckdb import open_view
 from projections.runner import Projector
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings
 from projections.view import Instance, View
+from tests.faults.cluster import two_of_three_members
 from tests.faults.harness.survival import survive
 from tests.projections.histories import saved
 
 SECONDS = 0.6
+
+
+async def until_told(admin: BrokerConnection, config: JsonObject) -> int:
+    """What the cluster says of this new stream, once it has a leader that says anything."""
+    async with asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(BrokerUnavailable):
+                return error_code(await admin.api(f"STREAM.CREATE.{config['name']}", config, timeout=1))
 
 
 async def held(lease: Lease, within: float = 10.0) -> None:
@@ -93,6 +105,21 @@ async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ende
     await feed.close()
     projector.close()
     view.close()
+
+
+async def test_a_node_waits_for_the_servers_of_a_new_cluster_to_meet(tmp_path: Path) -> None:
+    with two_of_three_members(tmp_path) as cluster:
+        admin = await BrokerConnection.open(cluster.access, "admin", name="test-look", timeout=20)
+        wanted = {**stream_config("OTHER", 3), "subjects": ["other.>"]}
+        codes = await until_told(admin, wanted)
+        setting_up = asyncio.create_task(ensure_stream(cluster.access, replicas=3))
+        await asyncio.wait([setting_up], timeout=1)
+        assert codes == 10005, "two servers are too few"
+        assert not setting_up.done()
+        cluster.members["n3"].start()
+        await setting_up
+        assert (await cluster.stream())["config"]["num_replicas"] == 3
+        await admin.close()
 
 
 async def test_a_log_that_was_begun_with_one_copy_is_not_taken_for_one_with_three(access: BrokerAccess) -> None:

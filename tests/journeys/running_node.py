@@ -33,11 +33,11 @@ def up(data: Path, http: str = "127.0.0.1:0", *more: str) -> list[str]:
     return [*KLEDGER, "up", "--data", str(data), "--http", http, *more]
 
 
-def until(holds: Callable[[], object], what: str, within: float = 30.0) -> None:
-    """Return once `holds()`; fail saying `what` did not come about within so many seconds."""
+def until(holds: Callable[[], object], what: str, within: float = 30.0, instead: object = "") -> None:
+    """Return once `holds()`; fail saying `what` did not come about in so many seconds, and what is there instead."""
     deadline = time.monotonic() + within
     while not holds():
-        assert time.monotonic() < deadline, f"not within {within:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {within:g} s: {what} {instead}"
         time.sleep(0.02)
 
 
@@ -146,6 +146,9 @@ def running(
         yield node
         if process.poll() is None:
             assert (code := node.stop()) == 0, f"exit code {code}; {node.said()}"
+    except BaseException:  # whatever failed, the node's own words belong to the report
+        print(f"the log of {data} ends:\n{log.read_text('utf-8', 'replace')[-4000:]}")  # noqa: T201  # pytest shows it
+        raise
     finally:
         if process.poll() is None:
             process.kill()
@@ -175,7 +178,7 @@ def caught_up(ledger: LedgerClient) -> dict[str, Any]:
         told.update(ledger.status())
         return bool(told["healthy"]) and all(view["position"] == told["stream"]["head"] for view in told["views"])
 
-    until(all_there, "the views reach the head of the log", 60)
+    until(all_there, "the views reach the head of the log", 60, instead=told)
     return told
 
 

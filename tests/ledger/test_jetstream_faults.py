@@ -14,14 +14,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ledger.access import BrokerAccess
+from ledger.access import LEDGER_STREAM, BrokerAccess
 from ledger.connection import BrokerConnection
+from ledger.delivery import Delivery
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.event import NewEvent
 from ledger.jetstream import JetStreamLedger
 from ledger.publication import error_code
 from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream, stream_config
+from ledger.stream_setup import created, ensure_stream, stream_config
 
 Make = Callable[..., NewEvent]
 
@@ -204,7 +205,7 @@ async def test_messages_missing_inside_or_at_the_end_are_a_gap_and_what_is_befor
 ) -> None:
     await admin.api("STREAM.DELETE.LEDGER")
     weak = {**stream_config(), "deny_delete": False}
-    assert not error_code(await admin.api("STREAM.CREATE.LEDGER", weak))
+    assert not error_code(await created(admin, weak))
     writing = await BrokerConnection.open(embedded_server.access, "node")
     reading = await BrokerConnection.open(embedded_server.access, "node")
     ledger = JetStreamLedger(writing, reading)
@@ -304,10 +305,26 @@ async def test_a_stream_that_could_lose_events_is_refused_by_the_name_of_the_set
     access: BrokerAccess, admin: BrokerConnection, setting: str, value: object
 ) -> None:
     await admin.api("STREAM.DELETE.LEDGER")
-    created = await admin.api("STREAM.CREATE.LEDGER", {**stream_config(), setting: value})
-    assert not error_code(created), created
+    answer = await created(admin, {**stream_config(), setting: value})
+    assert not error_code(answer), answer
     with pytest.raises(BrokerMisconfigured, match=setting):
         await ensure_stream(access)
+
+
+async def test_the_last_events_are_handed_over_though_the_server_counts_more_than_there_are(
+    access: BrokerAccess, jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    connection = await BrokerConnection.open(access, "reader")
+    # As on a copy of the stream that lags behind: what it lacks when the reader begins, it counts as yet to be sent.
+    delivery = Delivery(connection, LEDGER_STREAM, 4, 100)
+    await delivery.begin(None)
+    await asyncio.gather(*(jetstream_ledger.append(new_saved(f"item-{n}")) for n in range(7)))
+    taken: list[int] = []
+    async with asyncio.timeout(10):
+        while taken != [5, 6, 7]:
+            taken += [event.position for event in await delivery.take()]
+    await delivery.end()
+    await connection.close()
 
 
 async def test_fifty_open_batches_of_others_only_make_an_append_wait(
