@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import duckdb
+import pyarrow as pa
 
 from bench.append import run_on_fast_loop
 from bench.corpus import history
@@ -67,6 +68,9 @@ class TimedConnection:
 
     def fetchall(self) -> list[Any]:
         return self._timed(self._kind, self.con.fetchall, calls=0)
+
+    def to_arrow_table(self) -> pa.Table:
+        return self._timed(self._kind, self.con.to_arrow_table, calls=0)
 
     def register(self, name: str, value: object) -> None:
         self._timed(f"load {name.removeprefix('loaded_')}", lambda: self.con.register(name, value))

@@ -24,7 +24,7 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
 from projections.judging import judged, rewritten
-from projections.knowledge.ratings import only_ratings
+from projections.knowledge.plain import plain
 from projections.lineage.links import links
 from projections.parser import Parser
 from projections.ruling import CANDIDATES, Candidate, Refusal, as_candidates
@@ -43,8 +43,8 @@ class Decoded:
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns of all,
-    `candidates` what the gate asks of them, in the order of the log (None where all are ratings: the gate rarely asks
-    more of those than the set tells), and `lineage` the links that they state; all three are empty where no event fits.
+    `candidates` what the gate asks of them, in the order of the log (None where all are plain: of those the gate rarely
+    asks more than the set tells), and `lineage` the links that they state; all three are empty where no event fits.
     """
 
     opened: Opened
@@ -76,7 +76,7 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
         return Decoded(opened, {}, refused)
     parsed = {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}
     envelopes = narrow(parsed.values())
-    candidates = None if only_ratings(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
+    candidates = None if plain(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
     relations = {table_of(fact): rows for fact, rows in parsed.items()}
     lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
     return Decoded(opened, parsed, refused, envelopes, candidates, lineage)

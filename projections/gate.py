@@ -2,7 +2,8 @@
 
 It checks that the event's id was not seen before, and asks the entity's own rules about the rest (who owns what,
 which version is current). It marks each event accepted or refused with a reason, and never raises for bad data.
-(That the subject names the event and its actor was checked when the event was decoded.)
+(That the subject names the event and its actor was checked when the event was decoded.) Most batches of a log need no
+loop: see projections/knowledge/plain.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ledger.events import FACTS
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.goals.rules import GoalRules
-from projections.knowledge import ratings
+from projections.knowledge import plain
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
 from projections.profiles.rules import ProfileRules
@@ -96,9 +97,10 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     bench.present({"envelopes": decoded.envelopes, "derived_lineage": decoded.lineage})
     candidates = decoded.candidates
     if candidates is None:
-        if ratings.all_count(bench):
-            _present(bench, {fact: _with_no_verdict(rows) for fact, rows in decoded.parsed.items()})
-            ratings.count(bench)
+        made = plain.versions(bench, decoded.parsed)
+        if made is not None:
+            _present(bench, {fact: _with_versions(fact, rows, made) for fact, rows in decoded.parsed.items()})
+            plain.count(bench, decoded.parsed)
             return []
         candidates = as_candidates(bench.rows(CANDIDATES))
     occurring = {fact.entity() for fact in decoded.parsed}
@@ -124,10 +126,13 @@ def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table]) -> None:
     bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
 
 
-def _with_no_verdict(rows: pa.Table) -> pa.Table:
-    """Events that count and make no version."""
+def _with_versions(fact: type[Fact], rows: pa.Table, made: pa.Table) -> pa.Table:
+    """The rows of one fact, all of which count, with the versions that they make, if any."""
+    if fact in plain.MAKE_VERSIONS:
+        found = pa.array(np.searchsorted(made["position"].to_numpy(), rows["position"].to_numpy()))
     for name, kind in _VERDICT.items():
-        rows = rows.append_column(name, pa.nulls(len(rows), kind))
+        column = made[name].take(found) if fact in plain.MAKE_VERSIONS else pa.nulls(len(rows), kind)
+        rows = rows.append_column(name, column)
     return rows
 
 

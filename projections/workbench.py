@@ -60,6 +60,10 @@ class Workbench:
         """All rows of a query without parameters."""
         return self.con.execute(query).fetchall()
 
+    def table(self, query: str) -> pa.Table:
+        """The same, as columns."""
+        return self.con.execute(query).to_arrow_table()
+
     def present(self, tables: dict[str, pa.Table]) -> None:
         """Make these tables relations of their names, good until the batch is cleared."""
         for name, table in tables.items():
