@@ -99,7 +99,8 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     if candidates is None:
         made = plain.versions(bench, decoded.parsed)
         if made is not None:
-            _present(bench, {fact: _with_versions(fact, rows, made) for fact, rows in decoded.parsed.items()})
+            makes = {fact: made if fact in plain.MAKE_VERSIONS else None for fact in decoded.parsed}
+            _present(bench, {fact: _with_versions(rows, makes[fact]) for fact, rows in decoded.parsed.items()})
             plain.count(bench, decoded.parsed)
             return []
         candidates = as_candidates(bench.rows(CANDIDATES))
@@ -126,13 +127,12 @@ def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table]) -> None:
     bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
 
 
-def _with_versions(fact: type[Fact], rows: pa.Table, made: pa.Table) -> pa.Table:
-    """The rows of one fact, all of which count, with the versions that they make, if any."""
-    if fact in plain.MAKE_VERSIONS:
-        found = pa.array(np.searchsorted(made["position"].to_numpy(), rows["position"].to_numpy()))
+def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:
+    """Rows of which all count, with the versions that they make; None where they make none."""
+    if made is not None:
+        made = made.take(pa.array(np.searchsorted(made["position"].to_numpy(), rows["position"].to_numpy())))
     for name, kind in _VERDICT.items():
-        column = made[name].take(found) if fact in plain.MAKE_VERSIONS else pa.nulls(len(rows), kind)
-        rows = rows.append_column(name, column)
+        rows = rows.append_column(name, pa.nulls(len(rows), kind) if made is None else made[name])
     return rows
 
 
