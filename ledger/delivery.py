@@ -36,9 +36,9 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
-# What arrived is handed over when nothing more comes for so long, whatever the server says is on its way: it counts too
-# many where the consumer began on a copy of the stream that had not caught up, or on damaged files.
-_MORE_COMES_WITHIN_S = 0.1
+# When nothing is heard for so long (less than a heartbeat), what arrived is handed over, whatever the server says is on
+# its way: it counts too many on damaged files, and where the consumer began on a copy of the stream that lagged behind.
+_MORE_COMES_WITHIN_S = 1.0
 
 
 class Interrupted(Exception):
@@ -116,7 +116,7 @@ class Delivery:
         }
 
     async def take(self) -> list[StoredEvent]:
-        """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a moment.
+        """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a while.
 
         Raises Interrupted, LogGap.
         """
@@ -127,11 +127,9 @@ class Delivery:
                 break
             if self._broken:
                 raise Interrupted(self._broken)
-            before = len(arrived)
-            heard = await self._wait(_MORE_COMES_WITHIN_S if arrived else _SILENCE_S if self._end is None else 1.0)
-            if before and len(arrived) == before:
-                break
-            if not heard:
+            if not await self._wait(_MORE_COMES_WITHIN_S if arrived or self._end is not None else _SILENCE_S):
+                if arrived:
+                    break
                 await self._look_for_loss()
         events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
         self._arrived_bytes -= sum(len(event.body) for event in events)

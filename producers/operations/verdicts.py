@@ -112,11 +112,10 @@ class _Judging:
     async def _look(self, ids: set[str]) -> dict[str, bool]:
         """Which of these and all items before the caller sees; what was written a moment ago is waited for."""
         if new := ids.difference(self._sees):
+            before = self.desk.view.position
             seen = await self._seen(new)
-            if len(seen) < len(new):
-                before = self.desk.view.position
-                if await reach_head(self.desk) > before:
-                    seen = await self._seen(new)
+            if len(seen) < len(new) and await reach_head(self.desk) > before:
+                seen = await self._seen(new)
             self._sees |= {item_id: item_id in seen for item_id in new}
         return self._sees
 

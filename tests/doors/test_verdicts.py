@@ -57,6 +57,23 @@ async def test_each_verdict_is_judged_in_its_place_whichever_thousand_it_is_in(d
     assert told.position == 1 + len(left)
 
 
+async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unknown_one(
+    desk: LiveDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item_id = await saved_id(desk)
+    look, looks = verdicts._Judging._seen, iter((True,))
+
+    async def too_early(judging: verdicts._Judging, ids: set[str]) -> set[str]:
+        if next(looks, False):  # asked before the item was there, answered after
+            await desk.view.wait_for(1)
+            return set()
+        return await look(judging, ids)
+
+    monkeypatch.setattr(verdicts._Judging, "_seen", too_early)
+    told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=[verdict(item_id, 1)]))
+    assert (told.updated, told.refused) == (1, [])
+
+
 async def test_nothing_more_is_sent_once_an_error_was_told(desk: LiveDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     item_id = await saved_id(desk)
     plain, asked = desk.ledger.append_many, list[int]()
