@@ -13,6 +13,9 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	then echo $$candidate; break; fi; done)
 PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
+# What Python compiled is kept, also where the environment says otherwise: nodes and commands are processes, hundreds in
+# a run of the tests, and compiling anew is a fifth of a second for each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test damage faults lint format check bench docs lock clean
