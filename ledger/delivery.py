@@ -38,6 +38,7 @@ _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
 # When nothing is heard for so long (less than a heartbeat), what arrived is handed over, whatever the server says is on
 # its way: it counts too many on damaged files, and where the consumer began on a copy of the stream that lagged behind.
+# Where nothing arrived and the end is known, it is asked what is missing.
 _MORE_COMES_WITHIN_S = 1.0
 
 

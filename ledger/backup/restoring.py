@@ -32,7 +32,7 @@ from ledger.stream_setup import check_settings, created, stream_config
 
 _NO_STREAM = 10059
 _READ_EVENTS = 1_000
-_UPDATE_TIMEOUT = 30.0
+_CHANGE_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _with_metadata(config: JsonObject, metadata: dict[str, str]) -> JsonObject:
 
 
 async def _told(connection: BrokerConnection, subject: str, document: JsonObject | None, what: str) -> None:
-    answer = await connection.api(subject, document, timeout=_UPDATE_TIMEOUT)
+    answer = await connection.api(subject, document, timeout=_CHANGE_TIMEOUT)
     if error_code(answer):
         raise error_of(answer, what)
 

@@ -95,12 +95,13 @@ def plain(facts: Collection[type[Fact]]) -> bool:
 def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None:
     """position, item_version and closes of each plain event that makes a version, in the order of the log.
 
-    They are asked of the relation `envelopes`. None where not every one of its events is sure to count.
+    They are asked of the relation `envelopes`. None where not every one of its events is sure to count; a table without
+    columns where all do and none makes a version.
     """
-    made_some = any(fact in facts for fact in MAKE_VERSIONS)
-    if not _holds(bench, _NEW.format(more="" if made_some else _RATED_ALONE)):
+    some_make = any(fact in facts for fact in MAKE_VERSIONS)
+    if not _holds(bench, _NEW.format(more="" if some_make else _RATED_ALONE)):
         return None
-    if not made_some:
+    if not some_make:
         return pa.table({})
     bench.present({"known": bench.table(_KNOWN)})
     if KnowledgeRated in facts and not _holds(bench, _RATED):

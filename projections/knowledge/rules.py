@@ -1,6 +1,7 @@
 """May this happen to this item, and what is it then? The decider of knowledge events: state, decide, evolve.
 
-The state is the narrow row of `knowledge_state`: what the rules ask for and what ratings change.
+The state is the narrow row of `knowledge_state`: what the rules ask for and what ratings change. What is saved, revised
+and rated is mostly judged as a set, by the same rules in SQL (plain.py beside this): who changes one changes both.
 """
 
 from __future__ import annotations

@@ -111,10 +111,10 @@ async def test_a_node_waits_for_the_servers_of_a_new_cluster_to_meet(tmp_path: P
     with two_of_three_members(tmp_path) as cluster:
         admin = await BrokerConnection.open(cluster.access, "admin", name="test-look", timeout=20)
         wanted = {**stream_config("OTHER", 3), "subjects": ["other.>"]}
-        codes = await until_told(admin, wanted)
+        code = await until_told(admin, wanted)
         setting_up = asyncio.create_task(ensure_stream(cluster.access, replicas=3))
         await asyncio.wait([setting_up], timeout=1)
-        assert codes == 10005, "two servers are too few"
+        assert code == 10005, "two servers are too few"
         assert not setting_up.done()
         cluster.members["n3"].start()
         await setting_up
