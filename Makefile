@@ -18,12 +18,12 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test damage faults lint format check bench docs lock clean
+.PHONY: help setup demo test damage faults statements lint format check bench docs lock clean
 
 help: ## explain these commands
 	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## prepare .venv with .venv/bin/kledger (the others do it when it is needed)
 
@@ -63,6 +63,9 @@ check: lint test ## lint and test
 faults: $(STAMP) ## 200 kills between any two steps, every promise checked after each; ARGS="--points 20 --seed 7"
 	@"$(PY)" -m tests.faults.harness $(ARGS)
 	@KLEDGER_EVERY_KILL=1 "$(PY)" -m pytest tests/reactors/test_killed_models.py
+
+statements: $(STAMP) ## 20,000 statements as an adversary makes them: no stall, no odd answer; ARGS="--count 2000 --seed 7"
+	@"$(PY)" -m tests.attacks.statements $(ARGS)
 
 bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; ARGS="--only append"
 	@"$(PY)" -m bench $(ARGS)

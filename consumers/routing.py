@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from consumers.model import ChatModel
 from consumers.prompting import prompt
+from ledger.errors import ModelFailed
 from ledger.event import JsonObject
 
 HEADING = 100
@@ -30,12 +31,18 @@ class ModelRouter:
         self._model = model
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
-        """Up to `most` ids out of the candidates. Raises NotAvailable, BudgetSpent, ModelFailed, ModelRefused."""
+        """Up to `most` ids out of the candidates; none when none of them helps.
+
+        Raises NotAvailable, BudgetSpent, ModelFailed, ModelRefused.
+        """
         lines = [f"{item['id']} | {','.join(item['types'])} | {_heading(item['task'])}" for item in candidates]
         text = f"<query>\n{query}\n</query>\n\n<items>\n" + "\n".join(lines) + f"\n</items>\n\nNo more than {most} ids."
         answer = await self._model.ask("route", prompt("route", text), Picked, key=f"route-{uuid.uuid4().hex}")
         known = {item["id"] for item in candidates}
-        return [each for each in dict.fromkeys(answer.said.ids) if each in known][:most]
+        picked = [each for each in dict.fromkeys(answer.said.ids) if each in known][:most]
+        if answer.said.ids and not picked:
+            raise ModelFailed("the model named none of the items that it was told of", usage=answer.usage.model_dump())
+        return picked
 
 
 def _heading(task: str) -> str:

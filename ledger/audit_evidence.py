@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ledger.chain import HASH_BYTES, NO_HEAD, Chain, chain_head
+from ledger.chain_start import beginning
 from ledger.checkpoints import SignedCheckpoint, read_checkpoints
 from ledger.errors import NotCertified
 from ledger.event import JsonObject
@@ -80,6 +81,13 @@ def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKe
             "signs it as it is from then on"
         )
     unseen = ["what was changed before the first checkpoint was signed: it vouches for the log as it was then"]
+    if (began := beginning(files)) is not None and began.position:
+        why = f"accepted: {began.accepted}" if began.accepted else "nobody accepted that"
+        unseen.insert(
+            0,
+            f"positions 1 to {began.position}: they stood there when the chain of this node began, at {began.time}; it "
+            f"vouches for them as they were then, and for nothing of before ({why})",
+        )
     if anchor is None:
         unseen.append(
             "whether the keys are the right ones: they are those the node keeps; give the one you know (--key)"

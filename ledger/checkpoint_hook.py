@@ -16,6 +16,7 @@ import structlog
 
 from ledger.checkpoints import SignedCheckpoint
 from ledger.errors import InvalidPayload
+from ledger.private import child_environment
 
 log = structlog.get_logger(__name__)
 
@@ -69,6 +70,7 @@ class CheckpointHook:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
+                env=child_environment(),
             )
         except OSError as error:
             return f"{self._words[0]} cannot be started: {error.strerror}"

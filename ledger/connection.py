@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
 
 import nats
 import nats.errors
@@ -20,6 +21,7 @@ from ledger.access import BrokerAccess, Role
 from ledger.client import QuickClient
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.event import JsonObject
+from ledger.told_once import Outage
 
 log = structlog.get_logger(__name__)
 
@@ -166,6 +168,7 @@ class BrokerConnection:
     async def close(self) -> None:
         """Close for good; requests under way end with BrokerUnavailable."""
         self._closed = True
+        _outage(self.address).forgotten(id(self))
         self._fail_all(BrokerUnavailable("the connection to the broker was closed"))
         await close_client(self._client)
 
@@ -252,11 +255,11 @@ class BrokerConnection:
         for callback in list(self._lost_callbacks):
             callback()
         if not self._closed:
-            log.warning("broker_connection_lost", role=self._role, address=self.address)
+            _outage(self.address).met(who=id(self), address=self.address)
 
     async def _on_reconnected(self) -> None:
         self._usable.set()
-        log.info("broker_connection_back", role=self._role, address=self.address)
+        _outage(self.address).over(id(self), address=self.address)
 
     async def _on_closed(self) -> None:
         self._usable.clear()
@@ -267,6 +270,12 @@ class BrokerConnection:
             if not future.done():
                 future.set_exception(error)
                 future.add_done_callback(lambda f: f.exception())  # a caller that gave up does not look
+
+
+@cache
+def _outage(address: str) -> Outage:  # noqa: ARG001  # the key of the cache
+    """Of one broker: a process has several connections to it, and all are lost at once."""
+    return Outage("broker_connection_lost", "broker_connection_back", log)
 
 
 async def close_client(client: Client) -> None:

@@ -7,12 +7,13 @@ for the generated schemas, so that a client of that time can still be checked ag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import Fact, JsonObject
-from ledger.events.knowledge import Confidence, Count, KnowledgeType, Scopes, Score, Source, Text
+from ledger.event import Fact
+from ledger.events.bounds import Document, Reason, ResourceIds
+from ledger.events.knowledge import Case, Confidence, Count, KnowledgeType, Scopes, Score, Source, Text
 from ledger.scopes import Entity, Visibility
 
 
@@ -35,13 +36,40 @@ class KnowledgeSaved1(Fact):
     type: KnowledgeType
     task: str
     content: Text
-    tags: JsonObject = Field(default_factory=dict)
+    tags: Document = Field(default_factory=dict)
     scopes: Scopes
     owner: Entity
-    resource_ids: list[str] = Field(default_factory=list)
+    resource_ids: ResourceIds = Field(default_factory=list)
     visibility: Visibility | None = None
     source: Source = Source()
     eval: EarlierEval | None = None
 
 
-EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in (KnowledgeSaved1,)}
+class KnowledgeRated1(Fact):
+    """The item helped or harmed, with the case that shows it; it does not say through what its actor reads the item."""
+
+    name: ClassVar[str] = "knowledge.rated"
+
+    verdict: Literal["helpful", "harmful"]
+    case: Case = Case()
+
+
+class KnowledgeScored1(Fact):
+    """A new score, 1 (poor) to 5; it does not say through what its actor reads the item."""
+
+    name: ClassVar[str] = "knowledge.scored"
+
+    score: Score
+    reason: Reason | None = None
+
+
+class KnowledgeConfirmed1(Fact):
+    """The item was said again; it does not say through what its actor reads the item."""
+
+    name: ClassVar[str] = "knowledge.confirmed"
+
+    case: Case = Case()
+
+
+_FORMS: tuple[type[Fact], ...] = (KnowledgeSaved1, KnowledgeRated1, KnowledgeScored1, KnowledgeConfirmed1)
+EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in _FORMS}

@@ -7,11 +7,13 @@ the message body; only `Nats-Msg-Id` and the concurrency headers are set outside
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
@@ -22,9 +24,20 @@ from ledger.upcasts import upcast
 SCHEMA_PREFIX = "urn:kledger:"
 # The broker's max_payload counts headers too; ours are under 1 KiB plus the subject.
 MAX_BODY_BYTES = 1024 * 1024 - 8 * 1024
+_LONGEST_PLACE = 200
+NUL = b"\\u0000"
+"""How JSON spells the character that no text of an event may hold."""
 _SCHEMA = re.compile(r"urn:kledger:([a-z_]+\.[a-z_]+):([1-9][0-9]{0,8})")
 
 Short = Annotated[str, Field(min_length=1, max_length=512)]
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; ValueError where the calendar of years 1 to 9999 has no such day."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is in UTC not within the years 1 to 9999") from error
 
 
 class Envelope(BaseModel):
@@ -37,7 +50,7 @@ class Envelope(BaseModel):
     type: Short
     source: Short
     subject: Annotated[str, Field(min_length=1, max_length=1024)]
-    time: AwareDatetime
+    time: Annotated[AwareDatetime, AfterValidator(in_utc)]
     datacontenttype: Literal["application/json"] = "application/json"
     dataschema: Annotated[str, Field(pattern=r"^urn:kledger:[a-z_]+\.[a-z_]+:[1-9][0-9]{0,8}$")]
     actor: Entity
@@ -55,15 +68,15 @@ def schema_name(fact: type[Fact], version: int | None = None) -> str:
 
 
 @cache
-def _kind(fact: type[Fact]) -> tuple[str, str]:
+def _kind(fact: type[Fact], version: int) -> tuple[str, str]:
     """What is the same for every event of a kind: its entity, and the `dataschema`."""
-    return fact.entity(), schema_name(fact)
+    return fact.entity(), schema_name(fact, version)
 
 
 def encode(event: NewEvent) -> bytes:
     """The message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
     fact, lineage = event.fact, event.lineage
-    entity, dataschema = _kind(type(fact))
+    entity, dataschema = _kind(type(fact), fact.stated_version())
     attributes: JsonObject = {
         "specversion": "1.0",
         "id": event.id,
@@ -103,9 +116,35 @@ def parse_json(body: bytes | str) -> object:
         raise BadJson(f"not valid JSON: {error}") from error
 
 
+def refuse_nul(document: object, what: str) -> None:
+    """Raise InvalidPayload naming the first field of `document` that holds a NUL character."""
+    stack: list[tuple[str, object]] = [("", document)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, str):
+            if "\0" in value:
+                reason = "holds a NUL character, which the views cannot keep: remove it"
+                raise InvalidPayload(
+                    f"{what} does not fit: {place or 'it'} {reason}",
+                    errors=[{"field": place, "reason": reason}],
+                )
+        elif isinstance(value, Mapping):
+            for name, part in value.items():
+                stack += [(_within(place, name), part), (place, name)]
+        elif isinstance(value, list | tuple):
+            stack += [(_within(place, index), part) for index, part in enumerate(value)]
+
+
+def _within(place: str, name: object) -> str:
+    """The place of a part; of a name as long as a body no more than tells where it is."""
+    return f"{place}.{str(name)[:_LONGEST_PLACE]}".lstrip(".")[:_LONGEST_PLACE]
+
+
 def decode_envelope(body: bytes) -> Envelope:
     """Read an envelope. Raises BadJson or InvalidPayload."""
     document = parse_json(body)
+    if NUL in body:
+        refuse_nul(document, "the event")
     try:
         return Envelope.model_validate_json(body) if isinstance(document, dict) else _not_object()
     except ValidationError as error:
@@ -128,12 +167,20 @@ def decode_fact(envelope: Envelope) -> Fact:
             f"{SCHEMA_PREFIX}{envelope.type}:VERSION",
             errors=[],
         )
-    data = upcast(envelope.type, int(match[2]), envelope.data)
+    version = int(match[2])
+    data = upcast(envelope.type, version, envelope.data)
     try:
-        return FACTS[envelope.type].model_validate_json(orjson.dumps(data))
+        fact = FACTS[envelope.type].model_validate_json(orjson.dumps(data))
     except (ValidationError, orjson.JSONEncodeError) as error:
         _refuse_secret(FACTS[envelope.type], error)
         raise invalid_payload(f"data of {envelope.type}", error) from error
+    if fact.added and version == fact.version != fact.stated_version():
+        raise InvalidPayload(
+            f"{fact.name} states {' and '.join(fact.added)} from version {version} on: state it, or write version "
+            f"{version - 1}",
+            errors=[{"field": name, "reason": "is not stated"} for name in fact.added],
+        )
+    return fact
 
 
 def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None:

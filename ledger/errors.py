@@ -5,16 +5,11 @@ A message says what happened, to which id, and what to do about it.
 
 from __future__ import annotations
 
-
-class LedgerError(Exception):
-    """Base of everything the product raises on purpose; `code` never changes once released."""
-
-    code = "ledger_error"
-
-    def __init__(self, message: str, **details: object) -> None:
-        super().__init__(message)
-        self.message = message
-        self.details = details
+from ledger.ledger_error import LedgerError as LedgerError
+from ledger.model_errors import BudgetSpent as BudgetSpent
+from ledger.model_errors import Interrupted as Interrupted
+from ledger.model_errors import ModelFailed as ModelFailed
+from ledger.model_errors import ModelRefused as ModelRefused
 
 
 class InvalidPayload(LedgerError):
@@ -71,6 +66,12 @@ class KnowledgeExists(LedgerError):
     code = "knowledge_exists"
 
 
+class IdempotencyMismatch(LedgerError):
+    """An Idempotency-Key came again with another request: the first one counts, this one changed nothing."""
+
+    code = "idempotency_mismatch"
+
+
 class UnknownProfile(LedgerError):
     """The user has no profile of this memory type yet."""
 
@@ -105,6 +106,12 @@ class NotOwner(LedgerError):
     """Only the owner may change or delete."""
 
     code = "not_owner"
+
+
+class NotReader(LedgerError):
+    """Only who reads an item may rate, score or confirm it; a fold says so, elsewhere there is no such item."""
+
+    code = "not_reader"
 
 
 class IllegalState(LedgerError):
@@ -309,30 +316,6 @@ class NotAvailable(LedgerError):
     """This build has no such feature, or the model it needs is not configured."""
 
     code = "not_available"
-
-
-class ModelFailed(LedgerError):
-    """The model gave no answer that can be used; `details["usage"]` says what it cost all the same, when known."""
-
-    code = "model_failed"
-
-
-class ModelRefused(LedgerError):
-    """The model declined to answer this; asking again in the same words will not help."""
-
-    code = "model_refused"
-
-
-class Interrupted(LedgerError):
-    """The node was stopped while a model was asked, which may have been billed: it is not asked again by itself."""
-
-    code = "interrupted"
-
-
-class BudgetSpent(LedgerError):
-    """What models may cost a day is spent; `details["retry_after"]` says in how many seconds the next day begins."""
-
-    code = "budget_spent"
 
 
 class ServiceFailed(LedgerError):

@@ -18,6 +18,18 @@ DEFAULT_ORG = "default"
 MOST_POSITION = 2**63 - 1
 """A position or version is a signed 64-bit number in every view: an event that says more is refused."""
 
+MAX_ID = 200
+"""Characters of an id."""
+
+
+def fault_of_id(entity_id: str) -> str | None:
+    """What is wrong with the id of something that is to be kept; None when nothing is."""
+    if not 1 <= len(entity_id) <= MAX_ID:
+        return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
+    if not entity_id.isprintable() or entity_id != entity_id.strip():
+        return "has control characters or blanks around it: an id is printable text"
+    return None
+
 
 class Fact(BaseModel):
     """What an event says: the `data` of its envelope. One subclass an event name and current version.
@@ -34,6 +46,9 @@ class Fact(BaseModel):
     """Optional fields of which at least one must say something."""
     builds_on: ClassVar[str] = "expected_version"
     """The field, where there is one, that says which version of the entity the fact builds on."""
+    added: ClassVar[tuple[str, ...]] = ()
+    """Fields that the current version has beside those of the one before. They are null in an event of that one, which
+    is written, and shown, as that one: without them."""
     sealed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that hold a secret, sealed before the fact is made: in clear the event is refused."""
 
@@ -45,9 +60,20 @@ class Fact(BaseModel):
             raise ValueError(f"{cls.name} states at least one of {', '.join(stated)}")
         return data
 
+    def stated_version(self) -> int:
+        """The version of the schema that the event is written in."""
+        if self.added and all(getattr(self, name) is None for name in self.added):
+            return self.version - 1
+        return self.version
+
     def stated_id(self) -> str | None:
         """The entity id as the data itself states it, for facts whose data does."""
         return None
+
+    @classmethod
+    def fault_of_id(cls, entity_id: str) -> str | None:
+        """What is wrong with the id of what the event is about; None when nothing is, or when its data states it."""
+        return None if cls.stated_id is not Fact.stated_id else fault_of_id(entity_id)
 
     @classmethod
     def entity(cls) -> str:

@@ -92,11 +92,15 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
     ),
     (KnowledgeRevised(content="`make db` first, then `make test`.", reason="shorter"), ITEM, AUTHOR),
     (
-        KnowledgeRated(verdict="helpful", case=Case(query=TASK, outcome="passed", trace_id="trace-81c0")),
+        KnowledgeRated(
+            verdict="helpful",
+            case=Case(query=TASK, outcome="passed", trace_id="trace-81c0"),
+            through="project:ledger",
+        ),
         ITEM,
         USER,
     ),
-    (KnowledgeScored(score=4, reason="saved an hour"), ITEM, USER),
+    (KnowledgeScored(score=4, reason="saved an hour", through="project:ledger"), ITEM, USER),
     (KnowledgeRetired(reason="the container is gone"), ITEM, AUTHOR),
     (KnowledgeRestored(reason="the container is back"), ITEM, AUTHOR),
     (ProfileCreated(owner=USER, memory_type="user", content={}), profile_id(USER, "user"), USER),
@@ -125,7 +129,11 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         USER,
     ),
     (SubjectForgotten(subject=USER, receipt="forget-20260305-0f3a9c21d7e4"), USER, "user:local"),
-    (KnowledgeConfirmed(case=Case(task=TASK, message_id="msg-0050")), ITEM, USER),
+    (
+        KnowledgeConfirmed(case=Case(task=TASK, message_id="msg-0050"), through="project:ledger"),
+        ITEM,
+        USER,
+    ),
     (
         KnowledgeEvolved(evolution=EVOLUTION, base_version=2, content="`make db`, wait for it, then `make test`."),
         ITEM,

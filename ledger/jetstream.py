@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
+import structlog
 
 from ledger.access import LEDGER_STREAM, BrokerAccess, Role
 from ledger.ahead import Ahead, publications
 from ledger.atomic_batch import send_batch
+from ledger.claimed import is_ours, known_positions, renamed
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerUnavailable, LedgerError
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
@@ -33,8 +35,10 @@ from ledger.same_event import event_at, nanoseconds
 from ledger.stream_setup import check_settings
 from ledger.subjects import history_filter
 
+log = structlog.get_logger(__name__)
+
 APPEND_TIMEOUT = 10.0  # a cluster that lost its leader takes 4-6 s to have another
-_OPEN_BATCHES = 8  # the server takes 50 a stream, from all writers together
+_OPEN_BATCHES = 8  # a server that is not configured by us takes 50 a stream, from all writers together
 _PAUSE = 0.02
 
 
@@ -104,13 +108,21 @@ class JetStreamLedger:
                 answer = parse_answer(reply.data)
                 code = error_code(answer)
                 if not code:
-                    return Appended(int(answer["seq"]), event.id, bool(answer.get("duplicate")))
-                if code in WRONG_LAST_SEQUENCE:
+                    position, again = int(answer["seq"]), bool(answer.get("duplicate"))
+                    if not again or await is_ours(self._writing, self._stream, position, message):
+                        return Appended(position, event.id, duplicate=again)
+                    found = await find_kept(self._writing, self._stream, [message])  # by an earlier, renamed try
+                    if event.id in found:
+                        return Appended(found[event.id], event.id, duplicate=True)
+                    log.warning("message_id_claimed", event_id=event.id, subject=message.subject, position=position)
+                    message = renamed(message)
+                    error: LedgerError = _moving()
+                elif code in WRONG_LAST_SEQUENCE:
                     found = await find_kept(self._writing, self._stream, [message])
                     if event.id in found:
                         return Appended(found[event.id], event.id, duplicate=True)
                     await self._raise_conflict([message])
-                    error: LedgerError = _moving()
+                    error = _moving()
                 else:
                     error = error_of(answer, f"{event.fact.name} of {event.entity_id[:80]!r}")
                     if code not in PASSING:
@@ -157,6 +169,13 @@ class JetStreamLedger:
         head = Head(position, stored_ns)
         return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
 
+    async def restored_to(self) -> int:
+        """Up to which position the stream came from a backup, 0 where it did not. Raises BrokerUnavailable."""
+        info = await self._reading.api(f"STREAM.INFO.{self._stream}")
+        if error_code(info):
+            raise error_of(info, f"a look at the stream {self._stream}")
+        return restored_to(info["config"])
+
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         query: JsonObject = {"last_by_subj": history_filter(org, entity, entity_id)}
         reply = await self._reading.request(f"$JS.API.DIRECT.GET.{self._stream}", orjson.dumps(query))
@@ -202,17 +221,34 @@ class JetStreamLedger:
                     if clash is not None:
                         raise conflict(clash, None)
                     if code == DUPLICATE_IN_BATCH:
-                        return kept | await self._one_by_one(batch)
-                    await self._raise_conflict(batch)
+                        batch, ours = await self._without_claims(batch)
+                        kept |= ours
+                    else:
+                        await self._raise_conflict(batch)
                     error = _moving()
             except BrokerUnavailable as unavailable:
                 error = unavailable
             await self._pause(deadline, error)
         return kept
 
-    async def _one_by_one(self, batch: list[Publication]) -> dict[str, Appended]:
-        """For a batch with an id that the stream knows from another entity: the broker alone can say which."""
-        return {message.event.id: await self.append(message.event) for message in batch}
+    async def _without_claims(self, batch: list[Publication]) -> tuple[list[Publication], dict[str, Appended]]:
+        """For a batch with a message id that the stream knows from another subject: what is left of it to keep.
+
+        An event of ours that stands elsewhere is a duplicate; one whose message id somebody else claimed is renamed.
+        """
+        known = await known_positions(self._writing, batch)
+        ours: dict[str, Appended] = {}
+        left: list[Publication] = []
+        for message in batch:
+            position = known.get(message.event.id)
+            if position is None:
+                left.append(message)
+            elif await is_ours(self._writing, self._stream, position, message):
+                ours[message.event.id] = Appended(position, message.event.id, duplicate=True)
+            else:
+                log.warning("message_id_claimed", event_id=message.event.id, subject=message.subject, position=position)
+                left.append(renamed(message))
+        return left, ours
 
     async def _raise_conflict(self, batch: list[Publication]) -> None:
         for message in batch:
@@ -223,7 +259,7 @@ class JetStreamLedger:
 
     def _left(self, deadline: float) -> float:
         if why := self.hindered():
-            raise BrokerUnavailable(why)
+            raise BrokerUnavailable(why, retryable=False)
         return max(0.001, deadline - asyncio.get_running_loop().time())
 
     async def _pause(self, deadline: float, error: LedgerError) -> None:

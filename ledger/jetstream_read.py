@@ -70,7 +70,7 @@ async def read_stream(
         except Interrupted as interruption:
             now = loop.time()
             troubled_since = troubled_since or now
-            log.info("log_reading_resumes", after=position, reason=str(interruption))
+            log.debug("log_reading_resumes", after=position, reason=str(interruption))
             if now - troubled_since > PATIENCE:
                 raise BrokerUnavailable(
                     f"the stream {stream} cannot be read on after position {position} for {PATIENCE:.0f} s: "

@@ -9,6 +9,7 @@ import asyncio
 import base64
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import orjson
 
@@ -18,6 +19,18 @@ from ledger.publication import Publication, error_code, error_of, history_of
 
 _NOT_FOUND = frozenset({10037, 404})
 _AT_ONCE = 64
+
+
+class Stands(NamedTuple):
+    """What the stream holds at a position; position 0 where it holds nothing."""
+
+    position: int
+    subject: str
+    event_id: str
+
+    def is_of(self, publication: Publication) -> bool:
+        """Whether this is the event itself. The broker lets nobody but its actor publish to its subject."""
+        return self.subject == publication.subject and self.event_id == publication.event.id
 
 
 async def find_kept(connection: BrokerConnection, stream: str, publications: Iterable[Publication]) -> dict[str, int]:
@@ -36,14 +49,14 @@ async def find_kept(connection: BrokerConnection, stream: str, publications: Ite
         async with gate:
             if event.expects is not None:
                 first = {"seq": event.expects + 1, "next_by_subj": history_of(event)}
-                position, event_id = await _get(connection, stream, first)
-                if event_id == event.id:
-                    found[event.id] = position
+                stands = await look_at(connection, stream, first)
+                if stands.is_of(publication):
+                    found[event.id] = stands.position
                     return
-            position, event_id = await _get(connection, stream, {"last_by_subj": publication.subject})
-            if event_id == event.id:
-                found[event.id] = position
-            elif position:
+            stands = await look_at(connection, stream, {"last_by_subj": publication.subject})
+            if stands.is_of(publication):
+                found[event.id] = stands.position
+            elif stands.position:
                 doubtful.setdefault(publication.subject, set()).add(event.id)
 
     async with asyncio.TaskGroup() as group:
@@ -58,8 +71,7 @@ async def find_kept(connection: BrokerConnection, stream: str, publications: Ite
 
 async def last_position(connection: BrokerConnection, stream: str, event: NewEvent) -> int:
     """The last position of the event's entity, as the stream's leader knows it; 0 when there is none."""
-    position, _ = await _get(connection, stream, {"last_by_subj": history_of(event)})
-    return position
+    return (await look_at(connection, stream, {"last_by_subj": history_of(event)})).position
 
 
 async def _walk(
@@ -68,7 +80,7 @@ async def _walk(
     missing = set(wanted)
     position = start - 1
     while missing:
-        position, event_id = await _get(connection, stream, {"seq": position + 1, "next_by_subj": subject})
+        position, _, event_id = await look_at(connection, stream, {"seq": position + 1, "next_by_subj": subject})
         if not position:
             return
         if event_id in missing:
@@ -91,16 +103,16 @@ async def _start_of_window(connection: BrokerConnection, stream: str) -> int:
     return int(sequence) if sequence else int(info["state"]["last_seq"]) + 1
 
 
-async def _get(connection: BrokerConnection, stream: str, query: JsonObject) -> tuple[int, str]:
-    """Position and event id of one stored message; (0, "") when there is none."""
+async def look_at(connection: BrokerConnection, stream: str, query: JsonObject) -> Stands:
+    """One stored message, as the stream's leader has it. Raises BrokerUnavailable, BrokerMisconfigured."""
     answer = await connection.api(f"STREAM.MSG.GET.{stream}", query)
     code = error_code(answer)
     if code in _NOT_FOUND:
-        return 0, ""
+        return Stands(0, "", "")
     if code:
         raise error_of(answer, "a look at the stream")
     message = answer["message"]
-    return int(message["seq"]), _id_of(base64.b64decode(message.get("data") or ""))
+    return Stands(int(message["seq"]), message["subject"], _id_of(base64.b64decode(message.get("data") or "")))
 
 
 def _id_of(body: bytes) -> str:

@@ -23,6 +23,7 @@ from ledger.errors import LedgerError
 from ledger.event import JsonObject
 from ledger.publication import EXPECTED, error_code, error_of, parse_answer
 from ledger.stream_setup import ensure
+from ledger.told_once import Outage
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +74,7 @@ class Lease:
         self._until = float("-inf")
         self._seen = (-1, 0.0)  # the sequence that the key has, and since when by our clock
         self._was_held = False
+        self._outage = Outage("lease_not_reached", "lease_reached", log)
         self.holder = ""
         """Who wrote the key last, as far as is known."""
 
@@ -86,8 +88,9 @@ class Lease:
         while True:
             try:
                 await self._try()
+                self._outage.over(key=self._subject)
             except LedgerError as error:
-                log.info("lease_not_reached", key=self._subject, error=error.message)
+                self._outage.met(error.message, key=self._subject)
             if self._was_held != self.held:
                 self._was_held = self.held
                 log.warning("lease_taken" if self.held else "lease_lost", key=self._subject, holder=self._holder)

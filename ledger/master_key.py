@@ -14,30 +14,50 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ledger.errors import WrongMasterKey
+from ledger.private import MASTER_KEY
 from ledger.server_config import write_private
 from ledger.vault import KEY_BYTES, new_secret
 
-VARIABLE, FILE_VARIABLE = "KLEDGER_MASTER_KEY", "KLEDGER_MASTER_KEY_FILE"
+VARIABLE, FILE_VARIABLE = MASTER_KEY, "KLEDGER_MASTER_KEY_FILE"
 
 
-def master_key(data: Path, environment: Mapping[str, str] = os.environ) -> bytes:
-    """The master key of the node on `data`, 32 bytes; made when there is none anywhere. Raises WrongMasterKey."""
+def kept_master_key(data: Path, environment: Mapping[str, str] = os.environ) -> bytes | None:
+    """The master key of the node on `data`, 32 bytes; None when there is none anywhere. Raises WrongMasterKey."""
     if stated := environment.get(VARIABLE):
         return _read(stated, f"the variable {VARIABLE}")
     named = environment.get(FILE_VARIABLE)
-    path = Path(named) if named else data / "keys" / "master.key"
+    path = Path(named) if named else _file(data)
     try:
         return _read(path.read_text("ascii", "replace"), str(path))
     except FileNotFoundError:
         if named:
             raise WrongMasterKey(f"{FILE_VARIABLE} names {path}, which is not there: correct it") from None
+        return None
     except OSError as error:
         raise WrongMasterKey(f"the master key {path} cannot be read: {error.strerror or error}") from error
+
+
+def new_master_key(data: Path) -> bytes:
+    """A new master key, kept in the data directory: for a ledger whose vault has begun under none."""
+    path = _file(data)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.parent.chmod(0o700)
     secret = new_secret()
     write_private(path, base64.b64encode(secret) + b"\n")
     return secret
+
+
+def lost(data: Path) -> WrongMasterKey:
+    """The error for a vault that has keys, while no master key is there to open them."""
+    return WrongMasterKey(
+        f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is gone. Bring that "
+        f"file back from where you keep it, or give the key in {VARIABLE} or in the file that {FILE_VARIABLE} names. "
+        "No new one was made: it would open nothing"
+    )
+
+
+def _file(data: Path) -> Path:
+    return data / "keys" / "master.key"
 
 
 def _read(stated: str, place: str) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from ledger.atomic_batch import MAX_MESSAGES
 from ledger.errors import BrokerUnavailable, LogGap
 from ledger.event import Appended, Head, NewEvent, StoredEvent
-from ledger.publication import MSG_ID, Publication, conflict, is_about, publication
+from ledger.publication import MSG_ID, Identity, Publication, conflict, identity, is_about, publication
 from ledger.server_config import MAX_PAYLOAD_BYTES
 
 
@@ -21,7 +21,7 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._events: list[StoredEvent] = []
-        self._positions: dict[str, int] = {}
+        self._positions: dict[Identity, int] = {}
         self._last: dict[tuple[str, str, str], int] = {}
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
@@ -46,10 +46,10 @@ class MemoryLedger:
     def _check(self, messages: list[Publication]) -> None:
         """Raise VersionConflict before anything of the batch is kept."""
         taken: set[tuple[str, str, str]] = set()
-        ids: set[str] = set()
+        ids: set[Identity] = set()
         for message in messages:
             event = message.event
-            if event.id in self._positions or event.id in ids:
+            if (own := identity(event)) in self._positions or own in ids:
                 continue
             about = is_about(event)
             if event.expects is not None:
@@ -58,17 +58,17 @@ class MemoryLedger:
                 if event.expects != self._last.get(about, 0):
                     raise conflict(event, self._last.get(about, 0))
             taken.add(about)
-            ids.add(event.id)
+            ids.add(own)
 
     def _keep(self, message: Publication) -> Appended:
         event = message.event
-        if event.id in self._positions:
-            return Appended(self._positions[event.id], event.id, duplicate=True)
+        if (own := identity(event)) in self._positions:
+            return Appended(self._positions[own], event.id, duplicate=True)
         position = len(self._events) + 1
         before = self._events[-1].stored_ns if self._events else 0
         stored_ns = max(time.time_ns(), before)
         self._events.append(StoredEvent(position, stored_ns, message.subject, message.body, message.headers[MSG_ID]))
-        self._positions[event.id] = position
+        self._positions[own] = position
         self._last[is_about(event)] = position
         return Appended(position, event.id)
 

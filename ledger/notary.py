@@ -20,6 +20,7 @@ from typing import TypeVar
 import structlog
 
 from ledger.chain import Chain, leaf_hashes
+from ledger.chain_start import note_signed
 from ledger.checkpoint_hook import CheckpointHook
 from ledger.checkpoints import SignedCheckpoint, append_checkpoints, sign
 from ledger.errors import ChainContradicted, LedgerError, LogGap, NotCertified, ServiceFailed
@@ -27,6 +28,7 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.notary_start import READ, NotaryFiles, chain_of, head_not_before, take_up
 from ledger.signing_keys import SigningKeys
 from ledger.stream import Ledger
+from ledger.told_once import Outage
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +75,7 @@ class Notary:
         self._signed_at = time.monotonic()
         self.certified: SignedCheckpoint | None = None
         """The last checkpoint that was signed."""
+        self._outage = Outage("the notary pauses", "the notary goes on", log)
         self.trouble: LedgerError | None = None
         """Why nothing is signed at present; None while all is well."""
 
@@ -97,13 +100,14 @@ class Notary:
                 async with self._turn:
                     more = await self._round()
                 self.trouble = None
+                self._outage.over(position=self.position)
             except (ChainContradicted, LogGap) as error:
                 await self._stop_signing(error)
                 return
             except (LedgerError, OSError) as error:
                 more = False
                 self.trouble = error if isinstance(error, LedgerError) else _unwritable(error)
-                log.warning("the notary pauses", error=str(error), position=self.position)
+                self._outage.met(self.trouble.message, position=self.position)
             if not more:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._look_seconds):
@@ -234,6 +238,8 @@ class Notary:
             return
         checkpoint = sign(self._chain, self._keys, datetime.now(UTC))
         await self._in_thread(lambda: append_checkpoints(self.files.checkpoints, [checkpoint]))
+        if self.certified is None:
+            await self._in_thread(lambda: note_signed(self.files))
         self._signed_at, self.certified = time.monotonic(), checkpoint
         if self._hook is not None:
             self._hook.send([checkpoint])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -18,6 +17,7 @@ from ledger.access import BrokerAccess, Role
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.event import JsonObject
 from ledger.garbage import collect_seldom
+from ledger.private import child_environment
 
 _LONGEST_LINE = 1 << 30  # a result is one line, however much it is
 # The buffers of a batch are megabytes each. glibc keeps them in its arenas, whose holes grow with the log; from this
@@ -34,8 +34,15 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     Raises the LedgerError that ended the work, with its details, and ServiceFailed when there was no answer at all.
     """
     pipe = asyncio.subprocess.PIPE
+    environment = _GIVES_BACK | child_environment()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE, env=_GIVES_BACK | os.environ
+        sys.executable,
+        "-m",
+        module,
+        stdin=pipe,
+        stdout=pipe,
+        limit=_LONGEST_LINE,
+        env=environment,
     )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None

@@ -55,10 +55,12 @@ from ledger.events.slim import (
     SlimStarted,
     SlimWithdrawn,
 )
+from ledger.scopes import OPERATOR
 from ledger.sealed import USER, seal
+from ledger.subjects import stated_by
 from ledger.vault import DataKey
 
-NOBODY = "user:local"
+NOBODY = OPERATOR
 
 _ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
 _CASE = ("case.task", "case.query", "case.outcome", "case.reason")
@@ -160,8 +162,10 @@ def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
     if not keys:
         return event
 
+    by = stated_by(event.org, event.actor)
+
     def sealing(value: Any, place: str) -> Any:
-        return seal(value, keys, event.id, place)
+        return seal(value, keys, event.id, place, by)
 
     return replace(event, fact=_changed(event.fact, TEXTS.get(type(event.fact), ()), sealing))
 

@@ -73,6 +73,14 @@ def is_about(event: NewEvent) -> tuple[str, str, str]:
     return event.org, event.fact.entity(), event.entity_id
 
 
+Identity = tuple[str, str, str]
+
+
+def identity(event: NewEvent) -> Identity:
+    """What makes an event the same one again: its tenant, its actor and its id."""
+    return event.org, event.actor, event.id
+
+
 def parse_answer(data: bytes) -> JsonObject:
     """The broker's answer to a publication. Raises BrokerMisconfigured when it is not JetStream's."""
     try:

@@ -19,7 +19,7 @@ from ledger.access import ROLES, BrokerAccess, Role, account_users, new_password
 from ledger.errors import BrokerMisconfigured, IllegalScope
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import check_entity
-from ledger.server_config import MAX_PAYLOAD_BYTES, write_private
+from ledger.server_config import MAX_PAYLOAD_BYTES, jetstream_settings, write_private
 from ledger.subjects import ROOT, encode_token
 
 CONFIG, CREDENTIALS = "nats-server.conf", "credentials.json"
@@ -148,8 +148,7 @@ def _config(listen: str, store: Path, passwords: Mapping[Role, str], publishers:
     return {
         "listen": listen,
         "max_payload": MAX_PAYLOAD_BYTES,
-        # By default the server tells the disk every two minutes, and power loss takes acknowledged events.
-        "jetstream": {"store_dir": str(store), "sync_interval": "always"},
+        "jetstream": jetstream_settings(store),
         "accounts": {
             "LEDGER": {
                 "jetstream": "enabled",

@@ -15,11 +15,12 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ledger.earlier import EARLIER
+from ledger.entities import ENTITY_PATTERN
 from ledger.envelope import Envelope, schema_name
 from ledger.errors import UnsupportedVersion
 from ledger.event import Fact, JsonObject
 from ledger.events import FACTS
-from ledger.scopes import ENTITY_PATTERN, PUBLIC, entity_or_value_error, scope_or_value_error
+from ledger.scopes import PUBLIC, entity_or_value_error, scope_or_value_error
 from ledger.upcasts import known_versions
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -106,6 +107,14 @@ def event_schema(fact: type[Fact], version: int | None = None, ref_template: str
         "const": schema_name(fact, version),
         "description": _ATTRIBUTES["dataschema"],
     }
+    if form.added:  # null only in an event of the version before
+        described = schema["$defs"][form.__name__]
+        described["required"] = [*described.get("required", ()), *form.added]
+        for name in form.added:
+            described["properties"][name] = {
+                **described["properties"][name].pop("anyOf")[0],
+                **{key: value for key, value in described["properties"][name].items() if key != "default"},
+            }
     if form.at_least_one:  # said by a validator, which leaves no trace in what pydantic generates
         schema["$defs"][form.__name__]["anyOf"] = [
             {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in form.at_least_one

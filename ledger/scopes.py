@@ -6,31 +6,30 @@ any word as a type; the doors take the built-in ones and those that the operator
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, StringConstraints
 
+from ledger.entities import ENTITY_MAX_LENGTH, is_entity
 from ledger.errors import IllegalScope
 
 PUBLIC = "public"
+OPERATOR = "user:local"
+"""As whom the operator of a node acts who names no identity."""
 # Highest first: the order of source 002, user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
-TYPE_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
-ENTITY_PATTERN = r"^[a-z][a-z0-9_]{0,31}:[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
-ENTITY_MAX_LENGTH = 200
-# ASCII: `\s` then means the same here as in the SQL that checks whole batches.
-_ENTITY = re.compile(ENTITY_PATTERN, re.ASCII)
+MOST_ENTITIES = 256
+"""So many entities may ask at once: what was served to whom names them all."""
 
 Visibility = Literal["private", "shared", "org", "public"]
 
 
 def check_entity(value: str) -> str:
     """Return `value` when it is a legal entity, raise IllegalScope otherwise."""
-    if len(value) <= ENTITY_MAX_LENGTH and _ENTITY.fullmatch(value):
+    if is_entity(value):
         return value
     raise IllegalScope(
         f"{value!r} is not an entity: write {{type}}:{{id}} with a type out of {', '.join(ENTITY_TYPES)} or one that "
@@ -74,8 +73,8 @@ def further_types(scopes: Iterable[str]) -> set[str]:
 class Caller:
     """Who asks: any of the five identities, and `further` entities. With none of them it is the operator of the node.
 
-    The operator may write for any owner (an import does), and sees what is public. `addresses` are the scopes that
-    a caller with a token may write for; None where callers are trusted to say who they are.
+    The operator may write for any owner (an import does), and sees what is public or its own. `addresses` are the
+    scopes that a caller with a token may write for; None where callers are trusted to say who they are.
     """
 
     user: str | None = None
@@ -119,9 +118,13 @@ class Caller:
     def is_operator(self) -> bool:
         return not self.entities()
 
+    def reading_as(self) -> list[str]:
+        """The entities that the caller reads and acts as: its own; the operator's is `user:local`."""
+        return self.entities() or [OPERATOR]
+
     def visible_scopes(self) -> list[str]:
-        """All scopes the caller may read (source 002, build_visible_scopes)."""
-        return [*self.entities(), PUBLIC]
+        """All scopes the caller may read (source 002, build_visible_scopes), and sees the owned items of."""
+        return [*self.reading_as(), PUBLIC]
 
     def may_act_for(self, owner: str) -> bool:
         """True when the caller is the owner, or is the operator."""

@@ -16,9 +16,8 @@ from cryptography.exceptions import InvalidTag
 from pydantic_core import to_json
 
 from ledger.errors import Erased, KeyMissing, NotOwner, SealBroken
-from ledger.personal import NOBODY
 from ledger.scopes import Caller
-from ledger.sealed import MARK, RESOURCE, name_in
+from ledger.sealed import MARK, RESOURCE, bound_to, name_in
 from ledger.vault import DataKey, Tombstone, Vault
 
 
@@ -35,14 +34,15 @@ async def seal_secure(
     org: str,
     persons: Sequence[str],
     event_id: str,
+    by: str = "",
     place: str = "/data/secure_body",
 ) -> str:
-    """The secret as an event holds it, at `place` of the event `event_id`.
+    """The secret as an event holds it, at `place` of the event `event_id` that `by` states.
 
     The inner seal is bound to tenant and resource alone, for views keep it; the outer ones, of `persons`, to the event,
     as every text of a person is. Raises SubjectForgotten, BrokerUnavailable.
     """
-    outer = [(await vault.obtain(person), f"{event_id}\n{place}".encode()) for person in persons]
+    outer = [(await vault.obtain(person), bound_to(event_id, place, by)) for person in persons]
     keys = [(await vault.obtain(key_name(resource_id)), _about(org, resource_id)), *outer]
     inner: bytes = to_json(value)
     for key, about in keys:
@@ -55,7 +55,7 @@ def may_open(caller: Caller, owner: str, shared_with: Sequence[str]) -> bool:
 
     Whoever names nobody is the owner of what whoever names nobody saved, and of no other secret.
     """
-    named = caller.entities() or [NOBODY]
+    named = caller.reading_as()
     return owner in named or any(entity in shared_with for entity in named)
 
 

@@ -22,6 +22,7 @@ from ledger.access import BrokerAccess, Role
 from ledger.broker_disk import BrokerDisk
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError
+from ledger.private import child_environment
 from ledger.server_config import (
     HOST,
     MAX_PAYLOAD_BYTES,
@@ -174,6 +175,7 @@ class EmbeddedServer:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
+            env=child_environment(),
             start_new_session=True,  # Ctrl-C is for the node, which stops the server last
         )
         self._process = process

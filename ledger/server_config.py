@@ -22,8 +22,21 @@ from ledger.event import JsonObject
 
 HOST = "127.0.0.1"
 MAX_PAYLOAD_BYTES = 1024 * 1024
+OPEN_BATCHES, BATCH_IDLE_S = 1_000, 5
 # A restored event carries a few headers more than it had, and may have filled the limit.
 RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 16 * 1024
+
+
+def jetstream_settings(store: Path) -> JsonObject:
+    """How the server keeps streams below `store`, and how much of it one publisher may hold up."""
+    return {
+        "store_dir": str(store),
+        # By default the server tells the disk every two minutes, and power loss takes acknowledged events.
+        "sync_interval": "always",
+        # By default 50 batches may be open, each for 10 s after its last message, and whoever publishes may open them
+        # and never commit: then nobody's batch is taken. Opening one costs the server a few milliseconds.
+        "limits": {"batch": {"max_inflight_per_stream": OPEN_BATCHES, "timeout": f"{BATCH_IDLE_S}s"}},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +216,7 @@ def write_config(
         "log_file": str(files.log),
         "logfile_size_limit": 16 * 1024 * 1024,
         "logfile_max_num": 3,
-        # By default the server tells the disk every two minutes, and power loss takes acknowledged events.
-        "jetstream": {"store_dir": str(files.store), "sync_interval": "always"},
+        "jetstream": jetstream_settings(files.store),
         "accounts": {"LEDGER": {"jetstream": "enabled", "users": account_users(passwords)}},
     }
     if cluster:

@@ -82,6 +82,18 @@ def history_filter(org: str, entity: str, entity_id: str) -> str:
     return ".".join((ROOT, *map(encode_token, (org, entity, entity_id)), ">"))
 
 
+def stated_by(org: str, actor: str) -> str:
+    """Tenant and actor in one word: the tokens that they have in a subject."""
+    kind, _, actor_id = actor.partition(":")
+    return ".".join(map(encode_token, (org, kind, actor_id)))
+
+
+def stated_by_in(subject: str) -> str:
+    """The same out of a subject; empty for one that is none of the ledger's, which is nobody's."""
+    tokens = subject.split(".")
+    return ".".join((tokens[1], *tokens[5:])) if len(tokens) == 7 and tokens[0] == ROOT else ""
+
+
 def entity_of(subject: str) -> str:
     """What kind of thing an event is about, as its subject says it, which need not be a legal one."""
     return subject.partition(".")[2].partition(".")[2].partition(".")[0]

@@ -28,8 +28,16 @@ def _knowledge_saved_1_to_2(data: JsonObject) -> JsonObject:
     return rest
 
 
+def _without_through(data: JsonObject) -> JsonObject:
+    """Version 1 knew no `through`: a field of that name said nothing, and says nothing now."""
+    return {name: value for name, value in data.items() if name != "through"}
+
+
 UPCASTS: Mapping[tuple[str, int], Upcast] = {
     ("knowledge.saved", 1): _knowledge_saved_1_to_2,
+    ("knowledge.rated", 1): _without_through,
+    ("knowledge.scored", 1): _without_through,
+    ("knowledge.confirmed", 1): _without_through,
 }
 
 

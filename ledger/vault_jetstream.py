@@ -88,6 +88,15 @@ class JetStreamVault:
             raise
         return vault
 
+    @staticmethod
+    async def is_begun(access: BrokerAccess) -> bool:
+        """Whether the bucket was begun under a master key. Raises BrokerUnavailable, BrokerMisconfigured."""
+        connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
+        try:
+            return await JetStreamVault(connection, b"")._get(f"{_PREFIX}master") is not None
+        finally:
+            await connection.close()
+
     @property
     def connection(self) -> BrokerConnection:
         """The connection to the broker, for what else belongs to erasing."""

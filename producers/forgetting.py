@@ -171,7 +171,7 @@ class Eraser:
             self.org,
             id=str(uuid.uuid5(NAMESPACE, order.receipt)),
         )
-        kept = (await self.operator.view.ask(kept_events, self.org, [event.id])).get(event.id)
+        kept = (await self.operator.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
         position = kept.position if kept is not None else (await self.operator.ledger.append(event)).position
         await self.operator.view.wait_for(position, 60.0)
         return position

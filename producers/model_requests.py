@@ -6,11 +6,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from ledger.events.bounds import NewId, Reason
 from ledger.events.extraction import Kind
 from ledger.events.knowledge import Id, Scopes, Text, Version
 from ledger.events.process import ModelName
-from ledger.scopes import Entity
-from producers.requests import Asked, NewId
+from producers.owners import Owner
+from producers.requests import Asked
 
 
 class MessageBody(Asked):
@@ -28,7 +29,7 @@ class ExtractRequest(Asked):
     text: Text | None = None
     messages: Annotated[list[MessageBody], Field(min_length=1, max_length=1_000)] | None = None
     scopes: Scopes | None = None
-    owner: Entity | None = None
+    owner: Owner | None = None
     model: ModelName | None = None
 
     @model_validator(mode="after")
@@ -42,7 +43,7 @@ class ResolveRequest(Asked):
     """Which side of a conflict holds; null when both do."""
 
     winner: Id | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class RevertRequest(Asked):

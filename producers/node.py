@@ -25,31 +25,40 @@ import uvicorn
 
 from consumers.app import create_app as create_consumer
 from ledger.access import BrokerAccess
+from ledger.data_directory import prepare_data_directory
 from ledger.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.garbage import collect_seldom
 from ledger.jetstream import JetStreamLedger
 from ledger.keyring import Keyring
-from ledger.logs import log_to_stderr
-from ledger.master_key import master_key
+from ledger.language import language_of_node
+from ledger.logs import VARIABLE, Level, log_to_stderr
+from ledger.master_key import kept_master_key, lost, new_master_key
+from ledger.private import private_files
 from ledger.publishers import access_with
 from ledger.server import EmbeddedServer
 from ledger.stream_setup import ensure_stream
 from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from producers.access.book import TokenBook
+from producers.access.limits import limits_from_environment
 from producers.access.opening import LOOPBACK, analysts_of, tokens_for
+from producers.embedding_metrics import EmbeddingMetrics
 from producers.forgetting import Eraser
 from producers.http.app import create_app
+from producers.http.connections import bounded
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary, receipt_signer
 from producers.node_models import with_models
 from producers.node_parking import Parking, open_parked, opened_as_decided
 from producers.node_roles import ALL_ROLES, Role, writes_vectors
+from producers.node_sizes import NodeSizes
 from producers.operations.desk import Desk
+from producers.operations.recording import recorded_from_environment
 from producers.receipts import Receipts
 from producers.sealing import SealingLedger
 from producers.telling import of_folding, traced
 from projections.live import LiveFiles
+from projections.own_threads import end_without_them
 from projections.persons import PersonsOfItems
 from projections.runner import Projector
 from projections.search.ask import Searcher
@@ -78,11 +87,18 @@ class NodeSettings:
     checkpoint_hook: str | None = None
     replicas: int = 1
     roles: frozenset[Role] = ALL_ROLES
+    log_level: Level | None = None
 
 
 def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
-    log_to_stderr()
+    if settings.log_level is not None:
+        os.environ[VARIABLE] = settings.log_level  # the processes that the node starts go by it as well
+    try:
+        log_to_stderr()
+    except LedgerError as error:
+        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
+        return 1
     # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
     sys.setswitchinterval(0.0001)
     try:
@@ -95,10 +111,12 @@ def run(settings: NodeSettings) -> int:
     except LedgerError as error:
         sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
         return 1
+    end_without_them()  # everything else is closed by now
     return 0
 
 
 async def _run(settings: NodeSettings) -> None:
+    began = time.monotonic()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for kind in (signal.SIGTERM, signal.SIGINT):
@@ -111,6 +129,9 @@ async def _run(settings: NodeSettings) -> None:
             + "\n"
         )
         sys.stdout.flush()
+        about = {"http": address.http, "nats": address.nats, "data": str(settings.data.resolve())}
+        seconds = round(time.monotonic() - began, 3)
+        log.info("ready", **about, position=address.position, seconds=seconds, version=version("knowledge-ledger"))
         await stopping.wait()
         log.info("stopping")
 
@@ -122,6 +143,8 @@ class NodeAddress:
     http: str
     nats: str
     quack: int | None
+    position: int
+    """Up to which the view had folded the log when the node began to answer."""
 
 
 @asynccontextmanager
@@ -129,19 +152,24 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
     """A running node. Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone."""
     started = time.monotonic()
     host, port = _host_and_port(settings.http)
+    language = language_of_node()
+    recorded = recorded_from_environment()
     async with AsyncExitStack() as stack:
+        stack.enter_context(private_files())
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
         stack.enter_context(traced(version("knowledge-ledger")))
         access, hindered = await _broker(settings, stack)
         await ensure_stream(access, replicas=settings.replicas)
-        master = master_key(settings.data)
-        vault = await _open_vault(access, master, settings.replicas, stack)
+        await ensure_keys_bucket(access, replicas=settings.replicas)
+        master = await _master_key(access, settings.data)
+        vault = await JetStreamVault.open(access, master)
+        stack.push_async_callback(vault.close)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
-        notary = create_notary(ledger, settings.data, settings.checkpoint_hook)
+        notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 
         files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
@@ -184,8 +212,12 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         operator.master = master
         operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, receipts, settings.org, master)
-        desk = Desk(sealing, view, searcher, operator, settings.org, parking=Parking(operator, parked), vault=vault)
+        parking = Parking(operator, parked)
+        desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
+        desk.recorded, desk.sizes = recorded, NodeSizes(settings.data, view)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
+        if feed.settings.embedding is not None:
+            desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
         projector.folded = of_folding(desk.tally)
 
         async def health() -> JsonObject:
@@ -202,7 +234,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         )
         await stack.enter_async_context(consumer)
         address = await stack.enter_async_context(_http(desk, host, port, tokens))
-        yield NodeAddress(address, access.url, files.address.port if files.address else None)
+        yield NodeAddress(address, access.url, files.address.port if files.address else None, view.position)
 
 
 async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[BrokerAccess, Callable[[], str | None]]:
@@ -217,11 +249,12 @@ async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[Broker
     return access, lambda: server.trouble
 
 
-async def _open_vault(access: BrokerAccess, master: bytes, replicas: int, stack: AsyncExitStack) -> JetStreamVault:
-    await ensure_keys_bucket(access, replicas=replicas)
-    vault = await JetStreamVault.open(access, master)
-    stack.push_async_callback(vault.close)
-    return vault
+async def _master_key(access: BrokerAccess, data: Path) -> bytes:
+    """The master key, made for a ledger that is new. Raises WrongMasterKey where one was there and is lost."""
+    kept = kept_master_key(data)
+    if kept is None and await JetStreamVault.is_begun(access):
+        raise lost(data)
+    return kept or new_master_key(data)
 
 
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
@@ -245,10 +278,16 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 @asynccontextmanager
 async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP door; a request under way is answered before this ends."""
+    limits = limits_from_environment()
     config = uvicorn.Config(
-        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens),
+        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits),
         host=host,
         port=port,
+        http=bounded(limits),
+        ws="none",
+        proxy_headers=False,  # who asks is known by a token, never by an address
+        server_header=False,
+        timeout_keep_alive=limits.idle_seconds,
         log_config=None,
         access_log=False,
         lifespan="on",  # what MCP at /mcp runs in
@@ -279,7 +318,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
 @contextmanager
 def _only_node_on(data: Path) -> Iterator[None]:
     """Hold the data directory. Raises DataDirectoryInUse when another node has it."""
-    data.mkdir(parents=True, exist_ok=True)
+    prepare_data_directory(data)
     with (data / "node.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

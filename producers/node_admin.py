@@ -7,14 +7,13 @@ import contextlib
 import platform
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-
-import structlog
 
 from ledger.access import BrokerAccess
 from ledger.backup.process import back_up_in_own_process
@@ -26,28 +25,29 @@ from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
 from producers.node_integrity import Integrity
+from producers.node_jobs import Work, run_job
+from producers.node_paths import outside
 from producers.operations.admin import Health, Job, JobKind
 from producers.readiness import LONGEST_LAG_SECONDS, Readiness, lag
+from projections.analyst_places import Places
+from projections.analyst_sql import answer_to
 from projections.catching_up import catch_up
 from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
 from projections.lineage.ask import refused_count
 from projections.live import LiveFiles
+from projections.memory_watch import analyst_limits
 from projections.parking import attention
-from projections.quack import sql_read_only
 from projections.rebuild import Rebuilt, position_at, rebuild_in_own_process
 from projections.runner import Projector
 from projections.snapshot import copy_frozen
 from projections.vectors.feed import VectorFeed
+from projections.vectors.renewal import mended
+from projections.vectors.soundness import sound, vector_reasons
 from projections.view import Instance, View
 
-log = structlog.get_logger(__name__)
-
-_KEPT_JOBS = 100
-_SIGNED_WITHIN_SECONDS = 10.0
+_KEPT_JOBS, _SIGNED_WITHIN_SECONDS = 100, 10.0
 YOUR_TOKEN = "YOUR-TOKEN"
-
-Work = Callable[[Progress], Awaitable[JsonObject]]
 
 
 @dataclass(slots=True)
@@ -73,6 +73,7 @@ class Operator:
     master: bytes = field(default=b"", repr=False)
     """The master key of the vault, for rebuilds; empty on a node without one."""
     eraser: Eraser | None = None
+    places: Places = field(default_factory=Places)
 
     async def status(self) -> JsonObject:
         """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
@@ -91,6 +92,7 @@ class Operator:
         for name, trouble in (("duckdb", self.projector.trouble), ("vectors", self.feed.trouble)):
             if trouble is not None:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += vector_reasons(self.feed)
         reasons += self.integrity.reasons()
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
@@ -116,6 +118,7 @@ class Operator:
                 "url": self.access.url,
             },
             "views": views,
+            "embeddings": asdict(self.feed.backlog.state) if self.feed.settings.embedding else None,
             "chain": self.integrity.status(),
             "refused": await self.view.ask(refused_count),
             "versions": {
@@ -142,8 +145,8 @@ class Operator:
         return self.start("verify", self._verify)
 
     async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or moment into a new file."""
-        return self.start("replay", lambda progress: self._replay(to, Path(into), progress))
+        """Fold up to a position or moment into a new file. Raises InvalidPayload (a file of the node's own)."""
+        return self.start("replay", partial(self._replay, to, outside(self.data, into)))
 
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
@@ -151,7 +154,7 @@ class Operator:
 
     async def start_backup(self, into: str) -> Job:
         """Append what is new in the log to the backup in a directory."""
-        return self.start("backup", lambda progress: self._back_up(Path(into), progress))
+        return self.start("backup", partial(self._back_up, outside(self.data, into)))
 
     async def start_audit(self) -> Job:
         """Read the log from its start and compare it with what was signed."""
@@ -180,16 +183,10 @@ class Operator:
         """The rows of one SELECT over the live view. Raises IllegalQuery."""
         instance = self.view.instance
         instance.enter()
-        try:
-            table = await asyncio.to_thread(sql_read_only, instance.con, query)
-        finally:
-            instance.leave()
-        return {
-            "columns": table.column_names,
-            "types": [str(field.type) for field in table.schema],
-            "rows": [list(row.values()) for row in table.to_pylist()] if table.num_columns else [],
-            "truncated": False,
-        }
+        answered: JsonObject = await self.places.run(
+            partial(answer_to, instance.con, query), analyst_limits().seconds, instance.leave
+        )
+        return answered
 
     async def attach(self) -> JsonObject:
         """The statement that attaches the live view from any DuckDB. Raises ServiceFailed."""
@@ -198,10 +195,10 @@ class Operator:
         # With tokens each analyst attaches with their own, which is not told again here.
         address = replace(self.files.address, token=YOUR_TOKEN) if self.tokens.required else self.files.address
         return {
-            "prepare": "INSTALL quack; LOAD quack;",
-            "statement": address.attach_statement(),
+            "prepare": "INSTALL httpfs; LOAD httpfs; INSTALL quack; LOAD quack;",
+            "statement": address.attach_statement() + ";",
             "uri": self.files.address.uri,
-            "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$)",
+            "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$);",
         }
 
     async def close(self) -> None:
@@ -217,7 +214,7 @@ class Operator:
             if self.jobs[old].state != "running":
                 del self.jobs[old]
         self.jobs[job.id] = job
-        task = asyncio.create_task(_run(job, work), name=job.id)
+        task = asyncio.create_task(run_job(job, work), name=job.id)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return job
@@ -235,11 +232,15 @@ class Operator:
                 if not compared["equal"]:
                     await self.feed.begin_anew()
             swapped = live_file(self.data / "views") == fresh.path
+            if compared["equal"]:
+                compared["vectors"] = await mended(self.feed, self.view, self.data / "vectors")
         return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
         async with self.beside, self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
-            return await self._compared(fresh, rebuilt)
+            compared = await self._compared(fresh, rebuilt)
+            vectors = await sound(self.feed, self.view)
+            return {**compared, "vectors": vectors, "equal": compared["equal"] and vectors["equal"]}
 
     @asynccontextmanager
     async def made_anew(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:
@@ -327,23 +328,3 @@ class Operator:
             file = await asyncio.to_thread(copy_frozen, self.view.instance, self.data / "snapshots")
         progress(position, position, 0.0)
         return {"file": str(file), "position": position, "bytes": file.stat().st_size}
-
-
-async def _run(job: Job, work: Work) -> None:
-    def progress(done: int, total: int, rate: float) -> None:
-        job.done, job.total, job.rate = done, total, round(rate, 1)
-
-    try:
-        job.result = await work(progress)
-        job.state = "done"
-    except LedgerError as error:
-        job.error = {"code": error.code, "message": error.message, "details": error.details}
-        job.state = "failed"
-    except asyncio.CancelledError:
-        job.error = {"code": ServiceFailed.code, "message": "the node stopped", "details": {}}
-        job.state = "failed"
-        raise
-    except Exception as error:
-        log.exception("a job failed", job=job.id)
-        job.error = {"code": ServiceFailed.code, "message": f"{job.kind} failed: {error}", "details": {}}
-        job.state = "failed"

@@ -17,9 +17,11 @@ import orjson
 from ledger.audit import audit
 from ledger.audit_evidence import gather
 from ledger.certificate import make_certificate
+from ledger.chain_start import Beginning, begin, beginning, doubt
 from ledger.checkpoint_hook import CheckpointHook
 from ledger.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
 from ledger.event import JsonObject, StoredEvent
+from ledger.jetstream import JetStreamLedger
 from ledger.notary import Notary
 from ledger.notary_start import NotaryFiles
 from ledger.own_process import Progress
@@ -31,8 +33,12 @@ from projections.knowledge.behind import positions_behind
 from projections.view import View
 
 
-def create_notary(ledger: Ledger, data: Path, hook: str | None) -> Notary:
-    """The notary of a node on the directory `data`. Raises UnsafeKeyFile, InvalidPayload (the hook)."""
+async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -> Notary:
+    """The notary of a node on the directory `data`, with a note of where its chain begins.
+
+    Raises UnsafeKeyFile, InvalidPayload (the hook), ChainContradicted, BrokerUnavailable.
+    """
+    begin(NotaryFiles.of(data), (await ledger.head()).position, await ledger.restored_to())
     return Notary(ledger, NotaryFiles.of(data), hook=CheckpointHook(hook) if hook else None)
 
 
@@ -61,15 +67,26 @@ class Integrity:
     data: Path
 
     def status(self) -> JsonObject:
-        """How far the log is signed; see Notary.status."""
-        return self.notary.status()
+        """How far the log is signed, see Notary.status, and where its chain began."""
+        began = self._began()
+        return {**self.notary.status(), "began": began.to_json() if began else None}
 
     def reasons(self) -> list[str]:
-        """Why nothing is signed, where that is not the broker's being away, of which the status tells anyway."""
-        trouble = self.notary.trouble
+        """Why what is before the chain is doubtful, and why nothing is signed.
+
+        Not that the broker is away, of which the status tells anyway.
+        """
+        began, trouble = self._began(), self.notary.trouble
+        reasons = [doubt(began)] if began is not None and began.doubtful else []
         if trouble is None or isinstance(trouble, BrokerUnavailable):
-            return []
-        return [f"nothing is signed any more: {trouble.message}"]
+            return reasons
+        return [*reasons, f"nothing is signed any more: {trouble.message}"]
+
+    def _began(self) -> Beginning | None:
+        """Where the chain begins; what cannot be read of that, the next start says."""
+        with contextlib.suppress(ChainContradicted):
+            return beginning(self.notary.files)
+        return None
 
     async def audit(self, progress: Progress) -> JsonObject:
         """Read the log and compare it with what this node signed, which is first all that there is.

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ledger import tracing
-from ledger.errors import InvalidPayload
+from ledger.envelope import refuse_nul
+from ledger.errors import IdempotencyMismatch, InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import Case, Source
 from ledger.sealed import HINT, MARK, says_mark
 from ledger.stream import Ledger
-from producers.requests import refuse_nul
 
 # Names ids that follow from what was said; a change here would make every retry a new event.
 NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
@@ -30,6 +30,10 @@ MAX_REFERENCE = 512
 
 def _unheard(_what: str, _seconds: float) -> None:
     """Nobody measures."""
+
+
+def _unnoted(_events: Sequence[NewEvent], _kept: Sequence[Appended]) -> None:
+    """Nobody remembers whose writes these were."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,8 @@ class Tally:
     """Events that the live view took up."""
     took: Callable[[str, float], None] = _unheard
     """Told how long an `append`, a `search`, a `fold` took, in seconds."""
+    wrote: Callable[[Sequence[NewEvent], Sequence[Appended]], None] = _unnoted
+    """Told of the events that were appended, and where they are kept."""
     recalls_lost: int = 0
     """Searches answered although their recall could not be recorded."""
 
@@ -77,6 +83,7 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
     with tracing.span("append", kledger__type=events[0].fact.name, kledger__events=len(events)):
         done = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)
     tally.took("append", time.perf_counter() - began)
+    tally.wrote(events, done)
     tally.appended.update(e.fact.name for e, k in zip(events, done, strict=True) if not k.duplicate)
     return done
 
@@ -103,6 +110,14 @@ def refuse_unkeepable(fact: Fact) -> bytes:
 def event_id(retry: uuid.UUID | None, part: int | str = 0) -> str:
     """The id of one event of a request: of the request's key when there is one, else random."""
     return new_event_id() if retry is None else str(uuid.uuid5(retry, str(part)))
+
+
+def mismatch() -> IdempotencyMismatch:
+    """The key belongs to another request."""
+    return IdempotencyMismatch(
+        "this Idempotency-Key was sent before with another request: nothing was changed; use a key of its own for each "
+        "request, and the same one only to repeat it"
+    )
 
 
 def lifted(lineage: Lineage, *givers: Source | Case | None, **given: str | None) -> Lineage:

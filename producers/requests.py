@@ -6,17 +6,19 @@ and what to do. Every door reads its input here, so that each refuses the same t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ledger.envelope import Short
+from ledger.envelope import NUL, Short, refuse_nul
 from ledger.errors import BadJson, IllegalScope, InvalidPayload
 from ledger.event import JsonObject
+from ledger.events.bounds import Description, Document, NewId, Reason, ResourceIds
 from ledger.events.knowledge import (
+    MOST_SHARED,
+    AclEntry,
     Case,
     Confidence,
     Count,
@@ -27,13 +29,17 @@ from ledger.events.knowledge import (
     Source,
     Text,
     Types,
+    Version,
+    each_entity_once,
 )
 from ledger.events.process import ModelName
 from ledger.events.scope_type import Priority, TypeWord
-from ledger.scopes import Entity, Visibility
+from ledger.scopes import Visibility
+from producers.owners import Owner
 
-MAX_DEPTH = 32
 MAX_BATCH = 1_000
+MOST_NESTED = 200
+"""How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
 MAX_FEEDBACK = 5_000
 
 M = TypeVar("M", bound=BaseModel)
@@ -46,49 +52,6 @@ _ADVICE = {
 }
 _SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
 _SCOPE_FAULTS = {"value_error", "string_too_long"}
-
-
-def check_document(value: JsonObject) -> JsonObject:
-    """Return a free-form JSON object that every view can keep; ValueError says what it holds instead."""
-    _check_value(value, depth=1)
-    return value
-
-
-def _check_value(value: object, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"is nested more than {MAX_DEPTH} deep: flatten it")
-    if isinstance(value, str):
-        _check_text(value)
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            if not isinstance(name, str):
-                raise ValueError(f"has the key {name!r}, and keys are strings")
-            _check_text(name)
-            _check_value(part, depth + 1)
-    elif isinstance(value, list):
-        for part in value:
-            _check_value(part, depth + 1)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"holds {value}, which JSON has no form for: leave it out or write it as text")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("holds an integer beyond 64 bits: write it as text")
-
-
-def _check_text(value: str) -> None:
-    if "\0" in value:
-        raise ValueError("holds a NUL character, which the views cannot keep: remove it")
-    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError("holds a lone surrogate, which is not Unicode text: send UTF-8")
-
-
-def _no_control(value: str) -> str:
-    if not value.isprintable() or value != value.strip():
-        raise ValueError("has control characters or blanks around it: an id is printable text")
-    return value
-
-
-Document = Annotated[JsonObject, AfterValidator(check_document)]
-NewId = Annotated[Id, AfterValidator(_no_control)]
 
 
 class Asked(BaseModel):
@@ -120,20 +83,15 @@ class EvalBody(Asked):
     harmful_history: Annotated[list[Any], Field(max_length=0)] = []
 
 
-class AclEntryBody(Asked):
+class AclEntryBody(AclEntry):
     """Somebody who may read an item beside those in its scopes (source 002)."""
 
-    entity: Entity
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
     permission: Literal["read", "read_write"] = "read"
 
 
-def _each_once(acl: list[AclEntryBody]) -> list[AclEntryBody]:
-    if len({entry.entity for entry in acl}) < len(acl):
-        raise ValueError("names an entity twice: state each once, with its one permission")
-    return acl
-
-
-Acl = Annotated[list[AclEntryBody], Field(max_length=64), AfterValidator(_each_once)]
+Acl = Annotated[list[AclEntryBody], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
 
 
 class SaveRequest(Asked):
@@ -141,7 +99,8 @@ class SaveRequest(Asked):
 
     The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
     from scopes and ACL and has to agree with them; `created_at` becomes `source.timestamp` when that is absent,
-    `updated_at` is not kept, since both are the ledger's own for the new item.
+    `updated_at` is not kept, since both are the ledger's own for the new item. A `task` that is left out is the first
+    sentence of the content.
     """
 
     id: NewId | None = None
@@ -149,14 +108,14 @@ class SaveRequest(Asked):
     trace_id: Short | None = None
     type: KnowledgeType | None = None
     types: Types | None = None
-    task: str
+    task: str | None = None
     content: Text
     tags: Document | None = None
     scopes: Scopes | None = None
-    owner: Entity | None = None
+    owner: Owner | None = None
     visibility: Visibility | None = None
     acl: Acl | None = None
-    resource_ids: list[Text] | None = None
+    resource_ids: ResourceIds | None = None
     source: SourceBody | None = None
     score: Score | None = None
     eval: EvalBody | None = None
@@ -196,11 +155,11 @@ class UpdateRequest(Asked):
     content: Text | None = None
     tags: Document | None = None
     scopes: Scopes | None = None
-    owner: Entity | None = None
-    resource_ids: list[Text] | None = None
+    owner: Owner | None = None
+    resource_ids: ResourceIds | None = None
     source: SourceBody | None = None
-    expected_version: Annotated[int, Field(ge=1)] | None = None
-    reason: str | None = None
+    expected_version: Version | None = None
+    reason: Reason | None = None
 
     @model_validator(mode="after")
     def _evolves(self) -> Self:
@@ -245,42 +204,44 @@ class ContentRequest(Asked):
 class FocusRequest(Asked):
     """What a goal is about, and how much knowledge to inject (the defaults of source 001)."""
 
-    description: Annotated[str, Field(min_length=1, max_length=4_000)]
+    description: Description
     top_k: Annotated[int, Field(ge=1, le=100)] = 3
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
 
 
 def read_json(body: bytes) -> Any:
-    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character.
+    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character or nesting.
 
-    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; deeper limits are the fields'.
+    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
     """
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadJson(f"the body is not valid JSON: {error}") from error
-    if b"\\u0000" in body:
+    if NUL in body:
         refuse_nul(document, "the body")
+    if body.count(b"{") + body.count(b"[") > MOST_NESTED:
+        _refuse_nested(document)
     return document
 
 
-def refuse_nul(document: object, what: str) -> None:
-    """Raise InvalidPayload naming the first field of `document` that holds a NUL character."""
-    stack: list[tuple[str, object]] = [("", document)]
-    while stack:
-        place, value = stack.pop()
-        if isinstance(value, str):
-            if "\0" in value:
-                reason = "holds a NUL character, which the views cannot keep: remove it"
-                raise InvalidPayload(
-                    f"{what} does not fit: {place or 'it'} {reason}",
-                    errors=[{"field": place, "reason": reason}],
-                )
-        elif isinstance(value, Mapping):
-            for name, part in value.items():
-                stack += [(f"{place}.{name}".lstrip("."), part), (place, name)]
-        elif isinstance(value, list | tuple):
-            stack += [(f"{place}.{index}".lstrip("."), part) for index, part in enumerate(value)]
+_NESTING = {dict, list}
+
+
+def _refuse_nested(document: object) -> None:
+    """Raise InvalidPayload where a document is nested deeper than MOST_NESTED."""
+    level = [document]
+    for _ in range(MOST_NESTED):
+        below: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
+        level = [part for part in below if part.__class__ in _NESTING]
+        if not level:
+            return
+    raise InvalidPayload(f"the body is nested more than {MOST_NESTED} deep: flatten it", errors=[])
 
 
 def parse(model: type[M], document: object, what: str = "the body") -> M:

@@ -7,10 +7,11 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field
 
 from ledger.envelope import Short
+from ledger.events.bounds import Document
 from ledger.events.knowledge import Scopes, Text
 from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
-from ledger.scopes import Entity
-from producers.requests import Asked, Document
+from producers.owners import Owner
+from producers.requests import Asked
 
 
 def _legal_id(value: str) -> str:
@@ -38,7 +39,7 @@ class ResourceRequest(Asked):
     content_type: ContentType = "text"
     metadata: Annotated[Document, AfterValidator(times_or_value_error)] = Field(default_factory=dict)
     scopes: Scopes | None = None
-    owner: Entity | None = None
+    owner: Owner | None = None
     shared_with: SharedWith = Field(default_factory=list)
     expected_version: Version | None = None
     trace_id: Short | None = None

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from ledger.events.knowledge import Scopes
 from ledger.events.process import ModelName
-from ledger.scopes import Entity
+from ledger.events.slim import Threshold
+from producers.owners import Owner
 from producers.requests import Asked
 from projections.similar.groups import THRESHOLD
 
@@ -17,8 +18,8 @@ class SlimRequest(Asked):
     """Merge the items of one owner that say the same; without a model the best of each group is kept as it is."""
 
     model: ModelName | None = None
-    owner: Entity | None = None
+    owner: Owner | None = None
     scopes: Scopes | None = None
-    threshold: Annotated[float, Field(ge=0.5, le=1.0)] = THRESHOLD
+    threshold: Threshold = THRESHOLD
     dry_run: bool = False
     wait: Annotated[float, Field(ge=0, le=300.0)] | None = None

@@ -11,7 +11,7 @@ while this one is folded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from ledger.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
-from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow
+from projections.envelopes import USED_ATTRIBUTES, envelope_columns, narrow, stated_data
 from projections.judging import judged, rewritten
 from projections.knowledge.plain import plain
 from projections.lineage.links import links
@@ -33,6 +33,9 @@ from projections.sealed import Opened
 from projections.sql_text import text
 from projections.vouching import vouched
 from projections.workbench import Facts, table_of
+
+# The parser's memory is bounded, and a body is copied several times on its way into columns.
+_PARSED_AT_ONCE = 16 * 1024 * 1024
 
 _RAW = ("position", "stored_us", "subject", "name", "body")
 
@@ -59,7 +62,13 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
     """Parse a batch. Raises no LedgerError for what the events say."""
     events = opened.events
     names = [_name_in(event.subject) for event in events]
-    parsed, doubtful = _parse(parser, events, names)
+    doubtful: list[StoredEvent] = []
+    tables: dict[type[Fact], list[pa.Table]] = {}
+    for start, end in _pieces(events):
+        rows, doubted = _parse(parser, events[start:end], names[start:end])
+        doubtful += doubted
+        for fact, table in rows.items():
+            tables.setdefault(fact, []).append(table)
     refused: list[Refusal] = []
     accepted: list[StoredEvent] = []
     for event in doubtful:
@@ -67,19 +76,31 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
             accepted.append(event._replace(body=rewritten(*judged(event))))
         except LedgerError as error:
             refused.append(Refusal(event, error.code, error.message))
-    if accepted:
-        raw = _raw(accepted, [_name_in(event.subject) for event in accepted])
-        for fact in _occurring(names):
-            judged_too = parser.select(_select(fact, "true"), raw=raw).drop_columns("doubted")
-            parsed[fact] = pa.concat_tables([parsed[fact], judged_too]) if fact in parsed else judged_too
-    if not parsed:
+    for start, end in _pieces(accepted):
+        named = [_name_in(event.subject) for event in accepted[start:end]]
+        raw = _raw(accepted[start:end], named)
+        for fact in _occurring(named):
+            tables.setdefault(fact, []).append(parser.select(_select(fact, "true"), raw=raw).drop_columns("doubted"))
+    if not tables:
         return Decoded(opened, {}, refused)
-    parsed = {fact: parsed[fact] for fact in FACTS.values() if fact in parsed}
+    parsed = {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}
     envelopes = narrow(parsed.values())
     candidates = None if plain(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
     relations = {table_of(fact): rows for fact, rows in parsed.items()}
     lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
     return Decoded(opened, parsed, refused, envelopes, candidates, lineage)
+
+
+def _pieces(events: Sequence[StoredEvent]) -> Iterator[tuple[int, int]]:
+    """Where to cut a batch so that a piece has no more bytes than are parsed at once, or is a single event."""
+    start = size = 0
+    for at, event in enumerate(events):
+        if at > start and size + len(event.body) > _PARSED_AT_ONCE:
+            yield start, at
+            start, size = at, 0
+        size += len(event.body)
+    if events:
+        yield start, len(events)
 
 
 def _occurring(names: list[str]) -> Facts:
@@ -158,7 +179,7 @@ def _select(fact: type[Fact], fits: str) -> str:
     columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items())
     attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
     return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS doubted FROM (
-        SELECT *, to_json(d) AS data FROM (
+        SELECT *, {stated_data(fact)} AS data FROM (
             SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
                 SELECT position, stored_us, subject, body,
                     TRY(from_json(body, {text(json_structure(fact))})) AS e

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
+from projections.analyst_views import TABLES as ANALYST_VIEWS
 from projections.sql_text import text
 from projections.views import VIEWS
 
@@ -21,7 +22,7 @@ if find_spec("pandas") is None:
     sys.modules["pandas"] = None  # type: ignore[assignment]  # which is that mark
 
 # Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _CHECKPOINTS = f"""
 CREATE TABLE checkpoints (
@@ -80,6 +81,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) ->
             for view in VIEWS:
                 con.execute(view.tables)
             con.execute(_CHECKPOINTS)
+            con.execute(ANALYST_VIEWS)
 
 
 @contextmanager
@@ -88,10 +90,16 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     con.execute("BEGIN TRANSACTION")
     try:
         yield
+        con.execute("COMMIT")
     except BaseException:
-        con.execute("ROLLBACK")
+        end_left_over(con)
         raise
-    con.execute("COMMIT")
+
+
+def end_left_over(con: duckdb.DuckDBPyConnection) -> None:
+    """Roll back what is open. Without memory even that fails; the next fold does it then."""
+    with suppress(duckdb.Error):
+        con.execute("ROLLBACK")
 
 
 def checkpoint_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:

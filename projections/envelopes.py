@@ -32,8 +32,10 @@ NARROW = (
     "expected_version",
     "helpful",
     "harmful",
-    "rescopes",
+    "scopes",
+    "readers",
     "writers",
+    "through",
 )
 USED_ATTRIBUTES = (
     "id",
@@ -64,6 +66,11 @@ def _lineage_of_data(fact: type[Fact], field: str) -> str:
     return f"coalesce({', '.join(choices)})"
 
 
+def _decoded(token: str) -> str:
+    """What ledger.subjects.decode_token makes of a token: a single = is the empty string."""
+    return f"TRY(CASE {token} WHEN '=' THEN '' ELSE url_decode(replace({token}, '=', '%')) END)"
+
+
 @cache
 def envelope_columns(fact: type[Fact]) -> dict[str, str]:
     """The columns of NARROW: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
@@ -73,13 +80,13 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "stored_us": "stored_us",
         "stream_time": "make_timestamptz(stored_us)",
         "type": f"'{fact.name}'",
-        "version": f"{fact.version}::INTEGER",
+        "version": stated_version(fact),
         "event_id": "e_id",
         "key": "md5_number_lower(e_id)",
         "time": "TRY_CAST(e_time AS TIMESTAMPTZ)",
         "source": "e_source",
         "actor": "e_actor",
-        "org": "TRY(url_decode(replace(split_part(subject, '.', 2), '=', '%')))",
+        "org": _decoded("split_part(subject, '.', 2)"),
         "entity": f"'{fact.entity()}'",
         "entity_id": f"substr(e_subject, {len(fact.entity()) + 2})",
         "trace_id": _lineage_of_data(fact, "trace_id"),
@@ -91,9 +98,32 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "expected_version": f"d.{fact.builds_on}" if fact.builds_on in said else "NULL::BIGINT",
         "helpful": _counts(fact, "helpful"),
         "harmful": _counts(fact, "harmful"),
-        "rescopes": "d.scopes IS NOT NULL" if "scopes" in said else "false",
+        "scopes": "d.scopes" if "scopes" in said else "NULL::VARCHAR[]",
+        "readers": READERS if "acl" in said else "NULL::VARCHAR[]",
         "writers": WRITERS if "acl" in said else "NULL::VARCHAR[]",
+        "through": "d.through" if "through" in said else "NULL::VARCHAR",
     }
+
+
+def unstated(fact: type[Fact]) -> str | None:
+    """The predicate of events that are of the version before (`Fact.added`); None where no field was added."""
+    return " AND ".join(f"d.{name} IS NULL" for name in fact.added) or None
+
+
+def stated_version(fact: type[Fact]) -> str:
+    """The version that an event is written in, as `Fact.stated_version` says."""
+    before = unstated(fact)
+    now = f"{fact.version}::INTEGER"
+    return now if before is None else f"CASE WHEN {before} THEN {fact.version - 1}::INTEGER ELSE {now} END"
+
+
+def stated_data(fact: type[Fact]) -> str:
+    """What an event says as JSON: without the fields that were added after its version."""
+    before = unstated(fact)
+    if before is None:
+        return "to_json(d)"
+    kept = ", ".join(f"'{name}': d.\"{name}\"" for name in fact.model_fields if name not in fact.added)
+    return f"CASE WHEN {before} THEN to_json({{{kept}}}) ELSE to_json(d) END"
 
 
 def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:

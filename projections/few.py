@@ -72,6 +72,8 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         expected_version=getattr(fact, fact.builds_on, None),
         helpful=helpful,
         harmful=harmful,
-        rescopes=getattr(fact, "scopes", None) is not None,
+        scopes=getattr(fact, "scopes", None),
+        readers=fact.readers() if isinstance(fact, KnowledgeShared) else None,
         writers=fact.writers() if isinstance(fact, KnowledgeShared) else None,
+        through=getattr(fact, "through", None),
     )

@@ -1,7 +1,7 @@
 """Which events of a batch count? The only order-sensitive step: one plain loop, in stream order.
 
-It checks that the event's id was not seen before, and asks the entity's own rules about the rest (who owns what,
-which version is current). It marks each event accepted or refused with a reason, and never raises for bad data.
+It checks that the event's id was not seen of its actor before, and asks the entity's own rules about the rest (who owns
+what, which version is current). It marks each event accepted or refused with a reason, and never raises for bad data.
 (That the subject names the event and its actor was checked when the event was decoded.) Most batches of a log need no
 loop: see projections/knowledge/plain.py.
 """
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.events import FACTS
+from ledger.publication import Identity
 from projections.decode import Decoded
 from projections.envelopes import narrow
 from projections.goals.rules import GoalRules
@@ -65,22 +66,22 @@ class Judgement:
     refused: list[tuple[int, str, str]]
 
 
-def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[str]) -> Judgement:
-    """Judge events in stream order. `rules` by entity; `seen` are ids accepted before, and grows."""
+def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Identity]) -> Judgement:
+    """Judge events in stream order. `rules` by entity; `seen` are those accepted before, and grows."""
     judgement = Judgement([], [])
     counted, refused = judgement.counted.append, judgement.refused.append
     deciders = {fact.name: rules[fact.entity()].decide for fact in FACTS.values() if fact.entity() in rules}
     for event in candidates:
-        event_id = event.event_id
-        if event_id in seen:
-            refused((event.position, "duplicate_event", f"the event {event_id} was accepted before"))
+        own = event.org, event.actor, event.event_id
+        if own in seen:
+            refused((event.position, "duplicate_event", f"the event {event.event_id} was accepted before"))
             continue
         decide = deciders.get(event.type)
         code, reason, version, closes = ACCEPTED if decide is None else decide(event)
         if code is not None:
             refused((event.position, code, reason or ""))
             continue
-        seen.add(event_id)
+        seen.add(own)
         counted((event.position, version, closes))
     return judgement
 
@@ -156,13 +157,15 @@ def _accepted(
     return accepted
 
 
-def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[str]:
-    """The accepted event ids that have one of these keys: what stands in the parentheses of IN (…).
+def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[Identity]:
+    """The accepted events that have one of these keys: what stands in the parentheses of IN (…).
 
-    Ids are looked up by a 64-bit key, which scans fast; the ids themselves are then compared as a whole.
+    Ids are looked up by a 64-bit key, which scans fast; the ids themselves are then compared as a whole, with tenant
+    and actor: nobody takes an id from another by being the first to use it.
     """
     positions = [at for (at,) in con.execute(f"SELECT position FROM event_keys WHERE key IN ({keys})").fetchall()]
     if not positions:
         return set()
-    found = con.execute(f"SELECT event_id FROM events WHERE position IN ({among(positions)})").fetchall()
-    return {event_id for (event_id,) in found}
+    return set(
+        con.execute(f"SELECT org, actor, event_id FROM events WHERE position IN ({among(positions)})").fetchall()
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from ledger.envelope import Envelope, decode_envelope, decode_fact, schema_name
-from ledger.errors import IllegalSubject
+from ledger.errors import IllegalSubject, InvalidPayload
 from ledger.event import Fact, StoredEvent
 from ledger.subjects import parse_subject
 
@@ -27,6 +27,10 @@ def judged(event: StoredEvent) -> tuple[Envelope, Fact]:
         raise IllegalSubject(
             f"the subject is about {named.entity}/{named.entity_id}, the event about {envelope.subject}"
         )
+    if "\0" in named.org:
+        raise IllegalSubject("the tenant that the subject names holds a NUL character")
+    if (fault := fact.fault_of_id(entity_id)) is not None:
+        raise InvalidPayload(f"the id {entity_id[:200]!r} {fault}", errors=[])
     if fact.stated_id() not in (None, entity_id):
         raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
     if named.actor != envelope.actor:
@@ -38,6 +42,6 @@ def rewritten(envelope: Envelope, fact: Fact) -> bytes:
     """The event as our own encoder would have written it."""
     attributes: dict[str, Any] = envelope.model_dump(exclude={"data", "dataschema", "time"}, exclude_none=True)
     attributes["time"] = envelope.time.isoformat()
-    attributes["dataschema"] = schema_name(type(fact))
+    attributes["dataschema"] = schema_name(type(fact), fact.stated_version())
     attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
     return orjson.dumps(attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import duckdb
@@ -82,12 +83,12 @@ class LiveFiles:
 
     def stop_serving(self, instance: Instance) -> None:
         """Let go of the analysts' port."""
-        if self.address is not None:
-            quack.stop(instance.con, self.address)
+        if self.address is not None and not quack.stop(instance.con, self.address):
+            log.warning("a query over Quack has not ended and is not waited for", port=self.address.port)
 
     async def swap(self, view: View, fresh: Instance) -> None:
         """Put `fresh` in the place of the live file; questions under way end on the old one, which is removed."""
         old = view.instance
-        self.stop_serving(old)
+        await asyncio.to_thread(self.stop_serving, old)  # a query that goes on holds this up for some seconds
         await view.swap(fresh, then=lambda: discard(old.path) if old.path else None)
         self.serve(fresh)

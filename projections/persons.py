@@ -20,6 +20,11 @@ MOST_REMEMBERED = 20_000
 
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
+_SOURCE = """CASE WHEN json_type(data, '$.source') = 'OBJECT' THEN concat(
+        nullif(data->>'$.source.name', $2), nullif(data->>'$.source.category', $2),
+        nullif(data->>'$.source.submitted_by', $2),
+        array_to_string(list_filter(data->>'$.source.urls[*]', lambda x: x <> $2), '')) END"""
+"""What an event says of a source, where it is readable."""
 _MAY_BE_SOMEBODYS = f"(starts_with(owner, '{USER}') OR array_to_string(scopes, ' ') LIKE '%{USER}%')"
 """True of every version that belongs to a person; most belong to none, and are found so without being grouped."""
 
@@ -89,14 +94,32 @@ def resources_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     return [resource_id for (resource_id,) in rows]
 
 
+_SAID = f"""
+SELECT org, entity_id, position, unnest(['task', 'content', 'tags', 'source']) AS field,
+    unnest([data->>'task', data->>'content', data->>'tags', {_SOURCE}]) AS said
+FROM events WHERE entity = 'knowledge'
+"""
+# Each version of the person's with the events that its words are from: the last, up to it, that states each part.
+_WORDS = f"""
+SELECT s.position FROM (
+    SELECT v.org, v.id, v.valid_from, p.field
+    FROM knowledge_versions AS v, (SELECT unnest(['task', 'content', 'tags', 'source']) AS field) AS p
+    WHERE owner = $1 OR (NOT starts_with(owner, '{USER}') AND list_contains(scopes, $1))
+) AS v
+ASOF JOIN (FROM ({_SAID}) WHERE said IS NOT NULL) AS s
+    ON s.org = v.org AND s.entity_id = v.id AND s.field = v.field AND v.valid_from >= s.position
+WHERE s.said NOT IN ('', '{{}}', $2)
+"""
+
+
 def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
-    """Positions of events of the person whose words are readable still: they were never sealed."""
+    """Positions of the events that hold words of the person which are readable still: they were never sealed."""
     rows = cursor.execute(
-        """SELECT valid_from AS position FROM knowledge_versions WHERE content <> $2
-               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
+        f"""{_WORDS}
            UNION SELECT position FROM events WHERE actor = $1 AND type IN ('knowledge.revised', 'knowledge.evolved')
                AND (coalesce(data->>'content', $2) <> $2 OR coalesce(data->>'task', $2) <> $2)
-           UNION SELECT valid_from FROM profile_versions WHERE owner = $1 AND content::VARCHAR <> '{}'
+           UNION SELECT position FROM events WHERE entity = 'profile' AND (data->>'owner') = $1
+               AND coalesce(data->>'content', data->>'patch', '{{}}') <> '{{}}'
            UNION SELECT valid_from FROM resource_versions WHERE change = 'saved' AND title <> $2
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
@@ -106,7 +129,7 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                AND coalesce(nullif(task, $2), nullif(query, $2), nullif(outcome, $2), nullif(reason, $2)) IS NOT NULL
            UNION SELECT requested_position FROM evolutions WHERE owner = $1 AND feedback <> $2
            UNION SELECT requested_position FROM extractions
-               WHERE owner = $1 AND replace(replace(messages::VARCHAR, '{}', ''), ',', '') <> '[]'
+               WHERE owner = $1 AND replace(replace(messages::VARCHAR, '{{}}', ''), ',', '') <> '[]'
            ORDER BY position""",
         [person, ERASED],
     ).fetchall()

@@ -17,23 +17,24 @@ from __future__ import annotations
 
 import secrets
 import socket
-import threading
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 from duckdb.sqltypes import BOOLEAN, VARCHAR
 
 from ledger.errors import IllegalQuery, ServiceFailed
+from projections.analyst_sql import REFUSAL
+from projections.own_threads import within
 from projections.quack_sessions import Admits, Sessions
 from projections.statement_guard import build_guard
 
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
-_REFUSAL = "kledger_refusal"
+_STOPS_WITHIN_SECONDS = 8.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -101,7 +102,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         reason = guard.refusal(statement)
         return statement if reason is None else f"SELECT error({_literal(reason)})"
 
-    for name, function, takes in ((_ADMIT, admit, 2), (_REFUSAL, refusal, 1)):
+    for name, function, takes in ((_ADMIT, admit, 2), (REFUSAL, refusal, 1)):
         connection.create_function(
             name,
             function,
@@ -163,73 +164,19 @@ def serve(
     return address
 
 
-def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress) -> None:
-    """Stop serving; the port is free for another instance when this returns. Stopping twice is no error.
+def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress) -> bool:
+    """Stop serving; the port is free for another instance when this returns True. Stopping twice is no error.
 
     Call it before closing the instance or ending the process. Attached clients get an error at their next
-    query and attach again. A query that is running then runs to its end: nothing can interrupt it.
+    query and attach again. A query that is running then runs to its end: nothing can interrupt it. False says
+    that one still runs after some seconds; it is not waited for.
     """
-    connection.execute("CALL quack_stop(?)", [address.uri]).fetchall()
 
+    def end() -> None:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("CALL quack_stop(?)", [address.uri]).fetchall()
 
-def sql_read_only(
-    connection: duckdb.DuckDBPyConnection,
-    statement: str,
-    parameters: list[object] | dict[str, object] | None = None,
-    *,
-    timeout_seconds: float = 30.0,
-    row_limit: int = 100_000,
-) -> pa.Table:
-    """The answer to one SELECT on the prepared instance of `connection`, under the same guard as Quack.
-
-    Runs on a cursor of its own in a read-only transaction; safe to call from any thread. Raises
-    IllegalQuery when the guard refuses, DuckDB reports an error, the time is over, or more than `row_limit`
-    rows come back.
-    """
-    cursor = connection.cursor()
-    out_of_time = threading.Event()
-
-    def interrupt() -> None:
-        out_of_time.set()
-        cursor.interrupt()
-
-    watch = threading.Timer(timeout_seconds, interrupt)
-    watch.daemon = True
-    try:
-        answer = cursor.execute(f"SELECT {_REFUSAL}(?::VARCHAR)", [statement]).fetchone()
-        reason = answer[0] if answer else None
-        if reason is not None:
-            raise IllegalQuery(reason)
-        cursor.execute("BEGIN TRANSACTION READ ONLY")
-        watch.start()
-        cursor.execute(statement, parameters)
-        return _rows(cursor.to_arrow_reader(10_000), row_limit)
-    except RuntimeError as error:  # the binding's only complaint of this type: a lone surrogate
-        raise IllegalQuery("the statement or a parameter is not Unicode text") from error
-    except (duckdb.Error, OSError) as error:
-        # OSError is how Arrow passes on what DuckDB reports in the middle of an answer.
-        if out_of_time.is_set():
-            raise IllegalQuery(
-                f"the query took longer than {timeout_seconds:g} seconds and was stopped: narrow it, attach "
-                "over Quack, or run it on a snapshot file"
-            ) from error
-        raise IllegalQuery(f"DuckDB refuses the query: {error}") from error
-    finally:
-        watch.cancel()
-        cursor.close()  # rolls the transaction back
-
-
-def _rows(reader: pa.RecordBatchReader, row_limit: int) -> pa.Table:
-    batches = []
-    count = 0
-    for batch in reader:
-        count += batch.num_rows
-        if count > row_limit:
-            raise IllegalQuery(
-                f"more than {row_limit} rows came back: add a LIMIT, or attach over Quack, which streams"
-            )
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=reader.schema)
+    return within(_STOPS_WITHIN_SECONDS, end, "quack-stop")
 
 
 def _extension_file(name: str) -> Path:
@@ -250,17 +197,34 @@ def _free_port(host: str, wanted: int) -> int:
 
     Quack itself does not notice a taken port: it shares it (SO_REUSEPORT), and clients would reach either.
     """
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # closed connections may linger there
-        try:
-            probe.bind((host, wanted))
-        except OSError as error:
-            raise ServiceFailed(
-                f"cannot serve Quack on {host}:{wanted}, the port is not free: choose another ({error})",
-                port=wanted,
-            ) from error
+    try:
+        return _bound(host, wanted, socket.SO_REUSEADDR)  # closed connections may linger there
+    except OSError as error:
+        # A query that has not ended holds its connection, though not the port: Quack's own sockets share it.
+        with suppress(OSError, AttributeError):
+            if wanted and not _listens(host, wanted):
+                return _bound(host, wanted, socket.SO_REUSEPORT)
+        raise ServiceFailed(
+            f"cannot serve Quack on {host}:{wanted}, the port is not free: choose another ({error})", port=wanted
+        ) from error
+
+
+def _bound(host: str, wanted: int, shared: int) -> int:
+    with socket.socket(_family(host)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, shared, 1)
+        probe.bind((host, wanted))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket(_family(host)) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, port)) == 0
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _none_but_the_servers(_token: str, is_the_servers: bool) -> bool:

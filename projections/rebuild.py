@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
-import structlog
 
 from ledger.access import BrokerAccess
 from ledger.errors import InvalidPayload
 from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger
 from ledger.keyring import Keyring
+from ledger.logs import log_to_stderr
 from ledger.own_process import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.parked import NONE_PARKED, Parked, read_told
 from ledger.parked import told as told_decisions
@@ -151,7 +150,7 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # the other output is for progress
+    log_to_stderr()  # the other output is for progress
     with contextlib.suppress(ImportError):
         import uvloop
 

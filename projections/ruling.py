@@ -13,7 +13,8 @@ from ledger.event import Fact, StoredEvent
 class Candidate(NamedTuple):
     """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item.
 
-    `rescopes`: it states who is to see the item; `writers`: who may revise it from now on, where it says so.
+    Where it states them: `scopes`, the item's from now on; `readers`, the entities of its ACL; `writers`, those
+    of them who may revise it; `through`, the scope through which the actor reads the item.
     """
 
     position: int
@@ -27,8 +28,10 @@ class Candidate(NamedTuple):
     expected_version: int | None
     helpful: int
     harmful: int
-    rescopes: bool = False
+    scopes: list[str] | None = None
+    readers: list[str] | None = None
     writers: list[str] | None = None
+    through: str | None = None
 
 
 CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"

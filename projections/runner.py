@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 import duckdb
 import structlog
 
-from ledger.errors import BrokerUnavailable, LedgerError, LogGap, LogReplaced, UnfoldableEvent
+from ledger.errors import LedgerError, LogGap, LogReplaced, UnfoldableEvent
 from ledger.event import StoredEvent
 from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
+from ledger.told_once import Outage
 from projections.ahead import decode_ahead, fold_ahead, together
 from projections.batch import SMALL, Folded
 from projections.gathering import Arriving, Batch, gathered
@@ -57,6 +58,7 @@ class Projector:
         self._parser = Parser()
         self._pauses = 0
         self._since_checkpoint = 0
+        self._outage = Outage("folding pauses", "folding goes on", log)
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
         self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
@@ -76,6 +78,7 @@ class Projector:
                         began = time.monotonic()
                         await self._fold(batch)
                         self.trouble, pause = None, 0.05
+                        self._outage.over(position=self._view.position)
                         seconds = time.monotonic() - began
                         self.folded(batch.events, seconds)
                         await self._rest(len(batch.events), seconds)
@@ -87,8 +90,7 @@ class Projector:
                 self.trouble = await self._parked_or_trouble(position, error)
                 if self.trouble is None:
                     continue
-                kind = log.warning if isinstance(error, BrokerUnavailable) else log.error
-                kind("folding pauses", error=str(error), position=self._view.position, pause=pause)
+                self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 

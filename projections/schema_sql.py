@@ -11,12 +11,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import annotated_types as at
 import orjson
-from pydantic import AfterValidator, BaseModel, StringConstraints
+from pydantic import AfterValidator, AllowInfNan, BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
-from ledger import scopes
+from ledger import entities, scopes
 from ledger.event import Fact
-from ledger.events import resource
+from ledger.events import bounds, knowledge, resource
 from projections.envelopes import USED_ATTRIBUTES
 from projections.sql_text import text
 
@@ -25,8 +25,8 @@ _SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool
 
 def entity_check(column: str) -> str:
     """The predicate of ledger.scopes.check_entity."""
-    pattern = text(scopes.ENTITY_PATTERN.removeprefix("^").removesuffix("$"))
-    return f"(length({column}) <= {scopes.ENTITY_MAX_LENGTH} AND regexp_full_match({column}, {pattern}))"
+    pattern = text(entities.ENTITY_PATTERN.removeprefix("^").removesuffix("$"))
+    return f"(length({column}) <= {entities.ENTITY_MAX_LENGTH} AND regexp_full_match({column}, {pattern}))"
 
 
 def json_structure(fact: type[Fact]) -> str:
@@ -102,6 +102,8 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
         checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
         # A number that is no short whole one has more than one spelling, or no double holds it.
         checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')")
+        # What JSON has no form for, and DuckDB reads all the same.
+        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?(nan|inf)', 'i')")
         checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])
@@ -127,10 +129,20 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return [f"{length} <= {bound}"]
         case StringConstraints(max_length=bound):
             return [f"length({path}) <= {bound}"]
+        case AllowInfNan(allow_inf_nan=False):
+            return [f"isfinite({path})"]
         case AfterValidator(func=scopes.entity_or_value_error):
             return [entity_check(path)]
         case AfterValidator(func=scopes.scope_or_value_error):
             return [f"({path} = 'public' OR {entity_check(path)})"]
+        case AfterValidator(func=bounds.check_document):  # flat, with short numbers: see what is asked of an object
+            return []
+        case AfterValidator(func=bounds.without_sign_of_zero):
+            return [f"NOT ({path} = 0 AND signbit({path}))"]
+        case AfterValidator(func=bounds.legal_id):  # what is printable, only the models know; of plain letters all is
+            return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')"]
+        case AfterValidator(func=knowledge.each_entity_once):
+            return [f"len(list_distinct(list_transform({path}, lambda x: x.entity))) = len({path})"]
         case AfterValidator(func=resource.times_or_value_error):  # what a moment is, only the models know
             return [f"({path}->>'{name}') IS NULL" for name in resource.TIMES]
     pattern = getattr(constraint, "pattern", None)

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import duckdb
+
+from projections.statement_growth import growth_refusal, nodes_of
 
 LONGEST_STATEMENT = 256 * 1024
 """Characters. Parsing costs time before anything else can refuse."""
@@ -89,7 +90,7 @@ class StatementGuard:
         return self._refusal_in(tree["statements"][0])
 
     def _refusal_in(self, tree: dict[str, Any]) -> str | None:
-        for node in _nodes(tree):
+        for node in nodes_of(tree):
             kind = node.get("type")
             if "cte_map" in node and kind not in _QUERY_NODES:
                 return _refuse(f"a {kind} is no SELECT")
@@ -111,7 +112,8 @@ class StatementGuard:
                 name = _name_in(node, "function_name")
                 if name not in self.functions:
                     return _refuse(f"the function {name}() is not admitted")
-        return None
+        grows = growth_refusal(tree)
+        return _refuse(grows) if grows is not None else None
 
 
 def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
@@ -183,18 +185,6 @@ def _syntax_tree(statement: str) -> dict[str, Any]:
         rows = _empty_instance().execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchall()
     tree: dict[str, Any] = json.loads(rows[0][0])
     return tree
-
-
-def _nodes(tree: object) -> Iterator[dict[str, Any]]:
-    """Every object of the tree, parents before children, without recursion: depth is the caller's choice."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield node
-            waiting.extend(node.values())
-        elif isinstance(node, list):
-            waiting.extend(node)
 
 
 def _is_utf8(text: str) -> bool:

@@ -15,15 +15,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import structlog
 
 from ledger.errors import ViewBehind
 from ledger.event import StoredEvent
 from ledger.keyring import Keyring
 from ledger.subjects import entity_of
 from projections.duckdb import checkpoint_of
+from projections.own_threads import within
 from projections.workbench import Workbench
 
+log = structlog.get_logger(__name__)
+
 T = TypeVar("T")
+
+_CLOSES_WITHIN_SECONDS = 3.0
 
 READERS = max(2, os.cpu_count() or 2)
 """Questions answered at a time: more of them than cores only take the interpreter's lock from each other."""
@@ -62,6 +68,11 @@ class Instance:
     def close(self) -> None:
         """Close the file."""
         self.bench.close()
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a question is under way."""
+        return self._users > 0
 
     def enter(self) -> None:
         self._users += 1
@@ -154,6 +165,12 @@ class View:
         await self.moved()
 
     def close(self) -> None:
-        """Let questions under way end, then close the file."""
+        """Let questions under way end, then close the file.
+
+        A statement of an analyst that does not end keeps it open: then it is left as a kill -9 would leave it.
+        """
         self._executor.shutdown(wait=True)
-        self.instance.close()
+        if not self.instance.in_use:
+            self.instance.close()
+        elif not within(_CLOSES_WITHIN_SECONDS, self.instance.close, "view-close"):
+            log.warning("the view's file stays open, a statement has not ended", file=str(self.instance.path))

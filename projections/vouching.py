@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from functools import cache
 
-from ledger.envelope import schema_name
-from ledger.event import Fact
+from ledger.envelope import NUL, SCHEMA_PREFIX
+from ledger.event import MAX_ID, Fact
+from projections.envelopes import stated_version
 from projections.schema_sql import entity_check, fits
 
 
 @cache
 def vouched(fact: type[Fact]) -> str:
-    """The predicate of rows that need no judge."""
+    """The predicate of rows that need no judge. Where the data states the id once more, the models compare the two."""
+    if fact.stated_id is not Fact.stated_id:
+        return "false"
     return f"coalesce({_canonical(fact)} = body AND {_envelope_fits()} AND {_named(fact)} AND {fits(fact)}, false)"
 
 
 def _named(fact: type[Fact]) -> str:
-    """The subject names this event letter by letter, without any encoding to undo."""
-    return f"""starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
+    """The subject names this event letter by letter, without any encoding to undo; so the id is of plain letters."""
+    longest = len(fact.entity()) + 1 + MAX_ID
+    return f"""length(e_subject) <= {longest} AND starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
         'ledger.', split_part(subject, '.', 2), '.', replace(e_subject, '/', '.'),
         '.{fact.verb()}.', replace(e_actor, ':', '.'))
         AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}')"""
@@ -32,7 +36,8 @@ def _canonical(fact: type[Fact]) -> str:
     extensions = ", ".join(f"""',"{name}":"' || e_{name} || '"'""" for name in optional)
     return f"""concat('{{"specversion":"1.0","id":"', e_id, '","type":"{fact.name}","source":"', e_source,
         '","subject":"', e_subject, '","time":"', e_time,
-        '","datacontenttype":"application/json","dataschema":"{schema_name(fact)}","actor":"', e_actor, '"',
+        '","datacontenttype":"application/json","dataschema":"{SCHEMA_PREFIX}{fact.name}:',
+        {stated_version(fact)}, '","actor":"', e_actor, '"',
         {extensions}, ',"data":', data::VARCHAR, '}}')"""
 
 
@@ -44,6 +49,8 @@ def _envelope_fits() -> str:
         f"e_id IS NOT NULL AND e_source IS NOT NULL AND {lengths} AND length(e_subject) BETWEEN 1 AND 1024 "
         f"AND {entity_check('e_actor')} "
         "AND regexp_full_match(e_time, '\\d{4}-\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?"
-        "(Z|[+-]\\d\\d:\\d\\d)') "
-        "AND TRY_CAST(e_time AS TIMESTAMPTZ) IS NOT NULL"
+        "(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)') "
+        "AND TRY_CAST(e_time AS TIMESTAMPTZ) BETWEEN "
+        "TIMESTAMPTZ '0001-01-01 00:00:00+00' AND TIMESTAMPTZ '9999-12-31 23:59:59.999999+00' "
+        f"AND NOT contains(body, '{NUL.decode()}')"
     )

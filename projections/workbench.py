@@ -48,8 +48,13 @@ class Workbench:
         self.con.close()
 
     def position(self) -> int:
-        """How far the view is folded."""
-        (row,) = self.rows("SELECT position FROM checkpoints WHERE name = 'views'")
+        """How far the view is folded. Each fold begins with this, and with no transaction open."""
+        query = "SELECT position FROM checkpoints WHERE name = 'views'"
+        try:
+            (row,) = self.rows(query)
+        except duckdb.TransactionException:  # one that failed stands open, there was no memory to roll it back
+            self.con.execute("ROLLBACK")
+            (row,) = self.rows(query)
         return int(row[0])
 
     def run(self, statement: str) -> None:

@@ -32,6 +32,9 @@ class EmbeddingEndpoint:
         self.fail_next = 0  # answer so many requests with status 500
         self.refuse = ""  # answer requests that hold this text with status 400
         self.delay = 0.0  # seconds before each answer
+        self.dead = False  # close each connection without an answer
+        self.retry_after = ""  # answer requests with status 429 and this header
+        self.half = False  # give vectors for the first half of the texts alone
         self.chat = ChatEndpoint()
         self._now = 0
         self._lock = threading.Lock()
@@ -50,6 +53,12 @@ class EmbeddingEndpoint:
             self._now -= 1
             if failing:
                 return 500, b'{"error": {"message": "try again"}}'
+            if self.dead:
+                return 0, b""
+            if self.retry_after:
+                return 429, b'{"error": {"message": "too many requests"}}'
+            if self.half:
+                texts = texts[: max(1, len(texts) // 2)]
             if self.refuse and any(self.refuse in text for text in texts):
                 return 400, b'{"error": {"message": "refused"}}'
             self.texts += texts
@@ -82,6 +91,8 @@ def embedding_endpoint(dimensions: int = 64) -> Iterator[EmbeddingEndpoint]:
                 return
             self.send_response(status)
             self.send_header("content-type", "application/json")
+            if status == 429 and endpoint.retry_after:
+                self.send_header("retry-after", endpoint.retry_after)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked was killed meanwhile

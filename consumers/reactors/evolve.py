@@ -18,7 +18,6 @@ from ledger.errors import (
     LedgerError,
     ModelFailed,
     NotOwner,
-    UnknownKnowledge,
     VersionConflict,
 )
 from ledger.event import JsonObject, NewEvent
@@ -60,8 +59,7 @@ class Evolving:
         if standing is None or standing.process.stage not in ("requested", "started"):
             return
         asked = standing.process.requested
-        item = await self._item(asked)
-        _require_writer(item, standing.process.owner, asked["item_id"])
+        item = await self._item(asked, standing.process.owner)
         name = self._work.model.named("evolve", asked.get("model"))
         said = prompt("evolve", _material(item, asked["feedback"], await self._cases(asked["item_id"])))
         await self._work.call_begins(standing, EvolutionStarted(call=f"{request.id}:evolve", model=name))
@@ -114,7 +112,7 @@ class Evolving:
         process, asked = standing.process, standing.process.requested
         last = await self._work.ledger.last_position_of(self._work.org, "knowledge", asked["item_id"])
         await self._work.view.wait_for(last)
-        item = await self._item(asked)
+        item = await self._item(asked, process.owner)
         if item.current != asked["base_version"] or item.status != "active":
             return []
         fact = KnowledgeEvolved(
@@ -122,11 +120,17 @@ class Evolving:
         )
         return [self._work.event(process, fact, "evolved", entity_id=asked["item_id"], expects=last)]
 
-    async def _item(self, asked: JsonObject) -> Version:
+    async def _item(self, asked: JsonObject, asker: str) -> Version:
         item_id = asked["item_id"]
         item = await self._work.view.ask(version_of, self._work.org, item_id, asked["base_version"])
-        if item is None:
-            raise UnknownKnowledge(f"there is no version {asked['base_version']} of {item_id}", id=item_id)
+        if item is None or (asker != item.owner and asker not in (item.writers or ())):
+            # An interface has asked this already, a publisher over NATS was asked by nobody; the reason tells the
+            # asker nothing of an item that may be hidden: not whether it is there, whose it is, or how it stands.
+            raise NotOwner(
+                f"{asker} may not have version {asked['base_version']} of {item_id} rewritten: it is not there, or "
+                "another's",
+                id=item_id,
+            )
         if item.content == ERASED:
             raise Erased(f"what {item_id} said was erased with the person it belonged to", id=item_id)
         if item.status != "active":
@@ -135,12 +139,6 @@ class Evolving:
 
     async def _cases(self, item_id: str) -> list[JsonObject]:
         return (await self._work.view.ask(cases, self._work.org, item_id))[-MOST_CASES:]
-
-
-def _require_writer(item: Version, asker: str, item_id: str) -> None:
-    """Raises NotOwner: a door has asked this already, a publisher over NATS was asked by nobody."""
-    if asker != item.owner and asker not in (item.writers or ()):
-        raise NotOwner(f"{asker} may not have {item_id} rewritten, which {item.owner} owns", id=item_id)
 
 
 def _material(item: Version, feedback: str, judged: list[JsonObject]) -> str:

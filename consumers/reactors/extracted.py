@@ -16,6 +16,7 @@ from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
 from ledger.events.knowledge import Case, KnowledgeConfirmed, KnowledgeSaved, Source
 from ledger.events.usage import Usage
+from ledger.scopes import PUBLIC
 from projections.knowledge.ask import rfc3339
 
 MOST_FINDINGS = 60
@@ -125,7 +126,8 @@ def events_of(
         if verdict is not None and other is not None and verdict.verdict == "duplicate":
             if other["id"] not in confirmed:
                 case = Case(task=finding.task, outcome=finding.content, reason=verdict.reason)
-                state(KnowledgeConfirmed(case=case), f"confirmed:{number}", other["id"], finding)
+                read = process.owner if process.owner in (other["owner"], *other["scopes"]) else PUBLIC
+                state(KnowledgeConfirmed(case=case, through=read), f"confirmed:{number}", other["id"], finding)
                 became.append(Extracted(knowledge_id=other["id"], action="confirmed"))
             confirmed.add(other["id"])
             continue

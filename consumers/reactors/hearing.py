@@ -22,7 +22,7 @@ from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
 from nats.js.api import ConsumerConfig
 
 from ledger.access import LEDGER_STREAM
-from ledger.errors import BrokerUnavailable, LedgerError, ServiceFailed, VersionConflict, ViewBehind
+from ledger.errors import BrokerUnavailable, IllegalSubject, LedgerError, ServiceFailed, VersionConflict, ViewBehind
 from ledger.subjects import ROOT, encode_token, parse_subject
 
 log = structlog.get_logger(__name__)
@@ -96,7 +96,10 @@ def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox
     )
     async def hear(_body: bytes, message: NatsMessage) -> None:
         told = message.raw_message.metadata
-        parts = parse_subject(message.raw_message.subject)
+        try:
+            parts = parse_subject(message.raw_message.subject)
+        except IllegalSubject as error:  # no fold takes it either: given again, it would come for ever
+            raise RejectMessage from error
         request = Request(reactor.kind, parts.entity_id, parts.actor, told.sequence.stream, told.num_delivered or 1)
         async with _held(message):
             await _worked_on(reactor, request)

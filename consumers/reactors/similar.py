@@ -9,7 +9,6 @@ from consumers.reactors.working import Work
 from ledger.errors import LedgerError
 from ledger.event import JsonObject
 from ledger.scopes import PUBLIC
-from projections.vectors.errors import EmbeddingFailed
 
 MOST_CHARACTERS = 2_000
 """Of a text that is searched for."""
@@ -41,10 +40,8 @@ async def similar_to(
             )
             may = [item for item in found if item["owner"] == owner or {owner, PUBLIC} & set(item["scopes"])]
             return may[:most]
-        except LedgerError as error:
+        except LedgerError:
             if attempt == TRIES - 1:
                 raise
-            if isinstance(error, EmbeddingFailed):
-                continue
         await asyncio.sleep(PAUSE)
     raise AssertionError("the last try returns or raises")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import typer
 
 from docs.generators.tables import GENERATED, table
+from producers.cli.examples import HEAD
 from producers.cli.main import app
 from producers.cli.session import EXIT_CODES, SHARED_PANEL
 
@@ -41,7 +42,7 @@ def _commands(group: typer.core.TyperGroup, path: str) -> Iterator[str]:
 
 def _command(command: object, path: str) -> str:
     assert isinstance(command, typer.core.TyperCommand)  # what typer makes of a function
-    said, _, example = inspect.cleandoc(command.help or "").partition("\n\nExample:")
+    said, _, example = inspect.cleandoc(command.help or "").partition(f"\n\n{HEAD}\n")
     arguments = [
         (f"`{argument.metavar or (argument.name or '').upper()}`", argument.help or "")
         for argument in command.params
@@ -49,7 +50,7 @@ def _command(command: object, path: str) -> str:
     ]
     parts = [f"## {path}\n", f"{said}\n"]
     if example:
-        parts.append(f"```sh\n{' '.join(example.split())}\n```\n")
+        parts.append(f"```sh\n{inspect.cleandoc(example)}\n```\n")
     options = list(_options(command, shared=False))
     if arguments or options:
         parts.append(table(("argument or option", "meaning"), [*arguments, *options]))

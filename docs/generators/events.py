@@ -10,12 +10,13 @@ import orjson
 
 from docs.generators.tables import GENERATED, table
 from ledger.asyncapi import GUIDE
+from ledger.entities import ENTITY_PATTERN, TYPE_PATTERN
 from ledger.envelope import encode
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.examples import EXAMPLES
 from ledger.schemas import event_schema, form_name, forms
-from ledger.scopes import ENTITY_PATTERN, ENTITY_TYPES, PUBLIC, TYPE_PATTERN
+from ledger.scopes import ENTITY_TYPES, PUBLIC
 from ledger.subjects import event_subject
 
 Schema = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ledger.event import Fact
+from ledger.events.bounds import Reason
 from ledger.events.knowledge import Id, Version
 from ledger.events.process import ProcessFact
 
@@ -29,7 +30,7 @@ class ConflictResolved(ProcessFact):
     follows: ClassVar[tuple[str, ...]] = ("recorded",)
 
     winner: Id | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 FACTS: tuple[type[Fact], ...] = (ConflictRecorded, ConflictResolved)

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import Fact, JsonObject
+from ledger.event import Fact
+from ledger.events.bounds import Document
 from ledger.events.knowledge import Id, Scopes
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
 from ledger.events.usage import Usage
@@ -34,7 +35,7 @@ class ExtractionRequested(ProcessFact):
     name: ClassVar[str] = "extraction.requested"
 
     kind: Kind
-    messages: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
+    messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
     owner: Entity
     scopes: Scopes
     model: ModelName | None = None

@@ -6,13 +6,14 @@ states the goal anew, with what is known by then; every focus stays readable. On
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from ledger.event import Fact
-from ledger.events.knowledge import Id, Text
-from ledger.events.recall import ServedItem
+from ledger.events.bounds import Description, NewId
+from ledger.events.knowledge import Id
+from ledger.events.recall import Served
 from ledger.scopes import Entity
 
 
@@ -26,11 +27,11 @@ class GoalFocused(Fact):
 
     name: ClassVar[str] = "goal.focused"
 
-    goal_id: Id
+    goal_id: NewId
     owner: Entity
-    description: Text
-    items: list[ServedItem] = Field(default_factory=list)
-    recall: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    description: Description
+    items: Served = Field(default_factory=list)
+    recall: Id | None = None
 
     def stated_id(self) -> str:
         """The entity id as the data states it; the subject must say the same."""

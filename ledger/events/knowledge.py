@@ -1,27 +1,32 @@
 """What can be said about one item of knowledge (mission K1-K5): saved, revised, rated, evolved, merged, …
 
 The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are anybody's who may read the
-item; `revised` and `evolved` are its owner's and theirs whom its ACL lets write; all others are its owner's.
+item (ledger/readers.py); `revised` and `evolved` are its owner's and theirs whom its ACL lets write; all others are its
+owner's.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ledger.event import MOST_POSITION, Fact, JsonObject
+from ledger import new_item
+from ledger.event import MAX_ID, MOST_POSITION, Fact
+from ledger.events.bounds import Document, Number, Reason, ResourceIds, Urls
 from ledger.scopes import Entity, Scope
 
-Id = Annotated[str, Field(min_length=1, max_length=200)]
+Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]
 Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
 Score = Annotated[int, Field(ge=1, le=5)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
+Confidence = Annotated[Number, Field(ge=0.0, le=1.0)]
 Text = Annotated[str, Field(min_length=1)]
 Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
+Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]
+"""The scope or entity among the item's readers through which the actor reads it; null in version 1 of an event."""
 
 
 class Source(BaseModel):
@@ -31,7 +36,7 @@ class Source(BaseModel):
 
     name: str | None = None
     category: str | None = None
-    urls: list[str] = Field(default_factory=list)
+    urls: Urls = Field(default_factory=list)
     agent_id: str | None = None
     submitted_by: str | None = None
     timestamp: str | None = None
@@ -62,15 +67,15 @@ class KnowledgeSaved(Fact):
     types: Types
     task: str
     content: Text
-    tags: JsonObject = Field(default_factory=dict)
+    tags: Document = Field(default_factory=dict)
     scopes: Scopes
     owner: Entity
-    resource_ids: list[str] = Field(default_factory=list)
+    resource_ids: ResourceIds = Field(default_factory=list)
     source: Source = Source()
-    score: Score = 3
-    helpful: Count = 1
-    harmful: Count = 0
-    confidence: Confidence = 0.5
+    score: Score = new_item.SCORE
+    helpful: Count = new_item.HELPFUL
+    harmful: Count = new_item.HARMFUL
+    confidence: Confidence = new_item.CONFIDENCE
 
 
 class KnowledgeRevised(Fact):
@@ -91,31 +96,37 @@ class KnowledgeRevised(Fact):
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
-    tags: JsonObject | None = None
+    tags: Document | None = None
     scopes: Scopes | None = None
     owner: Entity | None = None
-    resource_ids: list[str] | None = None
+    resource_ids: ResourceIds | None = None
     source: Source | None = None
     expected_version: Version | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class KnowledgeRated(Fact):
-    """The item helped or harmed, with the case that shows it (K3)."""
+    """The item helped or harmed, with the case that shows it (K3). `through`: the actor reads it through this."""
 
     name: ClassVar[str] = "knowledge.rated"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("through",)
 
     verdict: Literal["helpful", "harmful"]
     case: Case = Case()
+    through: Through = None
 
 
 class KnowledgeScored(Fact):
-    """Somebody gave the item a new score, 1 (poor) to 5."""
+    """Somebody gave the item a new score, 1 (poor) to 5. `through`: the actor reads it through this."""
 
     name: ClassVar[str] = "knowledge.scored"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("through",)
 
     score: Score
-    reason: str | None = None
+    reason: Reason | None = None
+    through: Through = None
 
 
 class KnowledgeRetired(Fact):
@@ -123,7 +134,7 @@ class KnowledgeRetired(Fact):
 
     name: ClassVar[str] = "knowledge.retired"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class KnowledgeRestored(Fact):
@@ -131,15 +142,21 @@ class KnowledgeRestored(Fact):
 
     name: ClassVar[str] = "knowledge.restored"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class KnowledgeConfirmed(Fact):
-    """Somebody said again what the item says: evidence for it, not another item (K6)."""
+    """Somebody said again what the item says: evidence for it, not another item (K6).
+
+    `through`: the actor reads the item through this.
+    """
 
     name: ClassVar[str] = "knowledge.confirmed"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("through",)
 
     case: Case = Case()
+    through: Through = None
 
 
 class KnowledgeEvolved(Fact):
@@ -163,9 +180,9 @@ class KnowledgeReverted(Fact):
     types: Types
     task: str
     content: Text
-    tags: JsonObject
+    tags: Document
     scopes: Scopes
-    resource_ids: list[str]
+    resource_ids: ResourceIds
     source: Source
     score: Score
     cause: Id | None = None
@@ -181,8 +198,8 @@ class KnowledgeAbsorbed(Fact):
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
-    tags: JsonObject | None = None
-    resource_ids: list[str] | None = None
+    tags: Document | None = None
+    resource_ids: ResourceIds | None = None
 
 
 class KnowledgeMerged(Fact):
@@ -202,6 +219,10 @@ class KnowledgeUnmerged(Fact):
     slim: Id
 
 
+MOST_SHARED = 64
+"""Entries of an ACL."""
+
+
 class AclEntry(BaseModel):
     """Somebody who may read the item beside those in its scopes, and perhaps revise it (S5)."""
 
@@ -211,12 +232,19 @@ class AclEntry(BaseModel):
     permission: Literal["read", "read_write"]
 
 
+def each_entity_once(acl: list[AclEntry]) -> list[AclEntry]:
+    """Return an ACL that names nobody twice; for pydantic."""
+    if len({entry.entity for entry in acl}) < len(acl):
+        raise ValueError("names an entity twice: state each once, with its one permission")
+    return acl
+
+
 class KnowledgeShared(Fact):
     """The owner states the whole ACL of the item anew; an empty one leaves it to its scopes."""
 
     name: ClassVar[str] = "knowledge.shared"
 
-    acl: Annotated[list[AclEntry], Field(max_length=64)]
+    acl: Annotated[list[AclEntry], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
 
     def readers(self) -> list[str]:
         """Every entity of the ACL, in the order given."""

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from ledger.event import Fact
+from ledger.events.bounds import Reason
 from ledger.events.knowledge import Id
 from ledger.events.usage import Usage
 
@@ -43,4 +44,4 @@ class Failed(ProcessFact):
 class Rejected(ProcessFact):
     """The owner does not want what was proposed."""
 
-    reason: str | None = None
+    reason: Reason | None = None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ledger.event import Fact, JsonObject
+from ledger.event import Fact
+from ledger.events.bounds import Document, Reason
 from ledger.scopes import Entity
 
 MemoryType = Literal["user", "work"]
@@ -34,7 +35,7 @@ class ProfileCreated(ProfileFact):
 
     name: ClassVar[str] = "profile.created"
 
-    content: JsonObject
+    content: Document
 
 
 class ProfileReplaced(ProfileFact):
@@ -42,7 +43,7 @@ class ProfileReplaced(ProfileFact):
 
     name: ClassVar[str] = "profile.replaced"
 
-    content: JsonObject
+    content: Document
 
 
 class ProfilePatched(ProfileFact):
@@ -50,7 +51,7 @@ class ProfilePatched(ProfileFact):
 
     name: ClassVar[str] = "profile.patched"
 
-    patch: JsonObject
+    patch: Document
 
 
 class ProfileDisabled(ProfileFact):
@@ -58,7 +59,7 @@ class ProfileDisabled(ProfileFact):
 
     name: ClassVar[str] = "profile.disabled"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 FACTS: tuple[type[Fact], ...] = (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import MOST_POSITION, Fact
+from ledger.event import MAX_ID, MOST_POSITION, Fact
+from ledger.events.bounds import MOST_LISTED, Number, Query
 from ledger.scopes import Scope
 
 
@@ -18,9 +19,12 @@ class ServedItem(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    id: Annotated[str, Field(min_length=1, max_length=200)]
+    id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
     version: Annotated[int, Field(ge=1, le=MOST_POSITION)]
-    relevance: float
+    relevance: Number
+
+
+Served = Annotated[list[ServedItem], Field(max_length=MOST_LISTED)]
 
 
 class RecallServed(Fact):
@@ -29,9 +33,9 @@ class RecallServed(Fact):
     name: ClassVar[str] = "recall.served"
 
     kind: Literal["search", "startup", "focus"] = "search"
-    query: str
-    visible_scopes: list[Scope]
-    items: list[ServedItem]
+    query: Query
+    visible_scopes: Annotated[list[Scope], Field(max_length=MOST_LISTED)]
+    items: Served
     view_position: Annotated[int, Field(ge=0, le=MOST_POSITION)]
 
 

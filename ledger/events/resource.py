@@ -12,11 +12,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
-from ledger.event import MOST_POSITION, Fact, JsonObject
+from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
+from ledger.events.bounds import Document, Reason
 from ledger.events.knowledge import Scopes, Text
 from ledger.scopes import Entity
 
-MAX_ID = 200
 TIMES = ("acquired_at", "expires_at")
 """The parts of the metadata that are moments."""
 # What has a key of the resource's own under the marks of ledger/sealed.py; or what is read once that key is destroyed.
@@ -67,12 +67,21 @@ ContentType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.+/-]{0,63}$")]
 _TIMES_SCHEMA: dict[str, JsonValue] = {
     "properties": {name: {"type": ["string", "null"], "format": "date-time"} for name in TIMES}
 }
-Metadata = Annotated[JsonObject, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
+Metadata = Annotated[Document, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
 SharedWith = Annotated[list[Entity], Field(max_length=64)]
 Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 
 
-class ResourceSaved(Fact):
+class ResourceFact(Fact):
+    """What all of these are about: a resource, by an id that reads like a path."""
+
+    @classmethod
+    def fault_of_id(cls, entity_id: str) -> str | None:
+        """See `Fact.fault_of_id`."""
+        return fault_of_id(entity_id)
+
+
+class ResourceSaved(ResourceFact):
     """The owner states the whole resource: the first time a new one, later its next version.
 
     `secure_body` is sealed with a key of the resource's own (ledger/secure_body.py); in clear it is refused.
@@ -95,28 +104,28 @@ class ResourceSaved(Fact):
     expected_version: Version | None = None
 
 
-class ResourceRetired(Fact):
+class ResourceRetired(ResourceFact):
     """The owner takes the resource out of use; it stays readable, with its history."""
 
     name: ClassVar[str] = "resource.retired"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
-class ResourceRestored(Fact):
+class ResourceRestored(ResourceFact):
     """The owner brings a retired resource back."""
 
     name: ClassVar[str] = "resource.restored"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
-class ResourceSecretDestroyed(Fact):
+class ResourceSecretDestroyed(ResourceFact):
     """The key of the resource was destroyed, on its owner's order: no version's secret can be read any more."""
 
     name: ClassVar[str] = "resource.secret_destroyed"
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 FACTS: tuple[type[Fact], ...] = (ResourceSaved, ResourceRetired, ResourceRestored, ResourceSecretDestroyed)

@@ -9,11 +9,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from ledger.entities import TYPE_PATTERN
 from ledger.event import Fact
-from ledger.scopes import TYPE_PATTERN
+from ledger.events.bounds import Number
 
 TypeWord = Annotated[str, Field(pattern=TYPE_PATTERN)]
-Priority = Annotated[float, Field(ge=0.0, le=10.0)]
+Priority = Annotated[Number, Field(ge=0.0, le=10.0)]
 
 
 class ScopeTypeRegistered(Fact):

@@ -10,13 +10,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.event import Fact, JsonObject
+from ledger.event import Fact
+from ledger.events.bounds import Document, Number, Reason
 from ledger.events.knowledge import Count, Id, Scopes, Text, Types, Version
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact, Rejected
 from ledger.events.usage import Usage
 from ledger.scopes import Entity
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Share = Annotated[Number, Field(ge=0.0, le=1.0)]
+Threshold = Annotated[Number, Field(ge=0.5, le=1.0)]
+"""How similar items have to be: below a half nearly everything is, and each is compared with each."""
 
 
 class Similar(BaseModel):
@@ -46,7 +49,7 @@ class SlimRequested(ProcessFact):
     owner: Entity
     scopes: Scopes | None = None
     model: ModelName | None = None
-    threshold: Share
+    threshold: Threshold
     apply: bool = True
 
 
@@ -72,7 +75,7 @@ class SlimProposed(ProcessFact):
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
-    tags: JsonObject | None = None
+    tags: Document | None = None
     usage: Usage | None = None
 
 
@@ -85,7 +88,7 @@ class SlimReported(ProcessFact):
     candidates: Count
     groups: Count
     items: Count
-    seconds: Annotated[float, Field(ge=0.0, le=1_000_000_000.0)]
+    seconds: Annotated[Number, Field(ge=0.0, le=1_000_000_000.0)]
 
 
 class SlimApproved(ProcessFact):
@@ -94,7 +97,7 @@ class SlimApproved(ProcessFact):
     name: ClassVar[str] = "slim.approved"
     follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class SlimApplied(ProcessFact):
@@ -113,7 +116,7 @@ class SlimWithdrawn(ProcessFact):
     name: ClassVar[str] = "slim.withdrawn"
     follows: ClassVar[tuple[str, ...]] = ("applied", "failed", "withdrawn")
 
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class SlimReverted(ProcessFact):

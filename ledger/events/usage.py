@@ -6,7 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Tokens = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+from ledger.events.bounds import Number
+
+MOST_TOKENS, MOST_COST, MOST_CALLS = 1_000_000_000_000, 1_000_000_000.0, 1_000_000
+
+Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class Usage(BaseModel):
@@ -18,19 +22,19 @@ class Usage(BaseModel):
     prompt_version: Annotated[str, Field(min_length=1, max_length=80)]
     input_tokens: Tokens = 0
     output_tokens: Tokens = 0
-    cost_usd: Annotated[float, Field(ge=0.0, le=1_000_000_000.0)] | None = None
-    calls: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    cost_usd: Annotated[Number, Field(ge=0.0, le=MOST_COST)] | None = None
+    calls: Annotated[int, Field(ge=0, le=MOST_CALLS)] = 1
 
 
 def together(first: Usage, second: Usage) -> Usage:
-    """What two answers cost together; the model is the first one's."""
+    """What two answers cost together; the model is the first one's. A sum beyond a bound is shown as the bound."""
     costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]
     versions = dict.fromkeys([first.prompt_version, second.prompt_version])
     return Usage(
         model=first.model,
         prompt_version="+".join(versions)[:80],
-        input_tokens=first.input_tokens + second.input_tokens,
-        output_tokens=first.output_tokens + second.output_tokens,
-        cost_usd=round(sum(costs), 9) if costs else None,
-        calls=first.calls + second.calls,
+        input_tokens=min(MOST_TOKENS, first.input_tokens + second.input_tokens),
+        output_tokens=min(MOST_TOKENS, first.output_tokens + second.output_tokens),
+        cost_usd=min(MOST_COST, round(sum(costs), 9)) if costs else None,
+        calls=min(MOST_CALLS, first.calls + second.calls),
     )

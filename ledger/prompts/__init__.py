@@ -10,12 +10,9 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal, get_args
 
 from ledger.errors import UnknownPrompt
-
-Language = Literal["zh", "en"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
+from ledger.language import ENGLISH, LANGUAGES, Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ def prompt_names() -> tuple[str, ...]:
 
 
 @cache
-def prompt(name: str, language: Language = "zh") -> Prompt:
+def prompt(name: str, language: Language = ENGLISH) -> Prompt:
     """A prompt by its name. Raises UnknownPrompt."""
     if name not in prompt_names() or language not in LANGUAGES:
         raise UnknownPrompt(

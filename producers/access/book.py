@@ -110,8 +110,10 @@ class TokenBook:
                 log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
 
     def _take(self, records: list[TokenRecord]) -> None:
-        if not records and self._required:
+        if not records and self._records:
             log.error("there are no tokens any more; requests still need one", file=str(self._path))
+        elif not records and self._required:
+            log.warning("there are no tokens yet, and requests need one: kledger token create", file=str(self._path))
         self._records = {record.sha256: record for record in records}
         self._required = self._required or bool(records)
 

@@ -2,7 +2,9 @@
 
 KLEDGER_LIMIT_BODY and KLEDGER_LIMIT_BATCH_BODY (bytes), KLEDGER_LIMIT_BATCH (payloads in one request),
 KLEDGER_LIMIT_RATE (requests a second) and KLEDGER_LIMIT_BURST. A rate of 0 is none. Without a stated rate there is
-one for each token and none for a node on loopback that has no tokens.
+one for each token and none for a node on loopback that has no tokens. What a connection may take before anybody knows
+whose it is: KLEDGER_LIMIT_HEAD (bytes), KLEDGER_LIMIT_HEAD_SECONDS, KLEDGER_LIMIT_BODY_SECONDS,
+KLEDGER_LIMIT_IDLE_SECONDS and KLEDGER_LIMIT_CONNECTIONS.
 """
 
 from __future__ import annotations
@@ -36,6 +38,16 @@ class Limits(BaseSettings):
     """Requests a second of one principal; 0 for any number."""
     burst: float | None = Field(default=None, ge=1)
     """Requests that may come at once after a rest; by default those of two seconds."""
+    head: int = Field(default=64 * 1024, ge=1024)
+    """Bytes of a request's address and headers together."""
+    head_seconds: float = Field(default=10.0, gt=0)
+    """Time for a new connection, or a request that has begun, to send its whole head."""
+    body_seconds: float = Field(default=30.0, gt=0)
+    """Time for a body; it is given again for as long as at least 1,000 bytes a second come. Answers likewise."""
+    idle_seconds: int = Field(default=5, ge=1)
+    """Time until a connection on which nothing more is asked is closed."""
+    connections: int = Field(default=500, ge=1)
+    """Connections at once; one more takes the place of whichever has waited longest without asking."""
 
     def rate_for(self, with_token: bool) -> float:
         """Requests a second; 0 for any number."""

@@ -9,12 +9,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
-from producers.cli.screen import facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
-    from producers.sdk.answers import Item
+    from producers.sdk.answers import Hit, Item, SearchResults
 
 
 def search(
@@ -29,6 +30,7 @@ def search(
     ] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
     route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -46,21 +48,33 @@ def search(
         record=record,
         route=route,
     )
-    rows = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
-    for rank, item in enumerate(found["results"], 1):
-        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]))
-        rows.add_row(
-            str(rank),
-            plain(item["id"]),
-            said,
-            plain(", ".join(item["types"])),
-            f"{item['relevance']:.3f}",
-            *_evaluation(item["eval"]),
-        )
+    shown = Group(*(_whole(rank, item) for rank, item in enumerate(found["results"], 1))) if full else _hits(found)
     seen = f"{_counted(found['count'], 'item')}, as of position {found['position']}"
     if "routed" in found:
         seen += "; chosen by a model" if found["routed"] else f"; not chosen by a model: {plain(found.get('reason'))}"
-    return Answer(found, Group(rows, seen) if found["results"] else f"nothing found; {seen}")
+    return Answer(found, Group(shown, seen) if found["results"] else f"nothing found; {seen}")
+
+
+def _hits(found: SearchResults) -> Rows:
+    """What was found: a table, or two lines each."""
+    wide = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
+    narrow = []
+    for rank, item in enumerate(found["results"], 1):
+        score, verdicts = _evaluation(item["eval"])
+        types, relevance = plain(", ".join(item["types"])), f"{item['relevance']:.3f}"
+        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]))
+        wide.add_row(str(rank), plain(item["id"]), said, types, relevance, score, verdicts)
+        head = Text.assemble(f"{rank}  {relevance}  ", (snippet(item["task"]), "bold"))
+        about = Text.assemble(("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}")
+        narrow.append((head, about))
+    return Rows(wide, narrow)
+
+
+def _whole(rank: int, item: Hit) -> Group:
+    score, verdicts = _evaluation(item["eval"])
+    about = f"{', '.join(item['types'])} · relevance {item['relevance']:.3f} · score {score} · verdicts {verdicts}"
+    head = Text.assemble(f"{rank}  ", (plain(item["task"]), "bold"), ("  " + plain(item["id"]), "cyan"))
+    return Group(head, plain(about), plain(item["content"]), "")
 
 
 def list_items(
@@ -86,17 +100,21 @@ def list_items(
         status=status,
         as_of=reading.moment(as_of),
     )
-    rows = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))
+    wide = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))
+    narrow = []
     for item in page["results"]:
-        rows.add_row(
+        kinds, owner = plain(", ".join(item["types"])), plain(item["owner"])
+        wide.add_row(
             plain(item["id"]),
             snippet(item["task"], 100),
-            plain(", ".join(item["types"])),
-            plain(item["owner"]),
+            kinds,
+            owner,
             *_evaluation(item["eval"]),
             str(item["version"]),
         )
-    seen = f"{_counted(len(page['results']), 'item')} shown, as of position {page['position']}"
+        narrow.append([Text.assemble((plain(item["id"]), "cyan"), "  ", snippet(item["task"], 100), f"  {owner}")])
+    rows = Rows(wide, narrow)
+    seen = f"{len(page['results'])} of {_counted(page['total'], 'item')}, as of position {page['position']}"
     return Answer(page, Group(rows, seen) if page["results"] else f"nothing to list; {seen}")
 
 
@@ -107,7 +125,6 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     """
     item = session.ledger.get(item_id, as_of=reading.moment(as_of))
     told = item["eval"]
-    helped, harmed = len(told.get("helpful_history", [])), len(told.get("harmful_history", []))
     source = {name: value for name, value in item["source"].items() if value}
     shown = facts(
         ("id", item["id"]),
@@ -122,15 +139,30 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
             ", ".join(f"{each['entity']} ({each['permission']})" for each in item.get("acl", [])) or "nobody else",
         ),
         ("tags", ", ".join(f"{name}={value}" for name, value in item["tags"].items()) or "none"),
-        ("score", f"{told['score']}, confidence {told['confidence']}"),
-        ("helpful", f"{told['helpful']}, with {_counted(helped, 'case')}"),
-        ("harmful", f"{told['harmful']}, with {_counted(harmed, 'case')}"),
+        *_verdicts(told),
         ("source", ", ".join(f"{name} {_listed(value)}" for name, value in source.items()) or "not stated"),
         ("resources", ", ".join(item["resource_ids"]) or "none"),
         ("created", item["created_at"]),
         ("updated", item["updated_at"]),
     )
     return Answer(item, Group(shown, "", plain(item["content"])))
+
+
+def _verdicts(told: dict[str, Any]) -> list[tuple[str, object]]:
+    """What was said of an item; what every item begins with is marked as such."""
+    helped, harmed = helped_and_harmed(told)
+    as_it_began = (told["score"], told["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
+    score = f"{told['score']}, confidence {told['confidence']:g}"
+    if as_it_began:
+        score += ", as every item begins"
+    if not helped and not harmed:
+        return [("score", score), ("verdicts", "none yet")]
+    cases = (len(told.get("helpful_history", [])), len(told.get("harmful_history", [])))
+    return [
+        ("score", score),
+        ("helped", f"{_counted(helped, 'time')}, with {_counted(cases[0], 'case')}"),
+        ("harmed", f"{_counted(harmed, 'time')}, with {_counted(cases[1], 'case')}"),
+    ]
 
 
 def _status(item: Item) -> str:
@@ -202,7 +234,8 @@ def _step(edge: Any) -> Text:
 
 
 def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
-    return str(told["score"]), f"+{told['helpful']} -{told['harmful']}"
+    helped, harmed = helped_and_harmed(told)
+    return str(told["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
 
 
 def _listed(value: object) -> str:

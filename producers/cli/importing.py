@@ -17,7 +17,7 @@ from rich.console import Group
 
 from ledger.errors import BadJson, InvalidPayload, LedgerError
 from producers.chunks import Chunk, send
-from producers.cli.progress import Bar, bar
+from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
 from producers.cli.screen import plain, table
 from producers.cli.session import Answer, Session
 
@@ -40,8 +40,11 @@ def import_file(
         typer.Argument(metavar="FILE", help="One save payload a line; - for stdin.", show_default=False),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Import the sample that ships with this.")] = False,
+    wait: Wait = SEARCHABLE_WITHIN,
 ) -> Answer:
     """Save the payloads of a JSON Lines file; what is there already is left as it is.
+
+    It ends when every search finds what was saved, or after --wait seconds with how far that is.
 
     Example: kledger import knowledge.jsonl
     """
@@ -53,6 +56,9 @@ def import_file(
     try:
         with _opened(name) as source, bar("import", _size(name)) as shown:
             _bring(session.ledger, _chunks(source, tally), tally, shown)
+            document = tally.document(began)
+            document |= until_searchable(session.ledger, wait, shown)
+            session.settled = True
     except LedgerError as error:
         error.message += (
             f" - at least {tally.saved} items were saved before this; import the same file again, "
@@ -60,7 +66,7 @@ def import_file(
         )
         error.details |= tally.document(began)
         raise
-    return _answer(tally, tally.document(began))
+    return _answer(tally, document)
 
 
 @dataclass
@@ -177,6 +183,8 @@ def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
         f" of {document['lines']} in {document['seconds']:.1f} s ({document['rate']:,.0f} items/s),"
         f" at position {document['position']}"
     )
+    if not document["searchable"]:
+        counts += f"; searches have position {document['searchable_to']}, the rest follows"
     if not tally.errors:
         return Answer(document, counts)
     rows = table("line", "code", "message", right=("line",))

@@ -196,6 +196,30 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     return Answer(told, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
 
 
+def accept_chain(
+    _session: Session,
+    data: Data = Path(".kledger"),
+    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)] = "",
+) -> Answer:
+    """Accept that the node's chain begins where it does, though events stood there before.
+
+    For a node that starts on a log of others, also before its first start; and after its chain was lost, once the log
+    was compared with checkpoints that were copied elsewhere. Health is degraded until then.
+
+    Example: kledger chain accept --data ./.kledger --reason "a second node on the log of the first"
+    """
+    from ledger.chain_start import accept
+    from ledger.notary_start import NotaryFiles
+
+    if not reason.strip():
+        raise typer.BadParameter("say why it is right", param_hint="--reason")
+    told = accept(NotaryFiles.of(data), reason.strip()).to_json()
+    begins = (
+        "with whatever the first start finds" if told["position"] is None else f"behind position {told['position']:,}"
+    )
+    return Answer(told, facts(("chain", f"begins {begins}"), ("accepted", told["accepted"])))
+
+
 def _asked(session: Session) -> dict[str, Any]:
     """The node's own audit."""
     started = session.ledger.start_job("audit")

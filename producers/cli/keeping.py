@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Group
+from rich.text import Text
 
 from producers.cli import reading
-from producers.cli.screen import facts, plain, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, snippet, table, words
 from producers.cli.session import Answer, Session
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
@@ -120,18 +121,17 @@ def list_resources(
     page = session.ledger.resources.list(
         content_type=content_type, limit=limit, offset=offset, status=status, as_of=reading.moment(as_of)
     )
-    rows = table("id", "title", "type", "owner", "secret", "status", "version", right=("version",), whole=("id",))
+    wide = table("id", "title", "type", "owner", "secret", "status", "version", right=("version",), whole=("id",))
+    narrow = []
     for each in page["results"]:
-        rows.add_row(
-            plain(each["id"]),
-            snippet(each["title"], 80),
-            plain(each["content_type"]),
-            plain(each["owner"]),
-            "yes" if each["has_secure"] else "no",
-            plain(f"{each['status']}{_expired(each)}"),
-            str(each["version"]),
-        )
-    seen = f"{page['count']} shown, as of position {page['position']}"
+        names = plain(each["content_type"]), plain(each["owner"])
+        state = plain(f"{each['status']}{_expired(each)}")
+        secret = "yes" if each["has_secure"] else "no"
+        wide.add_row(plain(each["id"]), snippet(each["title"], 80), *names, secret, state, str(each["version"]))
+        about = f"  {snippet(each['title'], 80)}  {', '.join((*names, state))}"
+        narrow.append([Text.assemble((plain(each["id"]), "cyan"), about)])
+    rows = Rows(wide, narrow)
+    seen = f"{page['count']} of {page['total']}, as of position {page['position']}"
     return Answer(page, Group(rows, seen) if page["results"] else f"no resource to list; {seen}")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from ledger.private import private_files
 from producers.cli import (
     backing_up,
     evolving,
@@ -24,6 +27,7 @@ from producers.cli import (
     tools,
     trees,
 )
+from producers.cli.examples import with_example
 from producers.cli.session import EXIT_CODES, as_caller, as_operator, as_server
 
 app = typer.Typer(
@@ -31,7 +35,6 @@ app = typer.Typer(
     help="Knowledge Ledger: what agents know, where it came from, and what became of it.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,7 +47,24 @@ refused_events = typer.Typer(no_args_is_help=True, help="The events that do not 
 
 scope_type = typer.Typer(no_args_is_help=True, help="Types of scopes beside user, project, agent, team and org.")
 key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
+chain = typer.Typer(no_args_is_help=True, help="What the node signs of its log: where that begins.")
 token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kledger {operating.product_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Knowledge Ledger: what agents know, where it came from, and what became of it."""
+
 
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
@@ -127,7 +147,8 @@ app.command("audit", rich_help_panel=AUDIT)(as_operator(integrity.audit))
 app.command("prove", rich_help_panel=AUDIT)(as_operator(integrity.prove))
 app.command("check-proof", rich_help_panel=AUDIT)(as_operator(integrity.check_proof))
 app.add_typer(key, name="key", rich_help_panel=AUDIT)
-
+app.add_typer(chain, name="chain", rich_help_panel=AUDIT)
+chain.command("accept")(as_operator(integrity.accept_chain))
 key.command("show")(as_operator(integrity.show_key))
 key.command("rotate")(as_operator(integrity.rotate_key))
 app.add_typer(refused_events, name="refused", rich_help_panel=AUDIT)
@@ -136,10 +157,15 @@ refused_events.command("list")(as_operator(refused.list_refused))
 refused_events.command("retry")(as_operator(refused.retry))
 refused_events.command("dismiss")(as_operator(refused.dismiss))
 
+for group in (app, profile, evolution, conflicts, resource, refused_events, scope_type, key, chain, token):
+    for command in group.registered_commands:
+        command.help = with_example(command.callback.__doc__ if command.callback else None)
+
 
 def main() -> None:
     """The entry point of the `kledger` script."""
-    app()
+    with private_files():
+        app(prog_name=app.info.name)  # also where it is run as a module: completion is told this name
 
 
 if __name__ == "__main__":

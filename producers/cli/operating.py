@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import platform
+import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Group, RenderableType
@@ -14,8 +16,9 @@ from rich.console import Group, RenderableType
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
+from producers.cli.query_files import Format, written
 from producers.cli.screen import facts, plain, short_time, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
     from producers.sdk.answers import Job
@@ -46,6 +49,7 @@ def status(session: Session) -> Answer:
         *(("reason", reason) for reason in told["reasons"]),
         *(("attention", warning) for warning in told.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
+        *(("bytes", each) for each in _bytes(told.get("bytes") or {})),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
         ("refused", f"{told['refused']:,}"),
@@ -54,6 +58,14 @@ def status(session: Session) -> Answer:
         ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
     )
     return Answer(told, Group(heading, views), ok=bool(told["healthy"]))
+
+
+def _bytes(told: dict[str, Any]) -> Iterator[str]:
+    """How much there is of what, the most first."""
+    for what, sizes in (("on disk", told.get("parts")), ("said by events", told.get("events"))):
+        if sizes:
+            most = sorted(sizes.items(), key=lambda each: -each[1])
+            yield f"{what}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in most)
 
 
 def rebuild(session: Session) -> Answer:
@@ -132,11 +144,19 @@ def sql(
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="One SELECT, or - for stdin.", show_default=False)
     ] = None,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="How to write the rows.  [table, or by the name of --out]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False),
+    ] = None,
 ) -> Answer:
     """Query the live view, read-only; without a query, print how to attach from any DuckDB.
 
-    Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC"
+    Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC" --out owners.parquet
     """
+    form = _format(form, out)
     if query is None:
         told = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
@@ -144,6 +164,14 @@ def sql(
         return Answer(told, Group(lead, "", *steps))
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
+    if out is not None:
+        out.write_bytes(written(found, form))
+        wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
+        return Answer(wrote, f"{len(found['rows'])} rows in {out}, as of position {found['position']}")
+    if form is not Format.TABLE:
+        sys.stdout.buffer.write(written(found, form))
+        sys.stdout.buffer.flush()
+        return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
     rows = table(*found["columns"], right=numbers)
     for row in found["rows"]:
@@ -153,17 +181,37 @@ def sql(
     return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))
 
 
+def _format(form: Format | None, out: Path | None) -> Format:
+    """The format that is asked for, or that the file's name stands for."""
+    if form is None:
+        ending = "" if out is None else out.suffix.lstrip(".").lower()
+        try:
+            form = Format(ending) if ending else Format.TABLE
+        except ValueError:
+            raise typer.BadParameter("name a file .csv, .parquet or .json, or add --format") from None
+    if form is Format.TABLE and out is not None:
+        raise typer.BadParameter("a table is for the screen: name a file .csv, .parquet or .json, or add --format")
+    if form is Format.PARQUET and out is None and sys.stdout.isatty():
+        raise typer.BadParameter("Parquet is no text for a screen: add --out FILE")
+    return form
+
+
 def show_version(_session: Session) -> Answer:
     """The version of this command; `kledger status` tells those of a node.
 
     Example: kledger version
     """
-    try:
-        product = version("knowledge-ledger")
-    except PackageNotFoundError:
-        product = "not installed"
+    product = product_version()
     document = {"product": product, "python": platform.python_version()}
     return Answer(document, f"knowledge-ledger {product}, python {document['python']}")
+
+
+def product_version() -> str:
+    """The version that is installed."""
+    try:
+        return version("knowledge-ledger")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def up(
@@ -201,6 +249,10 @@ def up(
         str | None,
         typer.Option(help="What this node does: doors, and with it vectors, reactors.  [doors,vectors,reactors]"),
     ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="From which level on the node writes its log, on stderr.  [KLEDGER_LOG_LEVEL, else info]"),
+    ] = None,
 ) -> None:
     """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
 
@@ -211,7 +263,7 @@ def up(
 
     gc.enable()
     given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
-    given["checkpoint_hook"] = checkpoint_hook
+    given |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
     stated = {name: value for name, value in given.items() if value is not None}
     if quack is not None:
         stated["quack"] = _quack(quack)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from ledger.errors import LedgerError
 from producers.cli.screen import stderr
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from producers.sdk import LedgerClient
+
+Wait = Annotated[
+    float,
+    typer.Option(min=0, max=3600, help="Seconds to wait, in the end, for every search to find it; 0: not at all."),
+]
+SEARCHABLE_WITHIN = 120.0
 
 
 class Bar:
@@ -39,6 +50,26 @@ class Bar:
         """The total that is known by now, 0 while it is not."""
         if total:
             self._progress.update(self._task, total=total)
+
+
+def until_searchable(ledger: LedgerClient, seconds: float, shown: Bar) -> dict[str, Any]:
+    """Wait for what was written to be found by every search; what a command answers of that."""
+    goal, seen = ledger.written, 0
+
+    def told(position: int) -> None:
+        nonlocal seen
+        if not seen:
+            shown.step("index")
+            shown.span(goal)
+        seen = position
+        shown.read(position)
+        shown.at(position, total=goal)
+
+    try:
+        done = ledger.wait_searchable(timeout=seconds, told=told)
+    except LedgerError:  # it is kept whatever hinders searches
+        done = False
+    return {"searchable": done, "searchable_to": goal if done else seen}
 
 
 @contextmanager

@@ -12,7 +12,10 @@ from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
-Language = Annotated[Literal["zh", "en"], typer.Option(help="Chinese or English.")]
+Language = Annotated[
+    Literal["zh", "en"] | None,
+    typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
+]
 
 
 def startup(
@@ -23,6 +26,7 @@ def startup(
     min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
     types: reading.Types = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    language: Language = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -37,6 +41,7 @@ def startup(
         min_score=min_score,
         types=reading.several(types),
         record=record,
+        language=language,
     )
     return Answer(told, plain(told["prompt"]) or "nothing is known yet that this caller may see")
 
@@ -47,6 +52,7 @@ def focus(
     description: Annotated[str, typer.Argument(help="What the goal is about.", show_default=False)],
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 3,
     min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
+    language: Language = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -55,7 +61,7 @@ def focus(
     Example: kledger focus goal-123 "migrate the database without downtime" --agent coder
     """
     told = session.ledger.within(trace_id=trace, message_id=message).focus(
-        goal_id, description, top_k=top_k, min_score=min_score
+        goal_id, description, top_k=top_k, min_score=min_score, language=language
     )
     return Answer(told, Group(words(told["title"], "bold"), plain(told["output"])))
 
@@ -64,12 +70,13 @@ def goal(
     session: Session,
     goal_id: GoalId,
     owner: Annotated[str | None, typer.Option(help="Whose goal, such as agent:coder; else the caller's.")] = None,
+    language: Language = None,
 ) -> Answer:
     """Show a goal with the knowledge that it was given, as far as the caller may see it now.
 
     Example: kledger goal goal-123 --agent coder
     """
-    told = session.ledger.goal(goal_id, owner=owner)
+    told = session.ledger.goal(goal_id, owner=owner, language=language)
     shown = facts(
         ("goal", told["goal_id"]),
         ("description", words(told["description"], "bold")),
@@ -84,7 +91,7 @@ def goal(
 def prompt(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="Which prompt; all are listed when not given.")] = None,
-    language: Language = "zh",
+    language: Language = None,
 ) -> Answer:
     """Print a prompt that ships with the ledger, or list them.
 
@@ -93,7 +100,7 @@ def prompt(
     if name is not None:
         found = session.ledger.prompt(name, language=language)
         return Answer(found, plain(found["text"]).rstrip())
-    listed = session.ledger.prompts()
+    listed = session.ledger.prompts(language=language)
     rows = table("name", "languages", "what for", whole=("name",))
     for each in listed:
         rows.add_row(plain(each["name"]), ", ".join(each["languages"]), plain(each["title"]))

@@ -11,14 +11,14 @@ from producers.cli.screen import plain
 from producers.cli.session import Answer, Session
 
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
-Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe.")]
+Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
 Resources = Annotated[reading.Many, typer.Option("--resource", help="The id of a resource; may be repeated.")]
 
 
 def save(
     session: Session,
-    task: Annotated[str, typer.Option(help="In which situation, to do what.", show_default=False)],
     content: Annotated[str, typer.Option(help="What is known.", show_default=False)],
+    task: Annotated[str | None, typer.Option(help="In which situation, to do what; else the first sentence.")] = None,
     types: reading.Types = None,
     item_id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     tag: reading.Tags = None,

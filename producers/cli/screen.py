@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 WIDTH_WITHOUT_SCREEN = 120
+NARROW = 100
+"""Columns: below these a table of texts would take a screen for a row."""
 # What somebody saved may hold escape sequences; a terminal must show them, not obey them.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
 
@@ -66,6 +68,27 @@ def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) 
             no_wrap=heading in set(whole),
         )
     return made
+
+
+class Rows:
+    """A table where the screen is wide enough for it, else some lines for each row, each cut to the screen."""
+
+    def __init__(self, wide: Table, narrow: Iterable[Sequence[Text]]) -> None:
+        self._wide = wide
+        self._narrow = list(narrow)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= NARROW:
+            yield self._wide
+            return
+        for number, lines in enumerate(self._narrow):
+            if number and len(lines) > 1:
+                yield Text("")
+            for line in lines:
+                shown = line.copy()
+                shown.truncate(options.max_width, overflow="ellipsis")
+                shown.no_wrap = True
+                yield shown
 
 
 def facts(*pairs: tuple[str, object]) -> Table:

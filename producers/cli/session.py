@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ledger.errors import LedgerError, Unauthenticated
+from ledger.language import language_of_terminal
+from producers.cli.advice import advised
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
@@ -29,8 +31,6 @@ OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
 
 SHARED_PANEL = "Options of every command"
-# A person who waits at a prompt wants to hear soon that no node runs: two more tries, a third of a second.
-RETRIES = 2
 SETTLED_WITHIN = 5.0  # seconds
 
 AsJson = Annotated[
@@ -53,6 +53,10 @@ def _identity(kind: str) -> Any:
     return typer.Option(envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL)
 
 
+WRITTEN = ""
+"""What is shown of an answer that the command has written to stdout itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a command found: the document that --json prints, what a reader sees, and whether all is well."""
@@ -71,22 +75,23 @@ class Session:
     caller: dict[str, str | None] = field(default_factory=dict)
     token_file: Path | None = None
     further: list[str] = field(default_factory=list)
+    settled: bool = False  # the command has waited for the views itself
 
     @cached_property
     def ledger(self) -> LedgerClient:
         """The node, asked as the caller; closed when the command ends."""
         from producers.sdk import LedgerClient
 
-        client = LedgerClient(self.url, retries=RETRIES, token=self._token())
-        return client.acting_as(**self.caller, scopes=self.further)
+        client = LedgerClient(self.url, token=self._token())
+        return client.acting_as(**self.caller, scopes=self.further).in_language(language_of_terminal())
 
     @property
     def wire(self) -> Wire:
         """The same for a command that awaits; it closes the connection itself."""
         from producers.sdk import AsyncLedgerClient
 
-        client = AsyncLedgerClient(self.url, retries=RETRIES, token=self._token())
-        return client.acting_as(**self.caller, scopes=self.further).wire
+        client = AsyncLedgerClient(self.url, token=self._token())
+        return client.acting_as(**self.caller, scopes=self.further).in_language(language_of_terminal()).wire
 
     def _token(self) -> str | None:
         return None if self.token_file is None else _token_in(self.token_file)
@@ -96,7 +101,7 @@ class Session:
 
         It was kept whatever happens here: after a while, or where the caller may not ask, nothing is said.
         """
-        if "ledger" not in self.__dict__ or not self.ledger.written:
+        if self.settled or "ledger" not in self.__dict__ or not self.ledger.written:
             return
         from producers.sdk.operating import pauses
 
@@ -116,19 +121,33 @@ class Session:
             self.ledger.close()
 
     def tell(self, answer: Answer) -> None:
-        """Print the answer on stdout."""
+        """Print the answer on stdout; one that the command wrote itself is neither."""
+        if answer.shown == WRITTEN:
+            return
         if self.as_json:
             _print_json(answer.document)
         else:
             from producers.cli.screen import stdout
 
             stdout().print(answer.shown)
+        for line in _lacks(answer.document):
+            typer.echo(line, err=True)
 
     def refuse(self, error: LedgerError) -> None:
         """Print the error for a reader on stderr, and for a machine on stdout."""
+        message = advised(error.message)
         if self.as_json:
-            _print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
-        typer.echo(f"error: {error.message} ({error.code})", err=True)
+            _print_json({"error": {"code": error.code, "message": message, "details": error.details}})
+        typer.echo(f"error: {message} ({error.code})", err=True)
+
+
+def _lacks(document: Any) -> Iterator[str]:
+    """A line for each part of the node that an answer could not use, or not up to date."""
+    from producers.cli.screen import plain
+
+    for lack in (document.get("degraded") if isinstance(document, dict) else None) or ():
+        at = "" if lack["position"] is None else f", at position {lack['position']}"
+        yield f"degraded: {plain(lack['part'])}{at}: {plain(lack['reason'])}"
 
 
 def _token_in(file: Path) -> str:

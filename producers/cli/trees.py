@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from producers.cli.progress import bar
+from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import facts, plain, table
 from producers.cli.session import Answer, Session
 from producers.tree.bringing import import_tree
@@ -57,8 +57,11 @@ def export(
 def bring(
     session: Session,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A tree as export-tree writes it, or by hand.")],
+    wait: Wait = SEARCHABLE_WITHIN,
 ) -> Answer:
     """Save what stands in the tree DIR; what is there already is left as it is.
+
+    It ends when every search finds what was saved, or after --wait seconds with how far that is.
 
     Example: kledger import-tree knowledge --user ann --project web
     """
@@ -70,6 +73,8 @@ def bring(
             shown.at(done, total=total)
 
         brought = import_tree(session.ledger, directory, user=session.caller.get("user"), told=told)
+        searchable = until_searchable(session.ledger, wait, shown)
+        session.settled = True
     tree = brought.tree
     document = {
         "directory": str(directory.absolute()),
@@ -80,11 +85,14 @@ def bring(
         "memories": brought.memories,
         "refused": tree.refused,
         "skipped": tree.skipped,
+        **searchable,
     }
     counts = (
         f"{brought.saved} saved, {brought.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
         f"entries; {brought.retired} retired, {brought.memories} memories stated"
     )
+    if not searchable["searchable"]:
+        counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
     rows = table("file", "entry", "code", "message", right=("entry",))
     for each in tree.refused[:SHOWN]:
         rows.add_row(*(plain(each[name] or "") for name in ("file", "number", "code", "message")))

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from ledger.event import JsonObject
 from producers.admin_requests import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http import answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations import admin
@@ -79,7 +79,7 @@ def _admin(desk: Desk) -> APIRouter:
     @router.post("/sql", responses=told(answers.SqlAnswer, 400, 403, 503))
     async def sql(caller: Who, body: SqlRequest, fresh: Fresh) -> Json:
         """The rows of one SELECT over the live view."""
-        return Json(await admin.sql(desk, caller, body.query, fresh))
+        return ReadJson(await admin.sql(desk, caller, body.query, fresh), fresh)
 
     @router.get("/attach", responses=told(JsonObject, 403))
     async def attach(caller: Who) -> Json:

@@ -2,25 +2,34 @@
 
 A node on loopback without tokens takes everybody on its machine, so a web page must not reach it through the
 browser of whoever runs it: names that are not loopback's (DNS rebinding) are refused. Where a token is needed no
-page has one, and the node may stand behind a proxy with a name. Other sites' origins are refused in any case.
+page has one, and the node may stand behind a proxy with a name. Requests that another site's page makes are refused in
+any case: by `Origin`, and by `Sec-Fetch-Site`, which browsers send where they send no origin (images, scripts).
+A link to a page for people may be followed.
 """
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+import structlog
 from starlette.types import Scope
 
 from ledger.errors import LedgerError, NotOwner, RateLimited
+from ledger.told_once import Seldom
 from producers.access.book import TokenBook
 from producers.access.limits import Buckets, Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.bodies import LIMITS_KEY
 from producers.http.metrics import Metrics
 
+_seldom = Seldom(structlog.get_logger(__name__))
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # What a supervisor and a load balancer ask, who have no token. Nothing of what the ledger knows is in the answers.
 OPEN = frozenset({"/health", "/health/live", "/health/ready"})
+PAGES = frozenset({"/", "/docs"})
+"""Pages for people: a link on another site may lead here. They hold nothing of what the ledger knows."""
+_OWN_SITE = frozenset({b"same-origin", b"none"})  # none: typed into the address bar, or no browser at all
+_NAVIGATION = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
 
 
 class Admission:
@@ -40,6 +49,7 @@ class Admission:
         """
         scope[LIMITS_KEY] = self._limits
         hosts, origins, authorization = [], [], []
+        fetch: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             if name == b"host":
                 hosts.append(value)
@@ -47,8 +57,12 @@ class Admission:
                 authorization.append(value)
             elif name == b"origin":
                 origins.append(value)
+            elif name.startswith(b"sec-fetch-"):
+                fetch.setdefault(name, []).append(value.strip().lower())
         self._check_address(hosts, origins)
         path = scope["path"]
+        if fetch:
+            _check_site(fetch, scope["method"], path)
         if path in OPEN:
             return
         try:
@@ -57,6 +71,8 @@ class Admission:
                 principal.require_path(path)
         except LedgerError as error:
             self._metrics.turned_away.labels(error.code).inc()
+            client = scope.get("client") or ("unknown", 0)
+            _seldom.warning("a token is refused", kind=error.code, code=error.code, path=path[:200], client=client[0])
             raise
         scope[SCOPE_KEY] = principal
         if scope.get(ADMITTED_KEY):
@@ -77,6 +93,15 @@ class Admission:
             )
         if origins and _netloc(origins[0].decode("latin-1").lower()) != at:
             raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
+
+
+def _check_site(fetch: dict[bytes, list[bytes]], method: str, path: str) -> None:
+    """Refuse what a page of another site makes a browser ask, by the headers that no page can set."""
+    if _OWN_SITE.issuperset(fetch.get(b"sec-fetch-site", ())):
+        return
+    if method == "GET" and path in PAGES and all(fetch.get(name) == value for name, value in _NAVIGATION.items()):
+        return
+    raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
 
 
 def _netloc(origin: str) -> str | None:

@@ -5,7 +5,9 @@ The models here only describe: answers are made by the operations and are not va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -13,10 +15,15 @@ import orjson
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from ledger.degraded import Degraded, Part
 from ledger.event import JsonObject
 from ledger.scopes import Visibility
+from producers.operations.desk import Freshness
 
+_WIDEST = 2**63  # an integer beyond has no form that every reader of JSON keeps
 POSITION = "X-Ledger-Position"
+DEGRADED = "X-Ledger-Degraded"
+"""Where the position of an answer is in a header, what the answer lacks is in this one, as JSON; absent when whole."""
 
 
 class Json(Response):
@@ -26,12 +33,35 @@ class Json(Response):
 
     def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(orjson.dumps(content, default=_plain), status_code, headers)
+        stated = content.get("position") if isinstance(content, dict) else getattr(content, "position", None)
+        self.position: int = stated if isinstance(stated, int) else 0
+        """Where a write is kept, 0 where the answer does not say."""
+
+
+class ReadJson(Json):
+    """A document that was read, with what it lacks in `degraded`."""
+
+    def __init__(self, content: Any, freshness: Freshness, headers: Mapping[str, str] | None = None) -> None:
+        stated = content if isinstance(content, dict) else {f.name: getattr(content, f.name) for f in fields(content)}
+        super().__init__({**stated, "degraded": freshness.degraded or []}, headers=headers)
+        self.position = 0
+
+
+def in_headers(position: int, degraded: Sequence[Degraded] | None = None) -> dict[str, str]:
+    """The headers of an answer whose document has no place of its own for its position and for what it lacks."""
+    stated = {POSITION: str(position)}
+    if degraded:
+        # Escaped: a header is ASCII.
+        stated[DEGRADED] = json.dumps([asdict(each) for each in degraded])
+    return stated
 
 
 def _plain(value: object) -> int | float | str:
     """What JSON has no form for, as an analyst's SELECT may give it: a sum of integers is a Decimal."""
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        if value == value.to_integral_value():
+            return int(value) if abs(value) < _WIDEST else str(value)
+        return float(value)
     return str(value)
 
 
@@ -44,6 +74,28 @@ class ErrorAnswer(BaseModel):
         details: JsonObject
 
     error: Error
+
+
+class DegradedAnswer(BaseModel):
+    """A part of the node that the answer could not use, or not up to date; `position` is what the part knows."""
+
+    part: Part
+    reason: str
+    position: int | None
+
+
+class ReadAnswer(BaseModel):
+    """What every read answers beside its own: an empty list when it is whole."""
+
+    degraded: list[DegradedAnswer] = []
+
+
+class IndexAnswer(BaseModel):
+    """What is where on a node; each link is a path of it."""
+
+    name: str
+    version: str
+    links: dict[str, str]
 
 
 class EvalAnswer(BaseModel):
@@ -94,7 +146,7 @@ class FoundItemAnswer(ItemAnswer):
     relevance: float
 
 
-class FullItemAnswer(ItemAnswer):
+class FullItemAnswer(ItemAnswer, ReadAnswer):
     class Referred(BaseModel):
         id: str
         readable: bool
@@ -105,7 +157,7 @@ class FullItemAnswer(ItemAnswer):
     resources: list[Referred]
 
 
-class SearchAnswer(BaseModel):
+class SearchAnswer(ReadAnswer):
     results: list[FoundItemAnswer]
     count: int
     position: int
@@ -114,9 +166,11 @@ class SearchAnswer(BaseModel):
     reason: str | None = None
 
 
-class ListAnswer(BaseModel):
+class ListAnswer(ReadAnswer):
     results: list[ListedItemAnswer]
     count: int
+    total: int
+    next: int | None
     position: int
 
 
@@ -171,7 +225,7 @@ class ChangedAnswer(BaseModel):
     event_id: str
 
 
-class WhyAnswer(BaseModel):
+class WhyAnswer(ReadAnswer):
     class Because(BaseModel):
         class Since(BaseModel):
             position: int
@@ -200,14 +254,14 @@ class WhyAnswer(BaseModel):
     position: int
 
 
-class HistoryAnswer(BaseModel):
+class HistoryAnswer(ReadAnswer):
     id: str
     versions: list[JsonObject]
     feedback: list[JsonObject]
     position: int
 
 
-class LineageAnswer(BaseModel):
+class LineageAnswer(ReadAnswer):
     class Edge(BaseModel):
         direction: Literal["from", "to"]
         relation: str
@@ -230,7 +284,7 @@ class MemoryPromptAnswer(BaseModel):
     prompt: str | None
 
 
-class MemoryHistoryAnswer(BaseModel):
+class MemoryHistoryAnswer(ReadAnswer):
     class Version(BaseModel):
         version: int
         change: Literal["created", "replaced", "patched", "disabled"]
@@ -274,7 +328,7 @@ class JobAnswer(BaseModel):
     error: JsonObject | None
 
 
-class SqlAnswer(BaseModel):
+class SqlAnswer(ReadAnswer):
     columns: list[str]
     types: list[str]
     rows: list[list[Any]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
@@ -17,6 +18,7 @@ from producers.http import (
     extractions,
     knowledge,
     metrics,
+    pages,
     profiles,
     recall,
     refused,
@@ -26,12 +28,15 @@ from producers.http import (
 )
 from producers.http.admission import Admission
 from producers.http.guard import Guard
-from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
+from producers.http.repeated import Repeated
 from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
+from producers.operations.own_writes import OwnWrites
 
 DESCRIPTION = (
-    "Every write is an immutable event and answers with its log position; a read with `min_position` sees it. "
+    "Every write is an immutable event and answers with its log position. Reads see what their caller wrote; with "
+    "`min_position` they see what others did. What an answer lacks is in its `degraded`. "
     "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
     "A node with tokens asks for `Authorization: Bearer` everywhere but at /health; the headers then choose among "
     "what the token is bound to. "
@@ -45,9 +50,9 @@ def create_app(
     """The app of one node. `on_loopback`: without tokens, it is asked under a name of its own machine alone."""
     app = FastAPI(
         title="Knowledge Ledger",
-        version="0.1.0",
+        version=version("knowledge-ledger"),
         description=DESCRIPTION,
-        # The documentation pages load scripts from elsewhere; the document itself is enough for tools.
+        # The framework's pages load scripts from elsewhere; `pages` renders one that does not.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -55,10 +60,13 @@ def create_app(
     )
     app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
     counted = metrics.Metrics(desk)
+    app.state.own_writes = own = OwnWrites()
+    app.state.repeated = Repeated()
     limits = limits or limits_from_environment()
     app.state.mcp = mcp = McpAtNode(app, limits, counted.called)
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
+        desk.tally.wrote = own.appended
     for router in (
         *slims.routes(desk),
         *knowledge.routes(desk),
@@ -71,6 +79,7 @@ def create_app(
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),
+        pages.routes(app, mcp.path),
     ):
         app.include_router(router)
     app.router.routes.append(mcp.route)
@@ -102,7 +111,7 @@ def _describe_headers(app: FastAPI) -> None:
                 continue
             for method, operation in operations.items():
                 names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
-                names += [IDEMPOTENCY_KEY] if method != "get" else []
+                names += [IDEMPOTENCY_KEY] if method != "get" else [SEEN]
                 operation.setdefault("parameters", []).extend(
                     {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names
                 )

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ledger.errors import BadJson, PayloadTooLarge
+from ledger.errors import BadJson, LedgerError, PayloadTooLarge
 from producers.access.limits import Limits
+from producers.http.answers import Json
+from producers.http.errors import STATUS
+from producers.http.repeated import Repeated
+from producers.operations.own_writes import OwnWrites
 from producers.requests import read_json
 
 LIMITS_KEY = "kledger.limits"
@@ -19,6 +24,9 @@ LIMITS_KEY = "kledger.limits"
 
 class JsonRequest(Request):
     """A request whose body is limited while it is read."""
+
+    document: Any = None
+    """What the body says, once it is read."""
 
     @property
     def limits(self) -> Limits:
@@ -51,7 +59,8 @@ class JsonRequest(Request):
 
     async def json(self) -> Any:
         """The body as a document. Raises BadJson, InvalidPayload."""
-        return read_json(await self.body())
+        self.document = read_json(await self.body())
+        return self.document
 
     def _too_large(self) -> PayloadTooLarge:
         return PayloadTooLarge(
@@ -87,9 +96,27 @@ class JsonRoute(APIRoute):
         request_class = self.request_class
 
         async def read(request: Request) -> Response:
-            return await handle(request_class(request.scope, request.receive))
+            sent = request_class(request.scope, request.receive)
+            try:
+                response = await handle(sent)
+            except (LedgerError, RequestValidationError) as error:
+                if _kept_nothing(error) and (key := getattr(sent.state, "first_sent_as", None)) is not None:
+                    repeated: Repeated = request.app.state.repeated
+                    repeated.free(key)
+                raise
+            if request.method != "GET" and isinstance(response, Json) and response.position:
+                own: OwnWrites = request.app.state.own_writes
+                own.answered(response.position)
+            return response
 
         return read
+
+
+def _kept_nothing(error: Exception) -> bool:
+    """Whether a request was refused before anything of it was kept; of a batch that is too large some may be."""
+    if not isinstance(error, LedgerError):
+        return True
+    return STATUS.get(error.code, 500) < 500 and not isinstance(error, PayloadTooLarge)
 
 
 class BatchRoute(JsonRoute):

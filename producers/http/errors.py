@@ -13,19 +13,23 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
-from ledger.errors import LedgerError, ServiceFailed
+from ledger.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
 from producers.operations.feedback import error_body
 from producers.requests import refusal
 
 STATUS: dict[str, int] = {
     "bad_json": 400,
+    "bad_request": 400,
     "illegal_query": 400,
     "unauthenticated": 401,
     "token_expired": 401,
     "token_revoked": 401,
     "not_owner": 403,
+    "not_reader": 403,
     "forbidden": 403,
     "unknown_knowledge": 404,
     "unknown_profile": 404,
@@ -45,14 +49,17 @@ STATUS: dict[str, int] = {
     "log_replaced": 503,
     "restore_unfinished": 503,
     "chain_contradicted": 409,
+    "request_too_slow": 408,
     "erased": 410,
     "subject_forgotten": 410,
     "payload_too_large": 413,
     "secret_in_clear": 422,
     "invalid_payload": 422,
+    "idempotency_mismatch": 422,
     "illegal_scope": 422,
     "illegal_subject": 422,
     "rate_limited": 429,
+    "head_too_large": 431,
     "budget_spent": 429,
     "not_available": 501,
     "interrupted": 502,
@@ -64,6 +71,9 @@ STATUS: dict[str, int] = {
     "broker_misconfigured": 503,
 }
 """A code that is not listed is the node's own fault: 500."""
+
+HUNG_UP = 499
+"""What proxies call a request whose client went away: counted, and no fault of the node."""
 
 _log = structlog.get_logger()
 
@@ -78,6 +88,24 @@ class MethodNotAllowed(LedgerError):
     """The path is there, and does not take this method."""
 
     code = "method_not_allowed"
+
+
+class UnreadableRequest(LedgerError):
+    """What came is no HTTP request."""
+
+    code = "bad_request"
+
+
+class HeadTooLarge(LedgerError):
+    """The request's address and headers have more bytes than the node takes before it knows who asks."""
+
+    code = "head_too_large"
+
+
+class RequestTooSlow(LedgerError):
+    """The request did not come in the time that the node waits for one."""
+
+    code = "request_too_slow"
 
 
 def answer(error: LedgerError) -> Json:
@@ -100,8 +128,11 @@ def failed(error: BaseException, request_line: str) -> Json:
     return answer(ServiceFailed("something inside the node failed: its log has the cause; try again"))
 
 
-async def _ours(_: Request, error: Exception) -> Json:
+async def _ours(request: Request, error: Exception) -> Json:
     assert isinstance(error, LedgerError)  # registered for it alone
+    lacks = getattr(request.state, "degraded", None)
+    if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
+        return answer(ViewBehind(f"{error.message}; but {lacks[0].reason}", position=lacks[0].position))
     return answer(error)
 
 
@@ -120,8 +151,10 @@ def _placed(fault: Any) -> dict[str, Any]:
     return {**fault, "loc": fault["loc"][1:]}
 
 
-async def _http(request: Request, error: Exception) -> Json:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # registered for it alone
+    if isinstance(error.__cause__, ClientDisconnect):
+        return Response(status_code=HUNG_UP)  # nobody gets it
     if isinstance(error.__cause__, LedgerError):  # FastAPI wraps what reading a body raises
         return answer(error.__cause__)
     if error.status_code == 404:

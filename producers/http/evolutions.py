@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from producers.http import model_answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Reason, Retry, Who
 from producers.operations import evolutions, processes
@@ -36,7 +36,9 @@ def _reads(desk: Desk) -> APIRouter:
     ) -> Json:
         """The evolutions that the caller asked for, newest first."""
         page = processes.Page(status, item_id, limit, offset)
-        return Json(await processes.listed(desk, caller, evolutions.KIND, evolutions.told, page, freshness=fresh))
+        return ReadJson(
+            await processes.listed(desk, caller, evolutions.KIND, evolutions.told, page, freshness=fresh), fresh
+        )
 
     @router.get(BASE + "/{evolution_id}", responses=told(model_answers.EvolutionAnswer, 404))
     async def get(caller: Who, evolution_id: str) -> Json:

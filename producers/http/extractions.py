@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from producers.http import model_answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Retry, Who
 from producers.model_requests import ExtractRequest, ResolveRequest
@@ -47,7 +47,9 @@ def _extractions(desk: Desk) -> APIRouter:
     ) -> Json:
         """The extractions that the caller asked for, newest first."""
         page = processes.Page(status, None, limit, offset)
-        return Json(await processes.listed(desk, caller, extractions.KIND, extractions.told, page, freshness=fresh))
+        return ReadJson(
+            await processes.listed(desk, caller, extractions.KIND, extractions.told, page, freshness=fresh), fresh
+        )
 
     @router.get("/api/extractions/{extraction_id}", responses=told(model_answers.ExtractionAnswer, 404))
     async def get(caller: Who, extraction_id: str) -> Json:
@@ -71,7 +73,9 @@ def _conflicts(desk: Desk) -> APIRouter:
     ) -> Json:
         """What contradicts what, newest first, as far as it is the caller's to decide."""
         page = processes.Page(status, item_id, limit, offset)
-        return Json(await processes.listed(desk, caller, conflicts.KIND, conflicts.told, page, freshness=fresh))
+        return ReadJson(
+            await processes.listed(desk, caller, conflicts.KIND, conflicts.told, page, freshness=fresh), fresh
+        )
 
     @router.get("/api/conflicts/{conflict_id}", responses=told(model_answers.ConflictAnswer, 404))
     async def get(caller: Who, conflict_id: str) -> Json:

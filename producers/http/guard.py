@@ -31,22 +31,32 @@ class Guard:
         scope["path"] = scope["raw_path"].decode("latin-1").partition("?")[0]
         began = time.perf_counter()
         status = 0
+        hung_up = False
+
+        async def take() -> Message:
+            nonlocal hung_up
+            message = await receive()
+            hung_up = hung_up or (message["type"] == "http.disconnect" and not status)
+            return message
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status = errors.HUNG_UP if hung_up else message["status"]
             await send(message)
 
         with tracing.door(scope["method"], _traceparent(scope)) as span:
             try:
                 self.admission.let_in(scope)
-                await self.app(scope, receive, answer)
+                await self.app(scope, take, answer)
             except LedgerError as error:
                 await errors.answer(error)(scope, receive, answer)
             except Exception as error:
                 if status:  # the answer is on its way: the connection is cut, and the server logs why
                     raise
+                if hung_up:  # there is nobody to answer, and nothing of the node's that failed
+                    status = errors.HUNG_UP
+                    return
                 await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
             finally:
                 route = getattr(scope.get("route"), "path", _NO_ROUTE)

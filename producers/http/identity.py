@@ -14,9 +14,11 @@ from starlette.requests import Request
 
 from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
-from ledger.event import NO_LINEAGE, Lineage
-from ledger.scopes import Caller, check_entity
+from ledger.event import MOST_POSITION, NO_LINEAGE, Lineage
+from ledger.scopes import MOST_ENTITIES, Caller, check_entity
 from producers.access.principal import SCOPE_KEY, Principal
+from producers.http.repeated import Repeated
+from producers.operations.own_writes import Writer, speaks
 from producers.operations.scope_types import require_types
 from producers.publish import MAX_REFERENCE, NAMESPACE
 
@@ -29,6 +31,8 @@ LINEAGE = {
     "x-ledger-causation-id": "causation_id",
     "x-ledger-correlation-id": "correlation_id",
 }
+SEEN = "x-ledger-position"
+"""A position that somebody was told, for this read to see; the same header that answers of writes have."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _OURS = b"x-ledger-"
 # https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
@@ -40,6 +44,34 @@ async def caller_of(request: Request) -> Caller:
 
     Raises IllegalScope, InvalidPayload, Forbidden, ViewBehind.
     """
+    principal: Principal | None = request.scope.get(SCOPE_KEY)
+    caller = await _caller_of(request, principal)
+    speaks(writer_of(request, caller))
+    return caller
+
+
+def writer_of(request: Request, caller: Caller) -> Writer:
+    """Under whom the writes of a request are remembered, for the reads that follow."""
+    principal: Principal | None = request.scope.get(SCOPE_KEY)
+    return Writer(None if principal is None else principal.id, tuple(caller.entities()))
+
+
+def seen_by(request: Request) -> int:
+    """The position that a request says it has to see, 0 without one. Raises InvalidPayload."""
+    stated = request.headers.getlist(SEEN)
+    if not stated:
+        return 0
+    one = stated[0]
+    position = int(one) if len(stated) == 1 and one.isascii() and one.isdecimal() and len(one) < 20 else None
+    if position is None or position > MOST_POSITION:
+        raise InvalidPayload(
+            f"{SEEN} has to be one log position, as an answer of a write states it: send it as it came",
+            errors=[{"field": SEEN, "reason": "is not a log position"}],
+        )
+    return position
+
+
+async def _caller_of(request: Request, principal: Principal | None) -> Caller:
     named: dict[str, str] = {}
     further: list[str] | None = None
     for raw, value in request.headers.raw:
@@ -55,16 +87,17 @@ async def caller_of(request: Request) -> Caller:
             if further is not None:
                 raise IllegalScope(f"{header} is there twice: name all in one, separated by commas", errors=[])
             further = [check_entity(_identity(header, part)) for part in value.split(b",")]
-        elif header not in LINEAGE:
-            known = ", ".join([*IDENTITIES, FURTHER, *LINEAGE])
+        elif header not in LINEAGE and header != SEEN:
+            known = ", ".join([*IDENTITIES, FURTHER, *LINEAGE, SEEN])
             raise InvalidPayload(f"the header {header} is not known; known are {known}", errors=[])
-    principal: Principal | None = request.scope.get(SCOPE_KEY)
     if principal is not None:
         caller = principal.caller(named, request.scope["path"], further or ())
     elif named or further:
         caller = Caller.of(named, further=further or ())
     else:
         return OPERATOR
+    if len(caller.entities()) > MOST_ENTITIES:
+        raise IllegalScope(f"the request names more than {MOST_ENTITIES} entities: name those it is about", errors=[])
     if caller.further:
         await require_types(request.app.state.desk, caller.further)
     return caller
@@ -115,7 +148,7 @@ def _reference(header: str, value: str) -> str:
 
 async def retry_of(request: Request) -> uuid.UUID | None:
     """What the ids of the request's events are made of when it has an Idempotency-Key: the endpoint, the
-    caller and the key. Raises InvalidPayload, IllegalScope."""
+    caller and the key. Raises InvalidPayload, IllegalScope, IdempotencyMismatch."""
     key = request.headers.get(IDEMPOTENCY_KEY)
     if key is None:
         return None
@@ -125,4 +158,8 @@ async def retry_of(request: Request) -> uuid.UUID | None:
             errors=[{"field": IDEMPOTENCY_KEY, "reason": "is empty or too long"}],
         )
     caller = await caller_of(request)
-    return uuid.uuid5(NAMESPACE, "\n".join([request.method, request.scope["path"], *caller.entities(), key]))
+    made = uuid.uuid5(NAMESPACE, "\n".join([request.method, request.scope["path"], *caller.entities(), key]))
+    repeated: Repeated = request.app.state.repeated
+    if repeated.check(made, request.url.query, getattr(request, "document", None)):
+        request.state.first_sent_as = made
+    return made

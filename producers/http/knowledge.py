@@ -7,13 +7,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from producers.http import answers, model_answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.parameters import (
     AsOf,
+    Before,
     Fresh,
     From,
     ItemId,
+    Own,
     Owner,
     Patience,
     Read,
@@ -40,9 +42,10 @@ def _reads(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
 
     @router.get("/api/knowledge/search", responses=told(answers.SearchAnswer))
-    async def search(caller: Who, lineage: From, asked: Search) -> Json:
+    async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
-        return Json(
+        fresh = asked.freshness(own)
+        return ReadJson(
             await recall.search(
                 desk,
                 caller,
@@ -55,8 +58,9 @@ def _reads(desk: Desk) -> APIRouter:
                 paths=asked.paths,
                 record=asked.record,
                 route=asked.route,
-                freshness=asked.freshness(),
-            )
+                freshness=fresh,
+            ),
+            fresh,
         )
 
     @router.get("/api/knowledge", responses=told(answers.ListAnswer))
@@ -69,38 +73,42 @@ def _reads(desk: Desk) -> APIRouter:
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        before: Before = None,
         status: Literal["active", "retired", "merged", "all"] = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
-        return Json(
+        return ReadJson(
             await reading.list_items(
                 desk,
                 caller,
                 limit=limit,
                 offset=offset,
+                before=before,
                 types=types,
                 scopes=scopes,
                 owner=owner,
                 status=status,
                 as_of=as_of,
                 freshness=fresh,
-            )
+            ),
+            fresh,
         )
 
     @router.get("/api/knowledge/{item_id}/history", responses=told(answers.HistoryAnswer, 404))
     async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Every version of an item that the caller may see, and every case that judged it."""
-        return Json(await reading.history(desk, caller, item_id, freshness=fresh))
+        return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
 
     @router.get("/api/knowledge/{item_id}/why", responses=told(answers.WhyAnswer, 404))
     async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Why the caller may read an item, since which event, and who may change it."""
-        return Json(await sharing.why_visible(desk, caller, item_id, freshness=fresh))
+        return ReadJson(await sharing.why_visible(desk, caller, item_id, freshness=fresh), fresh)
 
     @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
-    async def get(caller: Who, item_id: ItemId, asked: Read) -> Json:
+    async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:
         """One item with its histories."""
-        return Json(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=asked.freshness()))
+        fresh = asked.freshness(own)
+        return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
 
     @router.get("/api/lineage", responses=told(answers.LineageAnswer, 404), tags=["lineage"])
     async def links(
@@ -111,7 +119,7 @@ def _reads(desk: Desk) -> APIRouter:
         ],
     ) -> Json:
         """Where something came from and what came of it."""
-        return Json(await reading.links(desk, caller, ref, freshness=fresh))
+        return ReadJson(await reading.links(desk, caller, ref, freshness=fresh), fresh)
 
     return router
 

@@ -5,10 +5,20 @@ Labels are route templates, event names, views and codes, never ids or subjects.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
+from importlib.metadata import version
 
 from fastapi import APIRouter
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
@@ -25,7 +35,18 @@ class Metrics:
     """The metrics of one app, in a registry of its own."""
 
     def __init__(self, desk: Desk) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each one, which nobody asks for; for the whole process
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.build = Info("kledger_build", "What runs here, always 1", registry=self.registry)
+        self.build.info(
+            {
+                "version": version("knowledge-ledger"),
+                "python": platform.python_version(),
+                "duckdb": version("duckdb"),
+                "qdrant_edge": version("qdrant-edge-py"),
+            }
+        )
         self.requests = Counter(
             "kledger_http_requests",
             "Requests answered, by route and status",
@@ -72,6 +93,10 @@ class Metrics:
         self.head = Gauge("kledger_log_head", "Last position of the log", registry=self.registry)
         self.lag = Gauge("kledger_view_lag_events", "Events the view is behind", registry=self.registry)
         self.refused = Gauge("kledger_refused_events", "Events that do not count", registry=self.registry)
+        self.bytes = Gauge("kledger_bytes", "Bytes on disk, by part of the node", ["part"], registry=self.registry)
+        self.event_bytes = Gauge(
+            "kledger_event_bytes", "Bytes that the log's events say, by entity", ["entity"], registry=self.registry
+        )
         self.broker_up = Gauge("kledger_broker_up", "1 when the log's broker answers", registry=self.registry)
         self.registry.register(_Tallied(desk))
         for collector in () if desk is None else desk.collected:
@@ -103,6 +128,12 @@ class Metrics:
         self.ready.set(not health.waits_for)
         for view, seconds in health.lag_seconds.items():
             self.lag_seconds.labels(view).set(seconds)
+        if desk.sizes is not None:
+            sizes = await desk.sizes.now()
+            for part, size in sizes["parts"].items():
+                self.bytes.labels(part).set(size)
+            for entity, size in sizes["events"].items():
+                self.event_bytes.labels(entity).set(size)
         try:
             head = (await desk.ledger.head()).position
         except LedgerError:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ledger.event import JsonObject
-from producers.http.answers import UpdatedAnswer
+from producers.http.answers import ReadAnswer, UpdatedAnswer
 
 
 class EvolutionAnswer(BaseModel):
@@ -33,9 +33,10 @@ class EvolvingAnswer(UpdatedAnswer):
     done: bool | None = None
 
 
-class EvolutionsAnswer(BaseModel):
+class EvolutionsAnswer(ReadAnswer):
     results: list[EvolutionAnswer]
     count: int
+    total: int
     position: int
 
 
@@ -59,9 +60,10 @@ class ExtractionAnswer(BaseModel):
     usage: JsonObject | None
 
 
-class ExtractionsAnswer(BaseModel):
+class ExtractionsAnswer(ReadAnswer):
     results: list[ExtractionAnswer]
     count: int
+    total: int
     position: int
 
 
@@ -82,9 +84,10 @@ class ConflictAnswer(BaseModel):
     decision: str | None
 
 
-class ConflictsAnswer(BaseModel):
+class ConflictsAnswer(ReadAnswer):
     results: list[ConflictAnswer]
     count: int
+    total: int
     position: int
 
 

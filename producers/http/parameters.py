@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 import uuid
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from starlette.requests import Request
 
+from ledger.degraded import Degraded
 from ledger.errors import InvalidPayload
 from ledger.event import Lineage
+from ledger.events.bounds import MOST_QUERY, MOST_REASON
 from ledger.events.knowledge import KnowledgeType
+from ledger.language import Language, accepted_language
 from ledger.scopes import Caller, check_entity, check_scope
-from producers.http.identity import caller_of, lineage_of, retry_of
+from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
+from producers.operations.own_writes import OwnWrites, Written
 from producers.operations.processes import MAX_PATIENCE
 from producers.operations.recall import Paths
+from producers.owners import owner_named
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
@@ -60,11 +67,34 @@ GoalId = Annotated[str, Depends(_goal_id)]
 ResourceId = Annotated[str, Depends(_resource_id)]
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a reader wrote or says it has seen, which its answer shows or says in `degraded` that it does not."""
+
+    written: Written
+    degraded: list[Degraded]
+
+
+async def _seen(request: Request, caller: Who) -> Seen:
+    own: OwnWrites = request.app.state.own_writes
+    written, stated = own.of(writer_of(request, caller)), seen_by(request)
+    if stated:
+        written = Written(max(written.view, stated), max(written.vectors, stated))
+    # Kept with the request as well: that something is not there is an error, and means little where not all is there.
+    degraded: list[Degraded] = []
+    request.state.degraded = degraded
+    return Seen(written, degraded)
+
+
+Own = Annotated[Seen, Depends(_seen)]
+
+
 async def _freshness(
+    own: Own,
     min_position: Annotated[int, Query(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT,
 ) -> Freshness:
-    return Freshness(min_position, wait)
+    return Freshness(min_position, wait, own.written, own.degraded)
 
 
 Fresh = Annotated[Freshness, Depends(_freshness)]
@@ -130,12 +160,31 @@ async def _scopes(
 Scopes = Annotated[list[str], Depends(_scopes)]
 
 
-async def _owner(owner: Annotated[str | None, Query(description="`type:id`")] = None) -> str | None:
-    return None if owner is None else check_entity(owner)
+Before = Annotated[
+    int | None, Query(ge=0, le=MAX_POSITION, description="What begins before this position: `next` of the page before")
+]
+
+
+async def _owner(
+    owner: Annotated[str | None, Query(description="`type:id`, or the mail address of a user")] = None,
+) -> str | None:
+    return None if owner is None else check_entity(str(owner_named(owner)))
 
 
 Owner = Annotated[str | None, Depends(_owner)]
-Reason = Annotated[str | None, Query(max_length=10_000, description="Why, for whoever reads the history")]
+Reason = Annotated[str | None, Query(max_length=MOST_REASON, description="Why, for whoever reads the history")]
+
+
+async def _language(
+    request: Request,
+    language: Annotated[Language | None, Query(description="Of texts; else as Accept-Language says")] = None,
+) -> Language:
+    stated = language or accepted_language(request.headers.get("accept-language", ""))
+    chosen: Language = stated or request.app.state.desk.language
+    return chosen
+
+
+InLanguage = Annotated[Language, Depends(_language)]
 
 
 Patience = Annotated[
@@ -143,26 +192,31 @@ Patience = Annotated[
 ]
 
 
-class ReadQuery(BaseModel):
+class FreshQuery(BaseModel):
+    """How new an answer has to be."""
+
+    min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT
+
+    def freshness(self, own: Seen) -> Freshness:
+        """How new the answer has to be; it gathers what the answer lacks."""
+        return Freshness(self.min_position, self.wait, own.written, own.degraded)
+
+
+class ReadQuery(FreshQuery):
     """How one item is read."""
 
     as_of: Annotated[str | None, Field(description="A log position, or an RFC 3339 moment")] = None
-    min_position: Annotated[int, Field(ge=0, le=MAX_POSITION, description=_MIN_POSITION)] = 0
-    wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="Seconds to wait for it")] = DEFAULT_WAIT
 
     def moment(self) -> int | datetime | None:
         """When the answer is to hold. Raises InvalidPayload."""
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
-    def freshness(self) -> Freshness:
-        """How new the view has to be."""
-        return Freshness(self.min_position, self.wait)
-
 
 class SearchQuery(ReadQuery):
     """What a search asks."""
 
-    q: Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words")]
+    q: Annotated[str, Field(min_length=1, max_length=MOST_QUERY, description="What to look for, in words")]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
     types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None

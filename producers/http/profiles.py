@@ -6,11 +6,11 @@ from fastapi import APIRouter
 
 from ledger.events.profile import MemoryType
 from producers.http import answers
-from producers.http.answers import POSITION, Json, told
+from producers.http.answers import Json, ReadJson, in_headers, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
 from producers.operations import profiles
-from producers.operations.desk import Desk
+from producers.operations.desk import ANY, Desk, Freshness
 from producers.requests import ContentRequest
 from projections.profiles.content import CONTENTS
 
@@ -22,13 +22,13 @@ def routes(desk: Desk) -> list[APIRouter]:
     return [_all(desk), _one(desk, "user"), _one(desk, "work")]
 
 
-def _memories(found: profiles.Memories) -> Json:
+def _memories(found: profiles.Memories, fresh: Freshness = ANY) -> Json:
     body = {"user_memory": found.user_memory, "work_memory": found.work_memory}
-    return Json(body, headers={POSITION: str(found.position)})
+    return Json(body, headers=in_headers(found.position, fresh.degraded))
 
 
-def _memory(found: profiles.Memory) -> Json:
-    return Json(found.content, headers={POSITION: str(found.position)})
+def _memory(found: profiles.Memory, fresh: Freshness = ANY) -> Json:
+    return Json(found.content, headers=in_headers(found.position, fresh.degraded))
 
 
 def _all(desk: Desk) -> APIRouter:
@@ -38,7 +38,7 @@ def _all(desk: Desk) -> APIRouter:
     @router.get(BASE, responses=told(answers.MemoriesAnswer))
     async def both(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """Both memories of the user; null for one that is not there or disabled."""
-        return _memories(await profiles.both(desk, caller, as_of=as_of, freshness=fresh))
+        return _memories(await profiles.both(desk, caller, as_of=as_of, freshness=fresh), fresh)
 
     @router.post(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
     @router.post(BASE, responses=told(answers.MemoriesAnswer))
@@ -56,19 +56,19 @@ def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
     @router.get("", responses=told(content | None), name=f"get_{memory_type}_memory")
     async def get(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """The memory, or null."""
-        return _memory(await profiles.one(desk, caller, memory_type, as_of=as_of, freshness=fresh))
+        return _memory(await profiles.one(desk, caller, memory_type, as_of=as_of, freshness=fresh), fresh)
 
     @router.get("/prompt", responses=told(answers.MemoryPromptAnswer), name=f"prompt_{memory_type}_memory")
     async def prompt(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """The memory as a section of a system prompt, between its markers."""
         found = await profiles.prompt(desk, caller, memory_type, as_of=as_of, freshness=fresh)
         body = {"memory_type": found.memory_type, "agent_type": found.agent_type, "prompt": found.prompt}
-        return Json(body, headers={POSITION: str(found.position)})
+        return Json(body, headers=in_headers(found.position, fresh.degraded))
 
     @router.get("/history", responses=told(answers.MemoryHistoryAnswer, 404), name=f"history_{memory_type}_memory")
     async def history(caller: Who, fresh: Fresh) -> Json:
         """Every version of the memory, oldest first."""
-        return Json(await profiles.history(desk, caller, memory_type, freshness=fresh))
+        return ReadJson(await profiles.history(desk, caller, memory_type, freshness=fresh), fresh)
 
     @router.put("", responses=told(content, 400, 413), name=f"replace_{memory_type}_memory")
     async def replace(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:

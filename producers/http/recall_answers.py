@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ledger.event import JsonObject
-from producers.http.answers import FoundItemAnswer
+from producers.http.answers import FoundItemAnswer, ReadAnswer
 
 
-class StartedAnswer(BaseModel):
+class StartedAnswer(ReadAnswer):
     user_memory: JsonObject | None
     work_memory: JsonObject | None
     profile: list[FoundItemAnswer]
@@ -22,7 +22,7 @@ class StartedAnswer(BaseModel):
     recall_id: str | None
 
 
-class FocusedAnswer(BaseModel):
+class FocusedAnswer(ReadAnswer):
     class Metadata(BaseModel):
         items: list[FoundItemAnswer]
 
@@ -38,7 +38,7 @@ class FocusedAnswer(BaseModel):
     position: int
 
 
-class GoalAnswer(BaseModel):
+class GoalAnswer(ReadAnswer):
     class Injected(FoundItemAnswer):
         focused_id: str
         focused_version: int

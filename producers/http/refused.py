@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from producers.http import answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadAnswer, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who
 from producers.operations import refused
@@ -31,7 +31,7 @@ class RefusedEvent(BaseModel):
     decided: str | None = None
 
 
-class RefusedAnswer(BaseModel):
+class RefusedAnswer(ReadAnswer):
     refused: list[RefusedEvent]
     position: int
 
@@ -58,7 +58,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         code: Annotated[str | None, Query(max_length=100, description="Only those refused with this code")] = None,
     ) -> Json:
         """The events that are in the log and do not count, with their reasons."""
-        return Json(await refused.listed(desk, caller, after=after, limit=limit, code=code, freshness=fresh))
+        return ReadJson(await refused.listed(desk, caller, after=after, limit=limit, code=code, freshness=fresh), fresh)
 
     @router.post("/{position}/retry", status_code=202, responses=told(answers.JobAnswer, 403, 404, status=202))
     async def retry(caller: Who, position: Position) -> Json:

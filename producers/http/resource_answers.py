@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from ledger.event import JsonObject
 from ledger.scopes import Visibility
+from producers.http.answers import ReadAnswer
 from producers.operations.resource_reading import Secure
 
 
@@ -33,20 +34,22 @@ class ListedResourceAnswer(BaseModel):
     status: Literal["active", "retired"]
 
 
-class ResourceAnswer(ListedResourceAnswer):
+class ResourceAnswer(ListedResourceAnswer, ReadAnswer):
     """`secure` says why `secure_body` is what it is."""
 
     secure_body: str | None
     secure: Secure
 
 
-class ResourcesAnswer(BaseModel):
+class ResourcesAnswer(ReadAnswer):
     results: list[ListedResourceAnswer]
     count: int
+    total: int
+    next: int | None
     position: int
 
 
-class ResourceHistoryAnswer(BaseModel):
+class ResourceHistoryAnswer(ReadAnswer):
     id: str
     versions: list[JsonObject]
     position: int

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from producers.http import answers, resource_answers
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import JsonRoute
-from producers.http.parameters import AsOf, Fresh, From, Reason, ResourceId, Retry, Who
+from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
 from producers.operations import resource_reading, resources
 from producers.operations.desk import Desk
 from producers.resource_requests import ResourceRequest
@@ -35,26 +35,29 @@ def routes(desk: Desk) -> list[APIRouter]:
         content_type: Annotated[str | None, Query(max_length=64, description="Such as code or credential")] = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        before: Before = None,
         status: Literal["active", "retired", "all"] = "active",
     ) -> Json:
         """The resources that the caller may see, newest first, without their secrets."""
-        return Json(
+        return ReadJson(
             await resource_reading.list_resources(
                 desk,
                 caller,
                 limit=limit,
                 offset=offset,
+                before=before,
                 content_type=content_type,
                 status=status,
                 as_of=as_of,
                 freshness=fresh,
-            )
+            ),
+            fresh,
         )
 
     @router.get(ONE + "/history", responses=told(resource_answers.ResourceHistoryAnswer, 404))
     async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:
         """Every version, without its secret. An id that itself ends in /history is written with %2F."""
-        return Json(await resource_reading.history(desk, caller, resource_id, freshness=fresh))
+        return ReadJson(await resource_reading.history(desk, caller, resource_id, freshness=fresh), fresh)
 
     @router.get(ONE, responses=told(resource_answers.ResourceAnswer, 404, 410))
     async def get_resource(
@@ -65,10 +68,11 @@ def routes(desk: Desk) -> list[APIRouter]:
         include_expired: Annotated[bool, Query(description="The owner alone: also a secret that is not valid")] = False,
     ) -> Json:
         """One resource; its secret for its owner and those it is shared with."""
-        return Json(
+        return ReadJson(
             await resource_reading.get(
                 desk, caller, resource_id, as_of=as_of, include_expired=include_expired, freshness=fresh
             ),
+            fresh,
             headers={"Cache-Control": "no-store"},
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadAnswer, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Retry, Who
 from producers.operations import scope_types
@@ -13,7 +13,7 @@ from producers.operations.desk import Desk
 from producers.requests import ScopeTypeRequest
 
 
-class ScopeTypesAnswer(BaseModel):
+class ScopeTypesAnswer(ReadAnswer):
     class ScopeType(BaseModel):
         type: str
         priority: float
@@ -38,7 +38,7 @@ def routes(desk: Desk) -> list[APIRouter]:
     @router.get("/api/scope_types", responses=told(ScopeTypesAnswer))
     async def listed(_caller: Who, fresh: Fresh) -> Json:
         """The types of scopes that may be used, the most specific first."""
-        return Json(await scope_types.listed(desk, freshness=fresh))
+        return ReadJson(await scope_types.listed(desk, freshness=fresh), fresh)
 
     @router.post("/api/scope_types", status_code=201, responses=told(RegisteredAnswer, 400, 403, status=201))
     async def register(caller: Who, lineage: From, retry: Retry, body: ScopeTypeRequest) -> Json:

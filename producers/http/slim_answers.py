@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ledger.event import JsonObject
+from producers.http.answers import ReadAnswer
 
 
 class SlimSummary(BaseModel):
@@ -51,7 +52,12 @@ class SlimAnswer(SlimSummary):
     done: bool
 
 
-class SlimsAnswer(BaseModel):
+class ShownSlimAnswer(SlimAnswer, ReadAnswer):
+    """The same where it is read."""
+
+
+class SlimsAnswer(ReadAnswer):
     results: list[SlimSummary]
     count: int
+    total: int
     position: int

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers import Json, told
+from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
-from producers.http.slim_answers import SlimAnswer, SlimsAnswer
+from producers.http.slim_answers import ShownSlimAnswer, SlimAnswer, SlimsAnswer
 from producers.operations import processes, slimming
 from producers.operations.desk import Desk
 from producers.operations.processes import MAX_PATIENCE
@@ -51,12 +51,14 @@ def _asked(desk: Desk) -> APIRouter:
     ) -> Json:
         """The slims that the caller asked for, newest first, without their groups."""
         page = processes.Page(status, limit=limit, offset=offset)
-        return Json(await processes.listed(desk, caller, slimming.KIND, slimming.told, page, freshness=fresh))
+        return ReadJson(
+            await processes.listed(desk, caller, slimming.KIND, slimming.told, page, freshness=fresh), fresh
+        )
 
-    @router.get(BASE + "/{slim_id}", responses=told(SlimAnswer, 404))
+    @router.get(BASE + "/{slim_id}", responses=told(ShownSlimAnswer, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:
         """One slim: what was asked, every group with its survivor, what became of it and what it cost."""
-        return Json((await slimming.get(desk, caller, slim_id, patience, fresh))[0])
+        return ReadJson((await slimming.get(desk, caller, slim_id, patience, fresh))[0], fresh)
 
     return router
 

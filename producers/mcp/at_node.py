@@ -7,6 +7,7 @@ identities, limits and errors are the door's own; one tool call counts as one re
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,15 +15,16 @@ from dataclasses import asdict
 from hashlib import sha256
 
 import httpx
+from mcp.server import streamable_http
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from producers.access.limits import Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
-from producers.http.identity import LINEAGE, caller_of, lineage_of
+from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
 from producers.sdk.connection import Connection
 from producers.sdk.wire import Lineage, Wire
@@ -31,7 +33,13 @@ PATH = "/mcp"
 HERE = "http://127.0.0.1"  # a name that every node takes for its own; no socket is opened to it
 _REMEMBERED = 1_000  # callers whose last write is known; a forgotten one's next read may be a moment old
 _OURS = b"x-ledger-"
-_PER_CALL = {name.encode() for name in LINEAGE}
+_HANDED_ON = (b"authorization", b"accept-language")
+_PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
+
+
+def _no_hang_up(record: logging.LogRecord) -> bool:
+    """Whether a line of the SDK's log is about anything but a client that went away, which is nobody's fault."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 
 
 class McpAtNode:
@@ -40,6 +48,7 @@ class McpAtNode:
     path = PATH
 
     def __init__(self, app: ASGIApp, limits: Limits, counted: Counted) -> None:
+        logging.getLogger(streamable_http.__name__).addFilter(_no_hang_up)
         self._app = app
         self._manager = StreamableHTTPSessionManager(
             create_server(self._wire_of, counted),
@@ -76,14 +85,16 @@ class McpAtNode:
         if caller.is_operator and request.scope.get(SCOPE_KEY) is None:
             caller = NOBODY_NAMED
         lineage = await lineage_of(request)
-        return Wire(self._connection_of(request), caller, Lineage(**asdict(lineage)))
+        connection = self._connection_of(request)
+        connection.saw(seen_by(request))
+        return Wire(connection, caller, Lineage(**asdict(lineage)))
 
     def _connection_of(self, request: Request) -> Connection:
         """The connection of whoever asks: it sends who that is, and remembers what they wrote, for their next read."""
         says = [
             (name, value)
             for name, value in request.headers.raw
-            if name == b"authorization" or (name.startswith(_OURS) and name not in _PER_CALL)
+            if name in _HANDED_ON or (name.startswith(_OURS) and name not in _PER_CALL)
         ]
         key = sha256(b"\n".join(name + b":" + value for name, value in sorted(says))).digest()
         known = self._connections.get(key)
@@ -91,7 +102,7 @@ class McpAtNode:
             client = httpx.AsyncClient(
                 transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=says, trust_env=False
             )
-            known = self._connections[key] = Connection(HERE, token="", http=client)
+            known = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
             if len(self._connections) > _REMEMBERED:
                 self._connections.popitem(last=False)  # nothing to close: it has no socket
         self._connections.move_to_end(key)

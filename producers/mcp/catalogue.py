@@ -55,6 +55,8 @@ class CataloguedTool:
         except ValidationError as error:
             raise refusal(error.errors(include_url=False, include_input=False), f"the call of {self.name}") from error
         told: JsonObject = await self.function(wire, **arguments)
+        if "results" in told:
+            told.pop("metadata", None)  # for programs: a model would read, and pay for, every item twice
         return told
 
     @cached_property
@@ -88,10 +90,15 @@ class CataloguedTool:
         hints = get_type_hints(self.function, include_extras=True)
         stated = list(inspect.signature(self.function).parameters.values())[1:]
         fields: dict[str, Any] = {
-            one.name: (hints[one.name], ... if one.default is inspect.Parameter.empty else one.default)
+            one.name: (hints[one.name], ... if one.default is inspect.Parameter.empty else _plain(one.default))
             for one in stated
         }
         return create_model(self.name, __base__=_Arguments, **fields)
+
+
+def _plain(default: Any) -> Any:
+    """A default as JSON has it: a text is no more than its letters."""
+    return str(default) if isinstance(default, str) else default
 
 
 CATALOGUE = (
@@ -104,6 +111,7 @@ CATALOGUE = (
     CataloguedTool(tools.resource_save, "Save a resource", answers.SavedAnswer, repeatable=True),
     CataloguedTool(tools.resource_get, "Read a resource", resource_answers.ResourceAnswer, reads=True),
     CataloguedTool(tools.goal_focus, "Focus on a goal", recall_answers.FocusedAnswer),
+    CataloguedTool(tools.knowledge_startup, "Know what to know at the start", recall_answers.StartedAnswer, reads=True),
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}
 

@@ -33,7 +33,7 @@ async def listed(wire: Wire) -> types.ListPromptsResult:
 
 async def gotten(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """One prompt as a message. Raises LedgerError when there is none of this name or language."""
-    language: Any = arguments.get("language", "zh")  # the node says which there are
+    language: Any = arguments.get("language")  # the node says which there are
     told = await recall.prompt(wire, name, language=language)
     said = types.TextContent(type="text", text=told["text"])
     return types.GetPromptResult(description=told["title"], messages=[types.PromptMessage(role="user", content=said)])

@@ -30,7 +30,8 @@ log = structlog.get_logger(__name__)
 NAME, TITLE = "kledger", "Knowledge Ledger"
 INSTRUCTIONS = (
     "A ledger of what agents and people have learned. Before you plan, research or repeat work, look for what is "
-    "known: goal_focus when you turn to a goal, knowledge_search for anything else. After you used an item, say with "
+    "known: knowledge_startup once when you start, goal_focus when you turn to a goal, knowledge_search for anything "
+    "else. After you used an item, say with "
     "knowledge_update or knowledge_batch_update whether it helped or harmed and why: that decides what others are "
     "shown. Keep what you learned with knowledge_save, one fact or method an item; secrets belong into the "
     "secure_body of resource_save alone. An error names its code and what to do."
@@ -98,7 +99,11 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
 
 
 def _answer(told: JsonObject) -> types.CallToolResult:
-    """A document as structured content, and as text for clients that read no other."""
+    """A document as structured content, and as text for clients that read no other.
+
+    What a whole answer lacks, nothing, is left out: a model reads every word.
+    """
+    told = {name: value for name, value in told.items() if name != "degraded" or value}
     return types.CallToolResult(content=[_text(told)], structured_content=told)
 
 

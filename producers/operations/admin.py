@@ -115,7 +115,8 @@ def require_operator(caller: Caller) -> None:
 async def status(desk: Desk, caller: Caller) -> JsonObject:
     """How the node stands. Raises NotOwner."""
     require_operator(caller)
-    return await desk.admin.status()
+    told = await desk.admin.status()
+    return told if desk.sizes is None else {**told, "bytes": await desk.sizes.now()}
 
 
 async def start(
@@ -162,8 +163,7 @@ async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) 
     Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted, ViewBehind.
     """
     require_operator(caller)
-    if desk.view.position < freshness.min_position:
-        await desk.view.wait_for(freshness.min_position, freshness.wait)
+    await freshness.reach(desk.view)
     return await desk.admin.prove(item_id)
 
 
@@ -176,8 +176,7 @@ async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
 async def sql(desk: Desk, caller: Caller, query: str, freshness: Freshness) -> JsonObject:
     """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery, ViewBehind."""
     require_operator(caller)
-    if desk.view.position < freshness.min_position:
-        await desk.view.wait_for(freshness.min_position, freshness.wait)
+    await freshness.reach(desk.view)
     position = desk.view.position
     return {"position": position, **await desk.admin.sql(query)}
 

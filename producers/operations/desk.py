@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from prometheus_client.registry import Collector
 
-from ledger.errors import InvalidPayload
+from ledger.degraded import Degraded, Part
+from ledger.errors import InvalidPayload, ViewBehind
 from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.language import ENGLISH, Language
 from ledger.scopes import Caller
 from ledger.stream import Ledger
 from ledger.vault import Vault
 from producers.operations.admin import NodeAdmin
 from producers.operations.models import Models, NoModels, Router
+from producers.operations.own_writes import NOTHING, Written
+from producers.operations.recording import Recorded
 from producers.publish import Tally
 from projections.lineage import ask as lineage
 
@@ -56,7 +61,15 @@ class Searcher(Protocol):
         types: Sequence[str] | None = None,
         as_of: int | datetime | None = None,
         paths: str = "fused",
+        readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
+        lacking: Callable[[Degraded], None] | None = None,
     ) -> list[JsonObject]: ...
+
+
+class Sizes(Protocol):
+    """How many bytes there are of what."""
+
+    async def now(self) -> JsonObject: ...
 
 
 @dataclass(slots=True)
@@ -76,16 +89,61 @@ class Desk:
     """Whether a search is routed by a model unless it says otherwise."""
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, told with the door's own."""
+    recorded: Recorded = "all"
+    """Whose searches and starts are recorded as served."""
+    sizes: Sizes | None = None
     vault: Vault | None = None
     """Where the keys of secrets are; without one, no secret is kept or read."""
+    language: Language = ENGLISH
+    """Of texts for whoever does not say in which language they want them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How new a read has to be: the view has folded `min_position`, waited for at most `wait` seconds."""
+    """How new a read has to be, and what it lacks in the end.
+
+    Every part that answers has `min_position`, waited for at most `wait` seconds, or the read fails with ViewBehind.
+    What the caller itself wrote (`own`) is waited for as long; then the read answers with what there is, and says so
+    in `degraded`, which is None where nobody asks.
+    """
 
     min_position: int = 0
     wait: float = DEFAULT_WAIT
+    own: Written = NOTHING
+    degraded: list[Degraded] | None = None
+    _began: float = field(default_factory=time.monotonic)
+
+    async def reach(self, view: LiveView) -> None:
+        """Wait until the view is new enough. Raises ViewBehind."""
+        if view.position < max(self.min_position, self.own.view):
+            await self._reach("view", view.wait_for, self.own.view)
+
+    async def reach_vectors(self, searcher: Searcher) -> None:
+        """Wait until searches are new enough. Raises ViewBehind."""
+        if self.min_position or self.own.vectors:
+            await self._reach("vectors", searcher.wait_for, self.own.vectors)
+
+    async def _reach(self, part: Part, wait_for: Callable[[int, float], Awaitable[None]], own: int) -> None:
+        if self.min_position:
+            await wait_for(self.min_position, self.wait)
+        if own > self.min_position:
+            try:
+                await wait_for(own, max(0.0, self.wait - (time.monotonic() - self._began)))
+            except ViewBehind as behind:
+                known = behind.details.get("position")
+                self.note(
+                    Degraded(
+                        part,
+                        f"what you wrote at position {own} is not in this answer yet: ask again, or wait longer "
+                        "(see what kledger status says of the lag)",
+                        known if isinstance(known, int) else None,
+                    )
+                )
+
+    def note(self, lack: Degraded) -> None:
+        """Have the answer state that it lacks something; each part is stated once."""
+        if self.degraded is not None and all(each.part != lack.part for each in self.degraded):
+            self.degraded.append(lack)
 
 
 ANY = Freshness()
@@ -93,8 +151,7 @@ ANY = Freshness()
 
 async def reach(desk: Desk, freshness: Freshness) -> None:
     """Wait until the view has the position asked for. Raises ViewBehind."""
-    if desk.view.position < freshness.min_position:
-        await desk.view.wait_for(freshness.min_position, freshness.wait)
+    await freshness.reach(desk.view)
 
 
 async def reach_head(desk: Desk) -> int:
@@ -142,4 +199,4 @@ async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> in
 
 def first_entity(caller: Caller) -> str:
     """Who acts when anybody may: the caller's most specific identity; the operator is `user:local`."""
-    return next(iter(caller.entities()), "user:local")
+    return caller.reading_as()[0]

@@ -1,27 +1,29 @@
 """How is an item judged and bettered? PUT /api/knowledge/{id} (mission K3, K10); many verdicts: verdicts.py.
 
-Whoever sees an item may rate and score it, as themselves; stating its fields anew is its owner's, and theirs whom the
-ACL lets write.
+Whoever reads an item may rate and score it, as themselves, and states the scope through which they read it; stating its
+fields anew is its owner's, and theirs whom the ACL lets write.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotReader, VersionConflict
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
+from ledger.readers import Judge, judge_of, readers
 from ledger.scopes import Caller
 from producers.operations import evolutions
-from producers.operations.desk import Desk, first_entity
+from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
 from producers.operations.processes import PATIENCE
+from producers.operations.same_case import case_event_id
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.publish import event_id, lifted, publish
+from producers.publish import event_id, lifted, mismatch, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -76,8 +78,8 @@ async def update(
 
     With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
-    UnknownKnowledge, NotOwner, Forbidden, VersionConflict with `current_version`, PayloadTooLarge, BrokerUnavailable,
-    ViewBehind.
+    UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, PayloadTooLarge,
+    BrokerUnavailable, ViewBehind.
     """
     done = await _updated(desk, caller, lineage, item_id, payload, retry)
     asked = next((event for event in done.events if event.type == EvolutionRequested.name), None)
@@ -96,23 +98,27 @@ async def _updated(
     said = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
-    ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
-    lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    own_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
+    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
     by_owner = any(name in _WRITERS for name in names)
     judging = any(name not in _WRITERS for name in names)
     revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
-    judge = first_entity(caller)
     for _ in range(ATTEMPTS):
-        expects, stated_by = None, judge
+        expects, stated_by = None, ""
         if by_owner:
             item, last, stated_by = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         else:
             item = await _seen(desk, caller, item_id)
-        if judging and not item.visible:
-            raise unknown(item_id)  # an owner out of scope may state it anew, not judge it
-        if retry is not None and (before := await _before(desk, item_id, ids)) is not None:
-            return before
+        judge = _judge(caller, item, revision) if judging else None
+        actors = {stated_by} if judge is None else {stated_by, judge.actor}
+        same = {} if judge is None else _same_cases(desk.org, item_id, judge.actor, said, lineage)
+        ids = [same.get(number, own_id) for number, own_id in enumerate(own_ids)]
+        before = await _before(desk, actors, list(same.values()) if retry is None else ids)
+        if len(before) == len(ids):
+            return _updated_by(item_id, ids, before)
+        if retry is not None and not before.keys().isdisjoint(own_ids):  # kept together: that request said less
+            raise mismatch()
         if payload.evolve_feedback is not None and item.status != "active":
             raise IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
         if payload.expected_version is not None and item.version != payload.expected_version:
@@ -122,18 +128,19 @@ async def _updated(
                 id=item_id,
                 current_version=item.version,
             )
-        facts = [*said, *_rewriting(payload, item, said)]
+        facts = [*(_judged(fact, judge) for fact in said), *_rewriting(payload, item, said)]
         batch = [
             NewEvent(
                 fact,
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
-                stated_by if fact.name in _WRITERS else judge,
+                stated_by if fact.name in _WRITERS or judge is None else judge.actor,
                 desk.org,
-                lineage,
+                sent,
                 id=own_id,
                 expects=expects if number == 0 and fact.entity() == "knowledge" else None,
             )
             for number, (fact, own_id) in enumerate(zip(facts, ids, strict=True))
+            if own_id not in before
         ]
         try:
             done = await publish(desk.ledger, desk.tally, batch)
@@ -141,8 +148,8 @@ async def _updated(
             if expects is None:
                 raise
             continue  # a rating may have come between: the version decides, not the position
-        kept = [Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)]
-        return Updated(item_id, kept[-1].position, kept)
+        now = {e.id: Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)}
+        return _updated_by(item_id, ids, before | now)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
@@ -185,8 +192,28 @@ def _rewriting(payload: UpdateRequest, item: ask.Standing, said: Sequence[Fact])
     ]
 
 
+def _judge(caller: Caller, item: ask.Standing, revision: KnowledgeRevised | None) -> Judge:
+    """As whom the caller judges the item, which it has to read now and as `revision`, which comes first, leaves it."""
+    if judge_of(caller, readers(item.scopes, item.shared_with, item.owner)) is None:
+        raise unknown(item.id)  # the operator, who reads it by its id alone
+    scopes, owner = (None, None) if revision is None else (revision.scopes, revision.owner)
+    judge = judge_of(caller, readers(scopes or item.scopes, item.shared_with, owner or item.owner))
+    if judge is None:
+        raise NotReader(
+            f"you state anew who reads {item.id}, do not read it any more then, and judge it in the same request: "
+            "judge it first, in a request of its own",
+            id=item.id,
+        )
+    return judge
+
+
+def _judged(fact: Fact, judge: Judge | None) -> Fact:
+    """The fact with the scope through which whoever states it reads the item, where it says so."""
+    return fact if judge is None or not fact.added else fact.model_copy(update={"through": judge.through})
+
+
 async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
-    """An item that the caller sees through its scopes, waited for when it was written a moment ago."""
+    """An item that the caller sees, waited for when it was written a moment ago."""
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
         last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
@@ -198,10 +225,24 @@ async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
     return item
 
 
-async def _before(desk: Desk, item_id: str, ids: Sequence[str]) -> Updated | None:
-    """The answer of an earlier try with the same key, None when there was none."""
-    kept = await desk.view.ask(events.kept_events, desk.org, list(ids))
-    if not kept:
-        return None
-    found = [Kept(kept[i].type, i, kept[i].position) for i in ids if i in kept]
-    return Updated(item_id, max(event.position for event in found), found)
+def _same_cases(org: str, item_id: str, actor: str, said: Sequence[Fact], lineage: Lineage) -> dict[int, str]:
+    """The event ids of the cases that count once, by the places of their facts."""
+    return {
+        number: own_id
+        for number, fact in enumerate(said)
+        if isinstance(fact, KnowledgeRated) and (own_id := case_event_id(org, item_id, actor, fact, lineage))
+    }
+
+
+async def _before(desk: Desk, actors: Collection[str], ids: Sequence[str]) -> dict[str, Kept]:
+    """What of these was kept by an earlier try with the same key, or by the same case stated before."""
+    if not ids:
+        return {}
+    kept = await desk.view.ask(events.kept_events, desk.org, actors, list(ids))
+    return {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
+
+
+def _updated_by(item_id: str, ids: Sequence[str], kept: Mapping[str, Kept]) -> Updated:
+    """The answer of a change, in the order in which it was stated."""
+    events = [kept[own_id] for own_id in ids]
+    return Updated(item_id, max(event.position for event in events), events)

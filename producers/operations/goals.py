@@ -6,6 +6,7 @@ at all. A goal is its owner's: whoever focused it. It never shows an item that i
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from dataclasses import dataclass, replace
 
@@ -13,19 +14,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from ledger.errors import Erased, UnknownGoal, ViewBehind
 from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.bounds import NewId
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
+from ledger.language import ENGLISH, Language
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.recall import recall_event, search
 from producers.publish import event_id, publish
-from producers.requests import FocusRequest, NewId, refusal
+from producers.requests import FocusRequest, refusal
 from projections.goals import ask
 from projections.lineage import ask as events
-from projections.recalls.section import goal_text, knowledge_section
+from projections.recalls.section import WORDS, goal_text, knowledge_section
 
-FOCUSED = "✅ Goal 已聚焦"
 _GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
 CATCH_UP = 2.0
 """Seconds that a focus waits for what was said just before it; then it knows what the view knows."""
@@ -78,6 +80,7 @@ async def focus(
     payload: FocusRequest,
     retry: uuid.UUID | None = None,
     *,
+    language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> Focused:
     """Focus a goal: knowledge that fits its description is injected; again, what is new by then comes too.
@@ -90,8 +93,9 @@ async def focus(
         raise refusal(error.errors(include_url=False, include_input=False), "the id of the goal") from error
     owner = first_entity(caller)
     own_id = event_id(retry)
-    if retry is not None and (before := await _kept(desk, caller, owner, goal_id, own_id)) is not None:
+    if retry is not None and (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
         return before
+    await _all_said_before(desk, freshness)
     found = await search(
         desk,
         caller,
@@ -100,7 +104,7 @@ async def focus(
         top_k=payload.top_k,
         min_score=payload.min_score,
         record=False,
-        freshness=await _all_said_before(desk, freshness),
+        freshness=freshness,
     )
     told = recall_event(desk, caller, lineage, "focus", payload.description, found.results, found.position, retry)
     assert isinstance(told.fact, RecallServed)  # this is what recall_event makes
@@ -116,40 +120,39 @@ async def focus(
     kept = await publish(desk.ledger, desk.tally, [told, event])
     if kept[-1].duplicate:
         await desk.view.wait_for(kept[-1].position)
-        if (before := await _kept(desk, caller, owner, goal_id, own_id)) is not None:
+        if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
             return before
-    return _focused(fact, found.results, own_id, kept[-1].position)
+    return _focused(fact, found.results, own_id, kept[-1].position, language)
 
 
-async def _all_said_before(desk: Desk, freshness: Freshness) -> Freshness:
-    """What a focus has to know: what it was asked for, else what the log holds now if that comes soon."""
+async def _all_said_before(desk: Desk, freshness: Freshness) -> None:
+    """Wait for what the log holds now, for a while: a focus that was not asked for a position knows that too."""
     if freshness.min_position:
-        return freshness
+        return
     head = (await desk.ledger.head()).position
-    try:
+    with contextlib.suppress(ViewBehind):
         await desk.view.wait_for(head, CATCH_UP)
         await desk.searcher.wait_for(head, CATCH_UP)
-    except ViewBehind:
-        return ANY
-    return Freshness(head)
 
 
-async def _kept(desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: str) -> Focused | None:
+async def _kept(
+    desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: str, language: Language
+) -> Focused | None:
     """The answer to a focus that was kept before."""
-    if own_id not in await desk.view.ask(events.kept_events, desk.org, [own_id]):
+    if own_id not in await desk.view.ask(events.kept_events, desk.org, [owner], [own_id]):
         return None
     goal = await desk.view.ask(ask.goal, desk.org, [owner], goal_id, own_id)
     if goal is None:
         return None
     items, _ = await desk.view.ask(ask.shown_items, desk.org, caller, goal)
     fact = GoalFocused(goal_id=goal_id, owner=owner, description=goal.description, recall=goal.recall_id)
-    return _focused(fact, items, own_id, goal.position)
+    return _focused(fact, items, own_id, goal.position, language)
 
 
-def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int) -> Focused:
+def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> Focused:
     return Focused(
-        title=FOCUSED,
-        output=goal_text(fact.description, items),
+        title=WORDS[language].focused,
+        output=goal_text(fact.description, items, language),
         metadata={"items": items},
         goal_id=fact.goal_id,
         owner=fact.owner,
@@ -162,14 +165,20 @@ def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: 
 
 
 async def goal(
-    desk: Desk, caller: Caller, goal_id: str, *, owner: str | None = None, freshness: Freshness = ANY
+    desk: Desk,
+    caller: Caller,
+    goal_id: str,
+    *,
+    owner: str | None = None,
+    language: Language = ENGLISH,
+    freshness: Freshness = ANY,
 ) -> GoalShown:
     """A goal of the caller's, as it was focused last. The operator reads anybody's by naming the `owner`.
 
     Without `owner` it is the caller's own, the most specific identity first. Raises UnknownGoal, Erased, ViewBehind.
     """
     await reach(desk, freshness)
-    owners = [owner] if owner is not None else caller.entities() or [first_entity(caller)]
+    owners = [owner] if owner is not None else caller.reading_as()
     found = None
     if all(caller.may_act_for(each) for each in owners):
         found = await desk.view.ask(ask.goal, desk.org, owners, goal_id)
@@ -186,7 +195,7 @@ async def goal(
         owner=found.owner,
         description=found.description,
         knowledge=items,
-        section=knowledge_section(items),
+        section=knowledge_section(items, language),
         left_out=left_out,
         focuses=found.focuses,
         created_at=found.created_at,

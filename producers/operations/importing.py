@@ -25,11 +25,11 @@ from producers.operations.knowledge import (
     ATTEMPTS,
     exists,
     lineage_of,
-    same,
     saved_fact,
     statement_id,
 )
 from producers.operations.scope_types import require_types
+from producers.operations.stated_before import same
 from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from ledger import new_item
 from ledger.errors import (
     IllegalState,
     InvalidPayload,
@@ -32,9 +33,11 @@ from ledger.events.knowledge import (
 )
 from ledger.scopes import Caller, visibility_of
 from producers.access.principal import require_addressable
+from producers.first_sentence import first_sentence
 from producers.operations.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.scope_types import require_types
+from producers.operations.stated_before import refuse_another, same
 from producers.publish import NAMESPACE, event_id, lifted, publish
 from producers.requests import EvalBody, SaveRequest, UpdateRequest
 from projections.knowledge import ask
@@ -89,7 +92,8 @@ async def save(
     named = payload.id
     if retry is not None:
         own_id = event_id(retry)
-        if (before := await _kept(desk, own_id)) is not None:
+        if (before := await _kept(desk, fact.owner, own_id)) is not None:
+            await refuse_another(desk, before.id, before.event_id, fact, shared)
             return before
     elif named is not None:
         own_id = statement_id(desk.org, named, statement(fact, shared))
@@ -109,14 +113,15 @@ async def save(
             continue
         if kept[0].duplicate and retry is not None:
             await desk.view.wait_for(kept[0].position)
-            if (before := await _kept(desk, own_id)) is not None:
+            if (before := await _kept(desk, fact.owner, own_id)) is not None:
+                await refuse_another(desk, before.id, before.event_id, fact, shared)
                 return before
         return Saved(item_id, kept[-1].position, len(batch), own_id, kept[0].duplicate)
     raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")
 
 
-async def _kept(desk: Desk, own_id: str) -> Saved | None:
-    kept = await desk.view.ask(events.kept_events, desk.org, [own_id, share_id(own_id)])
+async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
+    kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id, share_id(own_id)])
     if own_id not in kept:
         return None
     return Saved(kept[own_id].entity_id, max(each.position for each in kept.values()), len(kept), own_id, True)
@@ -130,7 +135,7 @@ async def _taken(
     Raises KnowledgeExists when an item with another statement is there.
     """
     await reach_head(desk)
-    if (before := await _kept(desk, event.id)) is not None:
+    if (before := await _kept(desk, event.actor, event.id)) is not None:
         return before, expects
     if not named:
         return None, 0
@@ -151,13 +156,6 @@ def exists(item_id: str) -> KnowledgeExists:
         f"knowledge {item_id!r} is there already and says something else: revise it with PUT, or choose another id",
         id=item_id,
     )
-
-
-def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
-    """True when a save states what the item said first, and with an ACL, what it was shared with at once."""
-    if taken.owner != fact.owner or taken.statement != ask.statement_of(fact):
-        return False
-    return shared is None or taken.acl == ask.acl_of(shared.readers(), shared.writers())
 
 
 def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
@@ -181,17 +179,17 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
     # Every value was checked by SaveRequest, whose fields have the types of the fact's.
     return KnowledgeSaved.model_construct(
         types=payload.kinds(),
-        task=payload.task,
+        task=first_sentence(payload.content) if payload.task is None else payload.task,
         content=payload.content,
         tags=payload.tags or {},
         scopes=scopes,
         owner=owner,
         resource_ids=payload.resource_ids or [],
         source=source,
-        score=_stated(payload.score, _stated(first.score, 3)),
-        helpful=_stated(first.helpful, 1),
-        harmful=_stated(first.harmful, 0),
-        confidence=float(_stated(first.confidence, 0.5)),
+        score=_stated(payload.score, _stated(first.score, new_item.SCORE)),
+        helpful=_stated(first.helpful, new_item.HELPFUL),
+        harmful=_stated(first.harmful, new_item.HARMFUL),
+        confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
     )
 
 
@@ -205,7 +203,7 @@ def default_owner(caller: Caller, source: Source | None) -> str:
     if named:
         return named[0]
     agent = source.agent_id if source is not None else None
-    return Caller(agent=agent).entities()[0] if agent else "user:local"
+    return Caller(agent=agent).reading_as()[0]
 
 
 def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
@@ -318,7 +316,7 @@ async def state_as_owner(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:  # asked after the item: what its state shows, this sees too
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            kept = await desk.view.ask(events.kept_events, desk.org, [item.owner], [own_id])
             if own_id in kept:
                 return Changed(item_id, kept[own_id].position, own_id)
         may(item)

@@ -10,7 +10,6 @@ from ledger.errors import UnknownProcess, ViewBehind
 from ledger.event import JsonObject, Lineage
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, reach
-from producers.operations.reading import Listed
 from projections.processes import ask
 from projections.processes.ask import Process
 
@@ -56,6 +55,16 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class ListedProcesses:
+    """One page, newest first: `count` are those on it, `total` all that fit."""
+
+    results: list[JsonObject]
+    count: int
+    total: int
+    position: int
+
+
 async def listed(
     desk: Desk,
     caller: Caller,
@@ -64,12 +73,12 @@ async def listed(
     page: Page,
     *,
     freshness: Freshness = ANY,
-) -> Listed:
+) -> ListedProcesses:
     """The processes of the caller, of everybody for the operator. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    found: list[Process] = await desk.view.ask(
+    found, total = await desk.view.ask(
         ask.processes,
         desk.org,
         kind,
@@ -79,7 +88,7 @@ async def listed(
         limit=page.limit,
         offset=page.offset,
     )
-    return Listed([told(each) for each in found], len(found), position)
+    return ListedProcesses([told(each) for each in found], len(found), total, position)
 
 
 async def settled(

@@ -30,6 +30,7 @@ from projections.profiles.content import default_content, filled, unknown_names,
 from projections.profiles.merge_patch import merge_patch
 from projections.profiles.prompt import READERS, AgentType, build_memory_prompt
 from projections.profiles.stamping import stamped
+from projections.profiles.stated import stated as stated_memories
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
 
@@ -117,6 +118,11 @@ async def one(
     return Memory(found.user_memory if memory_type == "user" else found.work_memory, found.position)
 
 
+async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, JsonObject]:
+    """What was stated in each memory of the user up to a position, by memory type. Raises InvalidPayload (no user)."""
+    return await desk.view.ask(stated_memories, desk.org, owner_of(caller), position)
+
+
 async def prompt(
     desk: Desk,
     caller: Caller,
@@ -127,7 +133,8 @@ async def prompt(
 ) -> MemoryPrompt:
     """One memory as the section of a system prompt. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     memory = await one(desk, caller, memory_type, as_of=as_of, freshness=freshness)
-    section = build_memory_prompt(memory_type, memory.content)
+    said = await stated_in(desk, caller, memory.position)
+    section = None if memory.content is None else build_memory_prompt(memory_type, said.get(memory_type, {}))
     return MemoryPrompt(memory_type, READERS[memory_type], section, memory.position)
 
 
@@ -247,7 +254,7 @@ async def _change(
     for _ in range(ATTEMPTS):
         profile, last = await _standing(desk, owner, memory_type)
         if retry is not None and profile is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
             if own_id in kept:
                 return Memory(filled(memory_type, profile.content), kept[own_id].position)
         fact, content = stated(profile)
@@ -288,7 +295,7 @@ async def disable(
         if profile is None:
             raise _no_memory(owner, memory_type)
         if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
             if own_id in kept:
                 return Disabled(owner, memory_type, "disabled", kept[own_id].position, own_id)
         if profile.status != "active":

@@ -14,17 +14,19 @@ from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reac
 from producers.operations.knowledge import unknown
 from producers.operations.scope_types import require_types
 from projections.feedback import ask as feedback
-from projections.knowledge import ask
+from projections.knowledge import listing
 from projections.lineage import ask as lineage
 from projections.resources import ask as resources
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One page of items, newest first; `count` are those on this page."""
+    """One page, newest first: `count` are those on it, `total` all that fit, `next` is where the next page begins."""
 
     results: list[JsonObject]
     count: int
+    total: int
+    next: int | None
     position: int
 
 
@@ -81,6 +83,7 @@ async def list_items(
     *,
     limit: int = 10,
     offset: int = 0,
+    before: int | None = None,
     types: Sequence[str] = (),
     scopes: Sequence[str] = (),
     owner: str | None = None,
@@ -94,18 +97,19 @@ async def list_items(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     found = await desk.view.ask(
-        ask.items,
+        listing.items,
         desk.org,
         caller,
         limit=limit,
         offset=offset,
+        before=before,
         types=types,
         scopes=scopes,
         owner=owner,
         status=status,
         as_of=then,
     )
-    return Listed(found, len(found), position)
+    return Listed(found.results, len(found.results), found.total, found.next, position)
 
 
 async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> History:

@@ -17,7 +17,10 @@ from ledger.errors import InvalidPayload, LedgerError
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.scopes import Caller
+from ledger.sealed import MARK
+from ledger.told_once import Outage
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
+from producers.operations.recording import is_recorded
 from producers.operations.routing import Routing, routed
 from producers.publish import event_id, publish
 from projections.knowledge import ask
@@ -27,7 +30,7 @@ RECALL_PATIENCE = 2.0
 
 Paths = Literal["fused", "keyword", "vector", "recency"]
 RecallKind = Literal["search", "startup", "focus"]
-_log = structlog.get_logger()
+_unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,21 @@ async def search(
             "the query is empty or holds a NUL character: say in words what you look for",
             errors=[{"field": "q", "reason": "is not a text to search for"}],
         )
+    if query.startswith(MARK):  # no event may hold it, so that the search would leave no recall
+        raise InvalidPayload(
+            f"the query begins with {MARK}, as only what the ledger has sealed may: put something before it",
+            errors=[{"field": "q", "reason": "begins as a sealed value does"}],
+        )
     desk.tally.searched_at = time.monotonic()
     await reach(desk, freshness)
-    if freshness.min_position:
-        await desk.searcher.wait_for(freshness.min_position, freshness.wait)
+    await freshness.reach_vectors(desk.searcher)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     results: list[JsonObject] = []
     choice: Routing | None = None
+
+    async def readable(ids: list[str]) -> set[str]:
+        return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
     async def ranked(most: int) -> list[JsonObject]:
         return await desk.searcher.search(
@@ -93,6 +103,8 @@ async def search(
             types=types,
             as_of=then,
             paths=paths,
+            readable=None if then is None else readable,  # what was closed since stays closed
+            lacking=freshness.note,
         )
 
     began = time.perf_counter()
@@ -102,14 +114,10 @@ async def search(
                 results, choice = await routed(desk, query, top_k, ranked)
             else:
                 results = await ranked(top_k)
-    if then is not None and results:  # what was closed since stays closed
-        ids = [found["id"] for found in results]
-        open_now = await desk.view.ask(ask.readable_ids, desk.org, caller, ids)
-        results = [found for found in results if found["id"] in open_now]
     desk.tally.searches += 1
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
-    if record:
+    if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
     if choice is not None:
         return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
@@ -144,6 +152,7 @@ async def keep(desk: Desk, event: NewEvent) -> str | None:
             await publish(desk.ledger, desk.tally, [event])
     except (LedgerError, TimeoutError) as error:
         desk.tally.recalls_lost += 1
-        _log.warning("a recall was served and could not be recorded", recall_id=event.entity_id, error=repr(error))
+        _unrecorded.met(type(error).__name__, recall_id=event.entity_id)
         return None
+    _unrecorded.over()
     return event.entity_id

@@ -93,6 +93,7 @@ async def list_resources(
     *,
     limit: int = 10,
     offset: int = 0,
+    before: int | None = None,
     content_type: str | None = None,
     status: str = "active",
     as_of: int | datetime | None = None,
@@ -111,11 +112,13 @@ async def list_resources(
         caller,
         limit=limit,
         offset=offset,
+        before=before,
         content_type=content_type,
         status=status,
         as_of=then,
     )
-    return Listed([_valid(each, current=then is None) for each in found], len(found), position)
+    results = [_valid(each, current=then is None) for each in found.results]
+    return Listed(results, len(results), found.total, found.next, position)
 
 
 async def history(desk: Desk, caller: Caller, resource_id: str, *, freshness: Freshness = ANY) -> ResourceHistory:

@@ -15,6 +15,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSa
 from ledger.personal import persons
 from ledger.scopes import Caller
 from ledger.secure_body import key_name, seal_secure, unsealed
+from ledger.subjects import stated_by
 from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
@@ -51,9 +52,9 @@ async def save(
     lineage = lifted(lineage, trace_id=payload.trace_id, message_id=payload.message_id)
     for _ in range(ATTEMPTS):
         standing, last = await _standing(desk, caller, payload.id)
-        if retry is not None and (before := await _kept(desk, own_id)) is not None:
-            return before
         owner, scopes = _addressed(caller, payload, standing)
+        if retry is not None and (before := await _kept(desk, owner, own_id)) is not None:
+            return before
         if standing is not None and await _says_the_same(desk, payload, scopes, standing):
             return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
         _check_version(payload, standing)
@@ -72,7 +73,7 @@ async def save(
             continue
         if kept.duplicate:
             await desk.view.wait_for(kept.position)
-            if (before := await _kept(desk, own_id)) is not None:
+            if (before := await _kept(desk, owner, own_id)) is not None:
                 return before
         return Saved(payload.id, kept.position, 1 if standing is None else standing.version + 1, own_id, kept.duplicate)
     raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
@@ -86,8 +87,8 @@ async def _standing(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.S
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
 
 
-async def _kept(desk: Desk, own_id: str) -> Saved | None:
-    found = await desk.view.ask(ask.kept_version, desk.org, own_id)
+async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
+    found = await desk.view.ask(ask.kept_version, desk.org, owner, own_id)
     return None if found is None else Saved(found[0], found[2], found[1], own_id, True)
 
 
@@ -144,7 +145,13 @@ async def _sealed(desk: Desk, payload: ResourceRequest, owner: str, scopes: list
             id=payload.id,
         )
     return await seal_secure(
-        vault, payload.secure_body, payload.id, org=desk.org, persons=persons(owner, scopes), event_id=own_id
+        vault,
+        payload.secure_body,
+        payload.id,
+        org=desk.org,
+        persons=persons(owner, scopes),
+        event_id=own_id,
+        by=stated_by(desk.org, owner),
     )
 
 
@@ -198,7 +205,7 @@ async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Stan
 async def _turn(desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str) -> Changed:
     for _ in range(ATTEMPTS):
         standing, last = await _owned(desk, caller, resource_id)
-        if (before := await _kept(desk, own_id)) is not None:
+        if (before := await _kept(desk, standing.owner, own_id)) is not None:
             return Changed(resource_id, before.position, own_id)
         _check_turn(resource_id, fact, standing.status)
         event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)

@@ -48,7 +48,7 @@ async def revert(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [own_id])
+            kept = await desk.view.ask(events.kept_events, desk.org, [item.owner], [own_id])
             if own_id in kept:
                 return Reverted(item_id, kept[own_id].position, own_id, to_version, item.version)
         if expected_version is not None and item.version != expected_version:

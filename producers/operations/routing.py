@@ -1,7 +1,8 @@
 """Shall a model choose before the ranking does (mission K8)? An optional first stage that no search depends on.
 
 The model is told of at most MOST_TOLD items that the caller may see, the best by the hybrid paths: id, types, and the
-beginning of the task. When it fails or takes too long, the answer is the one that would have been given without it.
+beginning of the task. That it picks none is an answer: nothing fits. When it fails or takes too long, the answer is the
+one that would have been given without it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,5 @@ async def routed(desk: Desk, query: str, top_k: int, ranked: Ranked) -> tuple[li
         return found[:top_k], Routing(False, f"the model did not answer within {PATIENCE:g} s")
     except LedgerError as error:
         return found[:top_k], Routing(False, f"{error.code}: {error.message}")
-    if not picked:
-        return found[:top_k], Routing(False, "the model picked none")
     chosen = set(picked)
     return [item for item in found if item["id"] in chosen][:top_k], Routing(True)

@@ -168,11 +168,11 @@ async def get(desk: Desk, caller: Caller, process_id: str, wait: float, freshnes
 
 
 def _model(desk: Desk, asked: str | None) -> str | None:
-    """The model that is to merge; where none is configured, the one asked for, so that the answer can say so."""
+    """The model that is to merge; None where none is configured, whichever was asked for: it will not be used."""
     try:
         return desk.models.named("slim", asked) or None
     except NotAvailable:
-        return asked
+        return None
 
 
 def _groups(process: Process, groups: Sequence[Proposed]) -> list[JsonObject]:
@@ -206,11 +206,9 @@ def _sums(process: Process, groups: Sequence[Proposed]) -> JsonObject:
     paid = [Usage.model_validate(each.usage) for each in groups if each.usage is not None]
     usage = reduce(together, paid).model_dump() if paid else None
     note = None
-    if process.requested.get("model") and groups and not paid and "reported" in process.said:
-        note = (
-            "the best item of each group is kept as it is: no model is configured here, or all its items say the "
-            "same word for word"
-        )
+    if groups and not paid and "reported" in process.said:
+        why = "all its items say the same word for word" if process.requested.get("model") else "no model is configured"
+        note = f"the best item of each group is kept as it is: {why}"
     return {"items_after": None if items is None else items - merged, "merged": merged, "usage": usage, "note": note}
 
 

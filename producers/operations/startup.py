@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.event import JsonObject, Lineage, utc_now
+from ledger.language import ENGLISH, Language
 from ledger.scopes import Caller
 from producers.operations import profiles
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.recall import keep, recall_event, search
+from producers.operations.recording import is_recorded
 from projections.profiles.prompt import build_memory_prompt
-from projections.recalls.section import PROFILE, knowledge_section
+from projections.recalls.section import knowledge_section, profile_section
 from projections.recalls.startup import best_items, profile_items
 
 MOST_SEARCHED = 100
@@ -48,6 +50,7 @@ async def startup(
     min_score: int = 3,
     types: Sequence[str] = (),
     record: bool = True,
+    language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> Started:
     """Load the profile, then `top_k` related items: what fits `query`, or without one what has served best and lately.
@@ -58,16 +61,20 @@ async def startup(
     position = desk.view.position
     known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
     related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
-    memories = profiles.Memories(None, None, position) if caller.user is None else await profiles.both(desk, caller)
+    memories = profiles.Memories(None, None, position)
+    said: dict[str, JsonObject] = {}
+    if caller.user is not None:
+        memories = await profiles.both(desk, caller)
+        said = await profiles.stated_in(desk, caller, memories.position)
     sections = {
-        "user_memory": build_memory_prompt("user", memories.user_memory),
-        "work_memory": build_memory_prompt("work", memories.work_memory),
-        "profile": knowledge_section(known, PROFILE) if known else None,
-        "knowledge": knowledge_section(related) if related else None,
+        "user_memory": build_memory_prompt("user", said.get("user", {}) if memories.user_memory is not None else None),
+        "work_memory": build_memory_prompt("work", said.get("work", {}) if memories.work_memory is not None else None),
+        "profile": profile_section(known, language) if known else None,
+        "knowledge": knowledge_section(related, language) if related else None,
     }
     served = [*known, *related]
     recall_id = None
-    if record:
+    if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
     return Started(
         user_memory=memories.user_memory,

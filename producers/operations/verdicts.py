@@ -19,13 +19,15 @@ from pydantic import TypeAdapter, ValidationError
 from ledger.errors import LedgerError
 from ledger.event import JsonObject, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRated
+from ledger.readers import Judge
 from ledger.scopes import Caller
-from producers.operations.desk import Desk, first_entity, reach_head
+from producers.operations.desk import Desk, reach_head
 from producers.operations.feedback import error_body
 from producers.operations.knowledge import unknown
+from producers.operations.same_case import case_event_id
 from producers.publish import event_id, lifted, may_be_unkeepable, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, parse
-from projections.knowledge import ask
+from projections.knowledge.judges import judges
 from projections.lineage import ask as events
 
 READ_AT_ONCE = 250
@@ -62,7 +64,8 @@ async def rate_many(
             batch = await judging.judged(documents[start : start + KEPT_AT_ONCE], start)
             if len(keeping) == UNDER_WAY:
                 position = max(position, await keeping.popleft())
-            keeping.append(asyncio.create_task(_keep(desk, batch, look_first=retry is not None)))
+            known = [event.id for event in batch if retry is not None or event.id in judging.named]
+            keeping.append(asyncio.create_task(_keep(desk, batch, known)))
             updated += len(batch)
         while keeping:
             position = max(position, await keeping.popleft())
@@ -83,78 +86,99 @@ class _Judging:
     retry: uuid.UUID | None
     batch_id: str = field(default_factory=new_event_id)
     """What the ids of the events begin with where there is no key: one made at random for each took 2.5 µs."""
+    named: set[str] = field(default_factory=set)
+    """The ids that follow from a case, which may be kept already."""
     refused: list[JsonObject] = field(default_factory=list)
-    _sees: dict[str, bool] = field(default_factory=dict)
+    _judges: dict[str, Judge | None] = field(default_factory=dict)
 
     async def judged(self, documents: Sequence[JsonObject], first: int) -> list[NewEvent]:
         """The events of what fits of some verdicts, numbered from `first`."""
-        batch: list[tuple[int, NewEvent]] = []
-        actor, org = first_entity(self.caller), self.desk.org
+        read: list[tuple[int, FeedbackBody]] = []
         for start in range(0, len(documents), READ_AT_ONCE):
             some = documents[start : start + READ_AT_ONCE]
             for index, said in enumerate(_verdicts(some, first + start), first + start):
                 if isinstance(said, LedgerError):
                     self._refuse(index, documents[index - first].get("knowledge_id"), said)
-                    continue
-                item_id, fact = said
-                own_id = f"{self.batch_id}-{index}" if self.retry is None else event_id(self.retry, index)
-                batch.append((index, NewEvent(fact, item_id, actor, org, lifted(self.lineage, fact.case), id=own_id)))
+                else:
+                    read.append((index, said))
             await asyncio.sleep(0)
-        sees = await self._look({event.entity_id for _, event in batch})
-        for index, event in batch:
-            if not sees[event.entity_id]:
-                self._refuse(index, event.entity_id, unknown(event.entity_id))
-        return [event for _, event in batch if sees[event.entity_id]]
+        found = await self._look({said.knowledge_id for _, said in read})
+        batch: list[NewEvent] = []
+        for number, (index, said) in enumerate(read, 1):
+            judge = found[said.knowledge_id]
+            if judge is None:
+                self._refuse(index, said.knowledge_id, unknown(said.knowledge_id))
+            else:
+                batch.append(self._event(index, said, judge))
+            if number % READ_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return batch
+
+    def _event(self, index: int, said: FeedbackBody, judge: Judge) -> NewEvent:
+        fact = _rated(said, judge.through)
+        own_id = case_event_id(self.desk.org, said.knowledge_id, judge.actor, fact, self.lineage)
+        if own_id is not None:
+            self.named.add(own_id)
+        elif self.retry is None:
+            own_id = f"{self.batch_id}-{index}"
+        else:
+            own_id = event_id(self.retry, index)
+        lineage = lifted(self.lineage, fact.case)
+        return NewEvent(fact, said.knowledge_id, judge.actor, self.desk.org, lineage, id=own_id)
 
     def _refuse(self, index: int, item_id: object, error: LedgerError) -> None:
         self.refused.append({"index": index, "knowledge_id": item_id, "error": error_body(error)})
 
-    async def _look(self, ids: set[str]) -> dict[str, bool]:
-        """Which of these and all items before the caller sees; what was written a moment ago is waited for."""
-        if new := ids.difference(self._sees):
+    async def _look(self, ids: set[str]) -> dict[str, Judge | None]:
+        """As whom the caller judges these and all items before, None of what it does not see.
+
+        What was written a moment ago is waited for.
+        """
+        if new := ids.difference(self._judges):
             before = self.desk.view.position
-            seen = await self._seen(new)
-            if len(seen) < len(new) and await reach_head(self.desk) > before:
-                seen = await self._seen(new)
-            self._sees |= {item_id: item_id in seen for item_id in new}
-        return self._sees
+            found = await self._found(new)
+            if len(found) < len(new) and await reach_head(self.desk) > before:
+                found = await self._found(new)
+            self._judges |= {item_id: found.get(item_id) for item_id in new}
+        return self._judges
 
-    async def _seen(self, ids: set[str]) -> set[str]:
-        seen: set[str] = await self.desk.view.ask(ask.readable_ids, self.desk.org, self.caller, sorted(ids))
-        return seen
+    async def _found(self, ids: set[str]) -> dict[str, Judge]:
+        return await self.desk.view.ask(judges, self.desk.org, self.caller, sorted(ids))
 
 
-async def _keep(desk: Desk, batch: Sequence[NewEvent], *, look_first: bool) -> int:
-    """Keep what is not kept yet; the last position that any of it has, 0 of nothing."""
+async def _keep(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
+    """Keep what is not kept yet, as some of these ids may be; the last position of any of it, 0 of nothing."""
     before = {}
-    if look_first:
-        kept = await desk.view.ask(events.kept_events, desk.org, [event.id for event in batch])
+    if known:
+        kept = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
         before = {name: event.position for name, event in kept.items()}
     done = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
     return max((*before.values(), *(kept.position for kept in done)), default=0)
 
 
-def _verdicts(documents: Sequence[JsonObject], first: int) -> list[tuple[str, KnowledgeRated] | LedgerError]:
-    """What each of some verdicts, numbered from `first`, says of which item, or why it is refused.
+def _verdicts(documents: Sequence[JsonObject], first: int) -> Sequence[FeedbackBody | LedgerError]:
+    """Each of some verdicts, numbered from `first`, or why it is refused.
 
     All are read at once, which takes half the time; where one of them does not fit, one by one.
     """
     with contextlib.suppress(ValidationError):
         said = _FEEDBACK.validate_python(documents)
         if not may_be_unkeepable(orjson.dumps(documents)):
-            return [(each.knowledge_id, _rated(each)) for each in said]
+            return said
     return [_verdict(document, number) for number, document in enumerate(documents, first)]
 
 
-def _verdict(document: JsonObject, number: int) -> tuple[str, KnowledgeRated] | LedgerError:
+def _verdict(document: JsonObject, number: int) -> FeedbackBody | LedgerError:
     try:
         said = parse(FeedbackBody, document, f"feedback_list[{number}]")
-        fact = _rated(said)
-        refuse_unkeepable(fact)
+        refuse_unkeepable(_rated(said))
     except LedgerError as error:
         return error
-    return said.knowledge_id, fact
+    return said
 
 
-def _rated(said: FeedbackBody) -> KnowledgeRated:
-    return KnowledgeRated(verdict="helpful" if said.is_helpful else "harmful", case=said.case or CaseBody())
+def _rated(said: FeedbackBody, through: str | None = None) -> KnowledgeRated:
+    # Every value was checked by FeedbackBody, or is a scope of an item that is kept.
+    return KnowledgeRated.model_construct(
+        verdict="helpful" if said.is_helpful else "harmful", case=said.case or CaseBody(), through=through
+    )

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 Score = dict[str, Any]  # {"score","helpful","harmful","confidence"[,"helpful_history","harmful_history"]}
+
+
+class Degraded(TypedDict):
+    """A part of the node that an answer could not use, or not up to date; `position` is what the part knows."""
+
+    part: str
+    reason: str
+    position: int | None
+
+
+class Answered(TypedDict):
+    """What every read answers beside its own: `degraded` is empty when the answer is whole."""
+
+    degraded: list[Degraded]
 
 
 class AclEntry(TypedDict):
@@ -15,7 +30,7 @@ class AclEntry(TypedDict):
 
 
 class Item(TypedDict):
-    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, the histories.
+    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, `degraded`, the histories.
 
     `acl` is there where the item has one.
     """
@@ -39,6 +54,7 @@ class Item(TypedDict):
     resources: NotRequired[list[dict[str, Any]]]
     acl: NotRequired[list[AclEntry]]
     merged_into: NotRequired[str]
+    degraded: NotRequired[list[Degraded]]
 
 
 class Hit(Item):
@@ -48,7 +64,13 @@ class Hit(Item):
     relevance: float
 
 
-class SearchResults(TypedDict):
+class ToolMetadata(TypedDict):
+    """What a tool of source 001 puts beside its text: the items of its answer, once more."""
+
+    items: Sequence[Item | Hit]
+
+
+class SearchResults(Answered):
     """What was found, best first; `recall_id` names the event that says so, null when none was kept."""
 
     results: list[Hit]
@@ -57,14 +79,18 @@ class SearchResults(TypedDict):
     recall_id: str | None
     routed: NotRequired[bool]
     reason: NotRequired[str | None]
+    metadata: NotRequired[ToolMetadata]
 
 
-class ItemList(TypedDict):
-    """A page of items."""
+class ItemList(Answered):
+    """A page of items: `total` is how many fit on all pages, `next` where the next page begins (see `iterate`)."""
 
     results: list[Item]
     count: int
+    total: int
+    next: int | None
     position: int
+    metadata: NotRequired[ToolMetadata]
 
 
 class Saved(TypedDict):
@@ -121,7 +147,7 @@ class Moved(TypedDict):
     event_id: str
 
 
-class History(TypedDict):
+class History(Answered):
     """Every version of an item and every verdict on it, oldest first."""
 
     id: str
@@ -130,7 +156,7 @@ class History(TypedDict):
     position: int
 
 
-class Why(TypedDict):
+class Why(Answered):
     """Why the caller may read an item: each reason with the event `since` which it holds.
 
     `recalled`: lists and searches show it, not its id alone; `also` are entities that read it too and that the caller
@@ -146,7 +172,7 @@ class Why(TypedDict):
     position: int
 
 
-class ScopeTypes(TypedDict):
+class ScopeTypes(Answered):
     """The types of scopes that may be used, the most specific first."""
 
     scope_types: list[dict[str, Any]]
@@ -167,7 +193,7 @@ class Edge(TypedDict):
     time: str
 
 
-class LineageOf(TypedDict):
+class LineageOf(Answered):
     """All steps of lineage around a reference."""
 
     ref: str
@@ -197,17 +223,20 @@ class Resource(TypedDict):
     created_at: str
     updated_at: str
     status: str
+    degraded: NotRequired[list[Degraded]]
 
 
-class ResourceList(TypedDict):
-    """A page of resources."""
+class ResourceList(Answered):
+    """A page of resources, as of items."""
 
     results: list[Resource]
     count: int
+    total: int
+    next: int | None
     position: int
 
 
-class ResourceHistory(TypedDict):
+class ResourceHistory(Answered):
     """Every version of a resource, oldest first, without its secret."""
 
     id: str
@@ -222,85 +251,13 @@ class Memories(TypedDict):
     work_memory: dict[str, Any] | None
 
 
-class MemoryHistory(TypedDict):
+class MemoryHistory(Answered):
     """Every version of one memory of a user, oldest first."""
 
     owner: str
     memory_type: Literal["user", "work"]
     versions: list[dict[str, Any]]
     position: int
-
-
-class Startup(TypedDict):
-    """What an agent has to know when it starts; `sections` and `prompt` are the same as text."""
-
-    user_memory: dict[str, Any] | None
-    work_memory: dict[str, Any] | None
-    profile: list[Hit]
-    results: list[Hit]
-    count: int
-    sections: dict[str, str | None]
-    prompt: str
-    position: int
-    recall_id: str | None
-
-
-class FocusedGoal(TypedDict):
-    """A goal that was focused; `metadata["items"]` is the knowledge injected, `output` the same as text."""
-
-    title: str
-    output: str
-    metadata: dict[str, list[Hit]]
-    goal_id: str
-    owner: str
-    description: str
-    count: int
-    recall_id: str | None
-    event_id: str
-    position: int
-
-
-class InjectedItem(Hit):
-    """An item on a goal: as it is now, and the id and version that were injected (it may have been merged)."""
-
-    focused_id: str
-    focused_version: int
-
-
-class Goal(TypedDict):
-    """A goal with its knowledge, and that as text (`section`)."""
-
-    goal_id: str
-    owner: str
-    description: str
-    knowledge: list[InjectedItem]
-    section: str
-    left_out: int
-    focuses: int
-    created_at: str
-    focused_at: str
-    recall_id: str | None
-    trace_id: str | None
-    message_id: str | None
-    position: int
-
-
-class PromptName(TypedDict):
-    """A prompt that ships with the ledger."""
-
-    name: str
-    title: str
-    languages: list[str]
-
-
-class Prompt(TypedDict):
-    """One prompt in one language; `version` follows from its text."""
-
-    name: str
-    language: str
-    title: str
-    version: str
-    text: str
 
 
 class Job(TypedDict):
@@ -316,7 +273,7 @@ class Job(TypedDict):
     error: dict[str, Any] | None
 
 
-class Table(TypedDict):
+class Table(Answered):
     """Rows of a query; `truncated` when the node left some out."""
 
     columns: list[str]

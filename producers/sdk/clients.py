@@ -5,9 +5,22 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from producers.sdk import evolving, knowledge, operating, parking, profiles, recall, resources, sharing, slimming, tools
+from producers.sdk import (
+    evolving,
+    knowledge,
+    operating,
+    parking,
+    profiles,
+    recall,
+    resources,
+    searchable,
+    sharing,
+    slimming,
+    tools,
+)
 from producers.sdk.connection import DEFAULT_URL, Connection
 from producers.sdk.faces import AsyncFace, Endpoint, Portal, SyncFace
+from producers.sdk.iterating import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from producers.sdk.wire import Wire
 
 
@@ -18,6 +31,7 @@ class LedgerEndpoints:
     save = Endpoint(knowledge.save)
     save_many = Endpoint(knowledge.save_many)
     revise = Endpoint(knowledge.revise)
+    wait_searchable = Endpoint(searchable.wait_searchable)
     rate = Endpoint(knowledge.rate)
     rate_many = Endpoint(knowledge.rate_many)
     score = Endpoint(knowledge.score)
@@ -107,6 +121,9 @@ class ToolEndpoints:
     resource_save = Endpoint(tools.resource_save)
     resource_get = Endpoint(tools.resource_get)
     goal_focus = Endpoint(tools.goal_focus)
+    knowledge_startup = Endpoint(tools.knowledge_startup)
+    get_knowledge = knowledge_search  # as source 000 calls it
+    save_knowledge = knowledge_save
 
 
 class AsyncMemories(AsyncFace, MemoryEndpoints):
@@ -117,11 +134,11 @@ class SyncMemories(SyncFace, MemoryEndpoints):
     """`client.memories` of the sync client."""
 
 
-class AsyncResources(AsyncFace, ResourceEndpoints):
+class AsyncResources(AsyncEveryResource, ResourceEndpoints):
     """`client.resources` of the async client."""
 
 
-class SyncResources(SyncFace, ResourceEndpoints):
+class SyncResources(SyncEveryResource, ResourceEndpoints):
     """`client.resources` of the sync client."""
 
 
@@ -133,12 +150,13 @@ class SyncTools(SyncFace, ToolEndpoints):
     """`client.tools` of the sync client."""
 
 
-class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
+class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
 
-    `timeout` is seconds for one attempt, `retries` how often what is safe to repeat is sent again. With
-    `read_your_writes` every read waits until the view has what this client wrote. `token` is needed where the node
-    has tokens; without one it is the environment's KLEDGER_TOKEN.
+    `timeout` is seconds for one attempt. What is safe to repeat is sent again for `retry_for` seconds (None: the
+    environment's KLEDGER_RETRY_FOR, else 30, and 3 where nothing has answered yet), at most `retries` times. With
+    `read_your_writes` every read sees what this client wrote, or says in `degraded` that it does not. `token` is
+    needed where the node has tokens; without one it is the environment's KLEDGER_TOKEN.
     """
 
     def __init__(
@@ -146,11 +164,12 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
         url: str = DEFAULT_URL,
         *,
         timeout: float = 30.0,
-        retries: int = 3,
+        retries: int | None = None,
         read_your_writes: bool = True,
         token: str | None = None,
+        retry_for: float | None = None,
     ) -> None:
-        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token)))
+        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
 
     @property
     def memories(self) -> AsyncMemories:
@@ -180,7 +199,7 @@ class AsyncLedgerClient(AsyncFace, LedgerEndpoints):
         await self.aclose()
 
 
-class LedgerClient(SyncFace, LedgerEndpoints):
+class LedgerClient(SyncItems, LedgerEndpoints):
     """The same for callers that do not await; safe to share between threads.
 
     Use it in `with`, or call `close` in the end. The arguments are those of AsyncLedgerClient.
@@ -191,11 +210,14 @@ class LedgerClient(SyncFace, LedgerEndpoints):
         url: str = DEFAULT_URL,
         *,
         timeout: float = 30.0,
-        retries: int = 3,
+        retries: int | None = None,
         read_your_writes: bool = True,
         token: str | None = None,
+        retry_for: float | None = None,
     ) -> None:
-        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token)), Portal())
+        super().__init__(
+            Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)), Portal()
+        )
 
     @property
     def memories(self) -> SyncMemories:

@@ -1,8 +1,8 @@
 """How does a request reach the node, and what happens when it does not?
 
 One connection is shared by a client and all clients derived from it. It repeats what is safe to repeat
-(reads, and writes that carry an Idempotency-Key) when the connection breaks, and remembers the highest
-position that it wrote, so that a read can wait for it.
+(reads, and writes, which carry an Idempotency-Key each) while the connection is broken or the node cannot write:
+a restart of the node is waited out. It remembers the highest position that it wrote, for reads to see.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +31,9 @@ from ledger.errors import (
 from producers.sdk.refusals import error_of_body
 
 DEFAULT_URL = "http://127.0.0.1:8420"
+RETRY_FOR = 30.0  # seconds; a node that stops and starts again is back long before
+FIRST_CONTACT = 3.0  # seconds; where nothing has answered yet there may be no node at all
+RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"
 FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
@@ -46,10 +51,12 @@ class Connection:
 
     address: str = DEFAULT_URL
     timeout: float = 30.0  # seconds, for one attempt
-    retries: int = 3
+    retries: int | None = None  # how often something is sent again at most; None: as the time allows
     read_your_writes: bool = True
     token: str | None = field(default=None, repr=False)  # None: the environment's KLEDGER_TOKEN, if it has one
     written: int = 0  # the highest position acknowledged through this connection, 0 before any
+    retry_for: float | None = None  # seconds; None: KLEDGER_RETRY_FOR, else RETRY_FOR once something has answered
+    answered: bool = False  # a node has answered here before
     http: httpx.AsyncClient | None = field(default=None, repr=False)  # None: one of its own, when first needed
 
     def __post_init__(self) -> None:
@@ -59,6 +66,7 @@ class Connection:
                 url=self.address,
             )
         self.token = token_of(self.token)
+        self.retry_for = patience_of(self.retry_for)
 
     def _client(self) -> httpx.AsyncClient:
         if self.http is None:
@@ -93,12 +101,13 @@ class Connection:
         """Send one request and return its answer below 400 (or with the status `also`).
 
         Raises NodeUnreachable when nothing answers, else the exception of `ledger.errors` whose code the
-        node states. `repeatable` requests are sent again, after a growing pause, when the connection broke
-        or the node lost its broker.
+        node states. `repeatable` requests are sent again, after a growing pause, while the connection is broken
+        or the node cannot write; whatever else is refused is refused at once.
         """
         content = _encode(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
-        for attempt in range(self.retries + 1):
+        began = time.monotonic()
+        for attempt in count():
             failure: Exception
             try:
                 answer = await self._client().request(method, path, params=dict(params), headers=sent, content=content)
@@ -111,15 +120,23 @@ class Connection:
             except httpx.HTTPError as error:
                 raise self._unreachable(str(error) or type(error).__name__, error) from error
             else:
+                self.answered = True
                 if answer.status_code < 400 or answer.status_code == also:
                     return answer
                 failure = error_of_body(answer.status_code, answer.content, str(answer.url))
                 # What came too soon was not looked at: sending it later repeats nothing.
-                again = isinstance(failure, RateLimited) or (repeatable and isinstance(failure, BrokerUnavailable))
-            if not again or attempt == self.retries:
+                again = isinstance(failure, RateLimited) or (repeatable and _passes(failure))
+            pause = max(_pause(attempt), _asked_to_wait(failure))
+            if not again or attempt == self.retries or time.monotonic() + pause > began + self._patience():
                 raise failure
-            await asyncio.sleep(max(_pause(attempt), _asked_to_wait(failure)))
-        raise AssertionError("retries is not negative")  # the loop above returns or raises
+            await asyncio.sleep(pause)
+        raise AssertionError("the loop above returns or raises")
+
+    def _patience(self) -> float:
+        """Seconds in which something is sent again."""
+        if self.retry_for is not None:
+            return self.retry_for
+        return RETRY_FOR if self.answered else FIRST_CONTACT
 
     def _unreachable(self, reason: str, cause: Exception) -> LedgerError:
         error = NodeUnreachable(
@@ -158,6 +175,25 @@ def token_of(stated: str | None) -> str | None:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise Unauthenticated("the token has characters that no token has: copy it whole, as it was printed")
     return token or None
+
+
+def _passes(failure: Exception) -> bool:
+    """Whether the node cannot write for a while; a full disk, say, waits for somebody to do something."""
+    return isinstance(failure, BrokerUnavailable) and failure.details.get("retryable") is not False
+
+
+def patience_of(stated: float | None) -> float | None:
+    """The seconds stated, else KLEDGER_RETRY_FOR's, None without either. Raises InvalidPayload for what is no time."""
+    text = os.environ.get(RETRY_FOR_VARIABLE, "").strip() if stated is None else str(stated)
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise InvalidPayload(f"{text[:40]!r} is no number of seconds to try again for: write for example 30, or 0")
+    return seconds
 
 
 def _asked_to_wait(failure: Exception) -> float:

@@ -16,7 +16,9 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
+from ledger.language import Language
 from ledger.scopes import Caller
+from producers.sdk.arguments import refusing_slips, require_list
 from producers.sdk.wire import Lineage, Wire
 
 P = ParamSpec("P")
@@ -48,8 +50,9 @@ class _Face:
         """A client over the same connection that speaks for exactly these; with none, for the operator.
 
         `scopes` are further entities, of registered types too: `["department:finance"]`. Raises IllegalScope for an
-        id that no entity can have.
+        id that no entity can have, InvalidPayload for scopes that are no list.
         """
+        require_list("scopes", scopes)
         caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))
 
@@ -72,6 +75,13 @@ class _Face:
         ViewBehind when it does not get there in time.
         """
         return self._through(replace(self._wire, at_least=position, wait=wait))
+
+    def in_language(self, language: Language | None) -> Self:
+        """A client whose texts (of a start, a goal, a prompt) are in this language, unless a call names another.
+
+        None leaves it to the node.
+        """
+        return self._through(replace(self._wire, language=language))
 
     @property
     def wire(self) -> Wire:
@@ -100,7 +110,7 @@ class Endpoint(Generic[P, R]):
     """One endpoint of the node, bound to whichever face it is read from."""
 
     def __init__(self, function: Callable[Concatenate[Wire, P], Coroutine[Any, Any, R]]) -> None:
-        self._function = function
+        self._function = refusing_slips(function)
         self.__doc__ = function.__doc__
 
     @overload

@@ -66,7 +66,7 @@ async def search(
 
 async def save(
     wire: Wire,
-    task: str,
+    task: str | None,
     content: str,
     types: Sequence[str],
     *,
@@ -80,7 +80,8 @@ async def save(
     score: int | None = None,
     idempotency_key: str | None = None,
 ) -> Saved:
-    """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes.
+    """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes. Without a `task` (None) it
+    is the first sentence of the content; an `owner` may be the mail address of a user.
 
     KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
     """
@@ -234,6 +235,7 @@ async def list_items(
     *,
     limit: int = 10,
     offset: int = 0,
+    before: int | None = None,
     types: Sequence[str] | None = None,
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
@@ -246,6 +248,7 @@ async def list_items(
         {
             "limit": limit,
             "offset": offset,
+            "before": before,
             "types": comma_joined(types),
             "scopes": comma_joined(scopes),
             "owner": owner,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypedDict, TypeVar
 
-from producers.sdk.answers import Changed
+from producers.sdk.answers import Answered, Changed
 
 R = TypeVar("R")
 
@@ -91,11 +91,12 @@ class Conflict(TypedDict):
     decision: str | None
 
 
-class Page(TypedDict, Generic[R]):
+class Page(Answered, Generic[R]):
     """A page of processes, newest first."""
 
     results: list[R]
     count: int
+    total: int
     position: int
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from producers.sdk.answers import FocusedGoal, Goal, Prompt, PromptName, Startup
+from ledger.language import Language
+from producers.sdk.recall_answers import FocusedGoal, Goal, Prompt, PromptName, Startup
 from producers.sdk.wire import Wire, comma_joined, segment
 
 GOALS = "/api/goals"
 PROMPTS = "/api/prompts"
-Language = Literal["zh", "en"]
 
 
 async def startup(
@@ -22,10 +21,12 @@ async def startup(
     min_score: int = 3,
     types: Sequence[str] | None = None,
     record: bool = True,
+    language: Language | None = None,
 ) -> Startup:
     """What to know at the start: the caller's profile first, then related knowledge; `prompt` is all of it as text.
 
-    With a `query` what fits it, without one what has served the caller best and lately.
+    With a `query` what fits it, without one what has served the caller best and lately. `language` is that of the
+    texts; without one it is the node's.
     """
     told: Startup = await wire.read(
         "/api/recall/startup",
@@ -36,6 +37,7 @@ async def startup(
             "min_score": min_score,
             "types": comma_joined(types),
             "record": record,
+            "language": language,
         },
     )
     return told
@@ -48,6 +50,7 @@ async def focus(
     *,
     top_k: int = 3,
     min_score: int = 3,
+    language: Language | None = None,
     idempotency_key: str | None = None,
 ) -> FocusedGoal:
     """Focus a goal: related knowledge is kept on it and told in `output`. Again: what was saved since comes too."""
@@ -55,25 +58,25 @@ async def focus(
         "POST",
         f"{GOALS}/{segment(goal_id)}/focus",
         {"description": description, "top_k": top_k, "min_score": min_score},
-        params=wire.freshness(),
+        params={**wire.freshness(), "language": language},
         idempotency_key=idempotency_key,
     )
     return told
 
 
-async def goal(wire: Wire, goal_id: str, *, owner: str | None = None) -> Goal:
+async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: Language | None = None) -> Goal:
     """A goal with the knowledge that the caller may see now. UnknownGoal when it is nobody's, or somebody else's."""
-    told: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner})
+    told: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
     return told
 
 
-async def prompts(wire: Wire) -> list[PromptName]:
+async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
     """The prompts that ship with the ledger: name, title, languages."""
-    told: list[PromptName] = (await wire.read(PROMPTS))["prompts"]
+    told: list[PromptName] = (await wire.read(PROMPTS, {"language": language}))["prompts"]
     return told
 
 
-async def prompt(wire: Wire, name: str, *, language: Language = "zh") -> Prompt:
-    """One prompt as text. UnknownPrompt when there is none of this name."""
+async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
+    """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
     told: Prompt = await wire.read(f"{PROMPTS}/{segment(name)}", {"language": language})
     return told

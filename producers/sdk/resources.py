@@ -67,6 +67,7 @@ async def list_resources(
     content_type: str | None = None,
     limit: int = 10,
     offset: int = 0,
+    before: int | None = None,
     status: Literal["active", "retired", "all"] = "active",
     as_of: Moment | None = None,
 ) -> ResourceList:
@@ -77,6 +78,7 @@ async def list_resources(
             "content_type": content_type,
             "limit": limit,
             "offset": offset,
+            "before": before,
             "status": status,
             "as_of": moment(as_of),
         },

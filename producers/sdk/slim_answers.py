@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
+
+from producers.sdk.answers import Answered, Degraded
 
 
 class SlimGroup(TypedDict):
@@ -48,11 +50,13 @@ class Slim(SlimSummary):
     usage: dict[str, Any] | None
     note: str | None
     done: bool
+    degraded: NotRequired[list[Degraded]]
 
 
-class SlimList(TypedDict):
+class SlimList(Answered):
     """A page of slims."""
 
     results: list[SlimSummary]
     count: int
+    total: int
     position: int

@@ -9,7 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ledger import language
+
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
+About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
 TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
 MinScore = Annotated[int, Field(ge=0, le=5, description="Leave out items with a score below this")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="At most so many items")]
@@ -42,6 +45,7 @@ HarmfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which
 EvolveFeedback = Annotated[str | None, Field(description="What to make better: a model rewrites the content")]
 FeedbackList = Annotated[list[dict[str, Any]], Field(description="Verdicts, each judged on its own")]
 Model = Annotated[str, Field(description="The model that merges; left alone, the one that the node is configured with")]
+Plan = Annotated[str, Field(description="The id of a plan that an earlier call answered with: merge what it proposed")]
 ResourceId = Annotated[str, Field(description="A path-like id, for example code/selenium/login")]
 Title = Annotated[str, Field(description="What it is, in a line")]
 Body = Annotated[str, Field(description="What everybody who sees the resource may read")]
@@ -55,3 +59,4 @@ Metadata = Annotated[
 ]
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
+Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]

@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from producers.sdk import knowledge, recall, resources
 from producers.sdk import tool_arguments as given
-from producers.sdk.answers import Changed, FocusedGoal, ItemList, RatedMany, Resource, Saved, SearchResults
+from producers.sdk.answers import Changed, ItemList, RatedMany, Resource, Saved, SearchResults
 from producers.sdk.model_answers import Evolving
+from producers.sdk.recall_answers import FocusedGoal, Startup
 from producers.sdk.slim_answers import Slim
+from producers.sdk.slimming import BASE as SLIMS
 from producers.sdk.tool_defaults import default_owner, default_scopes
 from producers.sdk.wire import Wire, segment
 
 AGENT = "research_agent"
 """Who speaks when nobody says so, as in source 001."""
-MODEL = "google/gemini-2.0-flash-001"
+
+
+class Unstated(str):
+    """A default that tells itself from the same text when a caller states it."""
+
+    __slots__ = ()
+
+
+MODEL = Unstated("google/gemini-2.0-flash-001")
 """The default of source 001, which stands for the model that the node is configured with."""
 
 
@@ -30,7 +40,8 @@ async def knowledge_search(
 
     Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
     """
-    return await knowledge.search(wire, query, top_k=top_k, min_score=min_score, types=types)
+    found = await knowledge.search(wire, query, top_k=top_k, min_score=min_score, types=types)
+    return {**found, "metadata": {"items": found["results"]}}
 
 
 async def knowledge_save(
@@ -116,13 +127,22 @@ async def knowledge_list(
     scopes: given.OnlyScopes = None,
 ) -> ItemList:
     """List what is known, newest first; to find something by what it says, search."""
-    return await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
+    listed = await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
+    return {**listed, "metadata": {"items": listed["results"]}}
 
 
-async def knowledge_slim(wire: Wire, model: given.Model = MODEL) -> Slim:
-    """Merge items that say the same. The merged ones stay readable and point to the one that replaced them."""
-    body = {} if model == MODEL else {"model": model}
-    told: Slim = await wire.write("POST", f"{knowledge.KNOWLEDGE}/slim", body)
+async def knowledge_slim(wire: Wire, model: given.Model = MODEL, apply: given.Plan = "") -> Slim:
+    """Merge items of yours that say the same, in two calls: the first changes nothing and answers with a plan.
+
+    Look at its groups, then call again with `apply` set to the plan's id. The merged items stay readable and point to
+    the one that replaced them.
+    """
+    if apply:
+        path, body = f"{SLIMS}/{segment(apply)}/apply", None
+    else:
+        named = {} if isinstance(model, Unstated) else {"model": model}
+        path, body = f"{knowledge.KNOWLEDGE}/slim", {"dry_run": True} | named
+    told: Slim = await wire.write("POST", path, body)
     return told
 
 
@@ -164,9 +184,24 @@ async def goal_focus(
     description: given.Description,
     top_k: given.TopK = 3,
     min_score: given.MinScore = 3,
+    language: given.Language = None,
 ) -> FocusedGoal:
     """Turn to a goal: what is known about it is looked up, kept with the goal, and answered as a section to read.
 
     Judge by that section whether to plan at once or to research first; focus again after you saved what you found.
     """
-    return await recall.focus(wire, goal_id, description, top_k=top_k, min_score=min_score)
+    return await recall.focus(wire, goal_id, description, top_k=top_k, min_score=min_score, language=language)
+
+
+async def knowledge_startup(
+    wire: Wire,
+    query: given.About = "",
+    top_k: given.TopK = 5,
+    min_score: given.MinScore = 3,
+    language: given.Language = None,
+) -> Startup:
+    """Call this once when you start: who your user is, what is known of them, and what fits what you are about to do.
+
+    `prompt` is all of it as one text to read; `profile` comes before `results`.
+    """
+    return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)

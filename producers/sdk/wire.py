@@ -61,17 +61,21 @@ class Wire:
     lineage: Lineage = NO_LINEAGE
     at_least: int = 0  # reads wait until the view has this position
     wait: float | None = None  # seconds a read waits for it; None leaves it to the node (10 s)
+    language: str | None = None  # of the texts that are answered; None leaves it to the node
 
     def _headers(self) -> dict[str, str]:
-        return {**caller_headers(self.caller), **self.lineage.headers()}
+        wanted = {} if self.language is None else {"Accept-Language": self.language}
+        return {**caller_headers(self.caller), **self.lineage.headers(), **wanted}
 
     def freshness(self) -> dict[str, Any]:
-        """What a question has to see: what this client wrote, or the position it was told."""
+        """What a question has to see or fail: the position that it was told."""
+        position = {"min_position": self.at_least} if self.at_least else {}
+        return position | ({} if self.wait is None else {"wait": self.wait})
+
+    def _seen(self) -> dict[str, str]:
+        """What a question sees, or says that it does not: what this client wrote, through whichever node."""
         written = self.connection.written if self.connection.read_your_writes else 0
-        position = max(self.at_least, written)
-        if not position:
-            return {}
-        return {"min_position": position} | ({} if self.wait is None else {"wait": self.wait})
+        return {"X-Ledger-Position": str(written)} if written > self.at_least else {}
 
     async def read(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", body: object = None
@@ -81,7 +85,7 @@ class Wire:
             method,
             path,
             params={**_stated(params), **self.freshness()},
-            headers=self._headers(),
+            headers={**self._headers(), **self._seen()},
             body=body,
             repeatable=True,
         )

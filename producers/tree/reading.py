@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,7 @@ def read_tree(directory: Path) -> Tree:
     if not directory.is_dir():
         raise IllegalTree(f"{directory} is no directory: give the one that holds global/, agents/ or users/")
     tree = Tree()
-    for path in _files(directory):
+    for path in _files(directory, tree):
         place = PurePosixPath(path.relative_to(directory).as_posix())
         if place.name == MANIFEST and len(place.parts) == 1:
             continue
@@ -57,20 +58,39 @@ def read_tree(directory: Path) -> Tree:
     return tree
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    """Every file that does not hide, in the order of names; links are not followed."""
-    for folder, folders, files in os.walk(directory):
+def _files(directory: Path, tree: Tree) -> Iterator[Path]:
+    """Every file that does not hide, in the order of names; links are not followed.
+
+    A directory that cannot be read is refused. Raises IllegalTree when it is the tree itself.
+    """
+
+    def unreadable(error: OSError) -> None:
+        place = Path(error.filename).relative_to(directory).as_posix()
+        if place == ".":
+            raise IllegalTree(f"{directory} cannot be read ({error.strerror}): may you look into it?") from error
+        tree.refuse(place, None, "illegal_tree", f"the directory cannot be read: {error.strerror}")
+
+    for folder, folders, files in os.walk(directory, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))
 
 
+def _content(path: Path) -> bytes:
+    """What a regular file holds; a pipe would be waited for, for ever. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is a pipe, a device or the like, not a file")
+        return file.read()
+
+
 def _read_file(path: Path, place: PurePosixPath, tree: Tree) -> None:
     try:
-        document = orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        document = orjson.loads(_content(path).removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         return tree.refuse(str(place), None, "bad_json", f"this is not JSON: {error}")
     except OSError as error:
-        return tree.refuse(str(place), None, "illegal_tree", f"the file cannot be read: {error.strerror}")
+        return tree.refuse(str(place), None, "illegal_tree", f"the file cannot be read: {error.strerror or error}")
     user = user_at(place)
     if user is not None:
         if isinstance(document, dict):

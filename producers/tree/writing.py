@@ -52,6 +52,16 @@ def export_tree(
     `told` hears how many items are read. Raises IllegalTree, and what reading raises; then every file that was there
     is there still.
     """
+    try:
+        return _export(ledger, directory, user, told)
+    except OSError as error:
+        raise IllegalTree(
+            f"{error.filename or directory} cannot be written ({error.strerror or error}): give a directory that you "
+            "may write to"
+        ) from error
+
+
+def _export(ledger: LedgerClient, directory: Path, user: str | None, told: Callable[[int], None]) -> Written:
     before = _prepared(directory)
     written = Written()
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))

@@ -53,7 +53,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         (
             (
                 *(c.position, Moment(_microseconds(c.envelope.time)), Moment(c.stored_us), c.envelope.id),
-                *(c.fact.name, c.fact.version, c.org, c.fact.entity(), c.entity_id, c.envelope.actor),
+                *(c.fact.name, c.fact.stated_version(), c.org, c.fact.entity(), c.entity_id, c.envelope.actor),
                 *(c.trace_id, c.message_id, c.envelope.causationid, c.envelope.correlationid),
                 *(c.envelope.traceparent, c.envelope.source, Json(c.fact.model_dump_json())),
             )

@@ -34,8 +34,8 @@ COMMENT ON COLUMN goal_focuses.rank IS '1 is the best';
 COMMENT ON COLUMN goal_focuses.item_version IS 'The version that was injected';
 CREATE VIEW goals AS {_ONE_A_GOAL.format(where="")};
 COMMENT ON VIEW goals IS 'The goals of each owner as they were focused last; items are ids, best first';
-CREATE MACRO goals_as_of(asked) AS TABLE {_ONE_A_GOAL.format(where="WHERE position <= asked")};
-COMMENT ON MACRO TABLE goals_as_of IS 'The goals as they were at a log position';
+CREATE MACRO goals_at(asked) AS TABLE {_ONE_A_GOAL.format(where="WHERE position <= asked")};
+COMMENT ON MACRO TABLE goals_at IS 'Internal: goals_as_of, of a position';
 """
 
 

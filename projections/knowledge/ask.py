@@ -1,7 +1,7 @@
 """What does the ledger know, now and at any position? Items, their versions, and who may see them.
 
-Every question carries the caller into its SQL: an item is seen through its scopes or its ACL, by its owner, and (by
-its id alone) by the operator of the node. Values are bound, never written into a statement.
+Every question carries the caller into its SQL: an item is seen through its scopes or its ACL, by its owner, and (by its
+id alone) by the operator of the node: `seen_by` and `readable_by`. Values are bound, never written into a statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, vis
 class Standing:
     """What a change needs to know of an item.
 
-    `visible`: through its scopes or its ACL, not by owning it; `writers`: who may revise it beside its owner.
+    `visible`: the caller sees it, not as the operator alone; `writers`: who may revise it beside its owner.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Standing:
     visible: bool
     writers: list[str]
     shared_with: list[str]
+    scopes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +70,17 @@ def listed(values: Sequence[str]) -> str:
 
 
 def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of what the caller sees through scopes or the ACL, and its values (source 002)."""
-    visible = caller.visible_scopes()  # OR-ed: list_has_any over a list is many times slower
-    scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)
+    """The predicate of what the caller sees through scopes, the ACL or as its owner, and its values (source 002)."""
+    visible, named = caller.visible_scopes(), caller.reading_as()
+    scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)  # list_has_any is many times slower
     # Few items have an ACL, and only those are compared with it.
-    return f"({scoped} OR (len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST})))", [
-        *visible,
-        listed(caller.entities()),
-    ]
+    shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST}))"
+    return f"({scoped} OR {table}owner IN ({_marks(named)}) OR {shared})", [*visible, *named, listed(named)]
 
 
 def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of what the caller may read by id: seen, owned, or anything for the operator."""
-    if caller.is_operator:
-        return "TRUE", []
-    seen, values = seen_by(caller, table)
-    owners = caller.entities()
-    return f"({seen} OR {table}owner IN ({_marks(owners)}))", [*values, *owners]
+    """The predicate of what the caller may read by id: what it sees; for the operator anything."""
+    return ("TRUE", []) if caller.is_operator else seen_by(caller, table)
 
 
 def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Standing]:
@@ -93,7 +88,7 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with FROM knowledge
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes FROM knowledge
             WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
@@ -112,7 +107,7 @@ def item(
         found = _item_now(cursor, org, item_id, may, values)
     else:
         found = cursor.execute(
-            f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_as_of(?) WHERE org = ? AND id = ? AND {may}
+            f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_at(?) WHERE org = ? AND id = ? AND {may}
                 AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
         ).fetchone()
@@ -147,50 +142,8 @@ def _item_now(
     )
 
 
-def items(
-    cursor: duckdb.DuckDBPyConnection,
-    org: str,
-    caller: Caller,
-    *,
-    limit: int,
-    offset: int,
-    types: Sequence[str] = (),
-    scopes: Sequence[str] = (),
-    owner: str | None = None,
-    status: str = "active",
-    as_of: int | None = None,
-) -> list[JsonObject]:
-    """The items that the caller sees, newest first; `types` and `scopes` are each any-of."""
-    seen, seen_values = seen_by(caller, "k.")
-    where, values = ["k.org = ?", seen], [org, *seen_values]
-    for column, wanted in (("types", types), ("scopes", scopes)):
-        if wanted:
-            where.append("(" + " OR ".join(f"list_contains(k.{column}, ?)" for _ in wanted) + ")")
-            values += wanted
-    if owner is not None:
-        where.append("k.owner = ?")
-        values.append(owner)
-    if status != "all":
-        where.append("k.status = ?")
-        values.append(status)
-    source = "knowledge AS k"
-    before: list[Any] = []
-    if as_of is not None:
-        source, before = "knowledge_as_of(?) AS k", [as_of]
-        where.append(
-            f"k.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
-        )
-        values += [org, *seen_values]
-    rows = cursor.execute(
-        f"""SELECT {ITEM_COLUMNS} FROM {source} WHERE {" AND ".join(where)}
-            ORDER BY k.created_position DESC, k.id LIMIT ? OFFSET ?""",
-        [*before, *values, limit, offset],
-    ).fetchall()
-    return [{**item_of(row), "status": row[-1]} for row in rows]
-
-
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
-    """The ids out of `ids` that the caller sees now through scopes or the ACL."""
+    """The ids out of `ids` that the caller sees now."""
     seen, values = seen_by(caller)
     rows = cursor.execute(
         f"SELECT id FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {seen}",
@@ -326,8 +279,8 @@ def acl_of(shared_with: Sequence[str], writers: Sequence[str]) -> list[JsonObjec
     return [{"entity": entity, "permission": "read_write" if entity in writers else "read"} for entity in shared_with]
 
 
-def readers_of(item: JsonObject) -> list[str]:
-    """Every scope and entity through which an item, as the doors show it, is read."""
+def scopes_of(item: JsonObject) -> list[str]:
+    """Every scope and entity of the ACL through which an item, as it is shown, is read beside its owner."""
     return [*item["scopes"], *(entry["entity"] for entry in item.get("acl", ()))]
 
 

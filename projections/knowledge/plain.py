@@ -1,6 +1,6 @@
 """How is a batch of plain events judged and counted? As a set: thousands come in one import or request (mission K3).
 
-Plain is what most of a log is: items saved, revised by their owners, and rated. Where every one of them counts, three
+Plain is what most of a log is: items saved, revised by their owners, and rated. Where every one of them counts, a few
 questions tell so, and two statements say what the items are then; where that is not so, or one of them hands an item
 over, each is judged by itself like everything else (projections/gate.py, rules.py beside this): the same comes out.
 """
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
 from projections.sql_text import among
+from projections.visibility import may_judge, readers, shared
 from projections.workbench import Workbench
 
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
@@ -29,9 +30,17 @@ _KNOWN = """
 SELECT org, id, owner, version, version_position FROM knowledge_state
 WHERE id IN (SELECT entity_id FROM envelopes)
 """
-# Whether each item that is rated was there before: in a batch of nothing but ratings, and in any.
-_RATED_ALONE = """
+# Whether each item that is rated was there before, and is read by who rates it: in a batch of nothing but ratings, and
+# in any. What is public is read by everybody, and its readers are not looked at.
+_RATED_ALONE = f"""
 AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id)
+AND NOT EXISTS (
+    FROM envelopes AS e JOIN (
+        SELECT org, id, {readers()} AS readers, {shared(readers())} AS shared FROM knowledge_versions
+        WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
+    ) AS c ON c.org = e.org AND c.id = e.entity_id
+    WHERE NOT {may_judge("e.actor", "e.through", "c.readers", "c.shared")}
+)
 """
 _RATED = f"""
 SELECT NOT EXISTS (
@@ -43,6 +52,26 @@ SELECT NOT EXISTS (
         SELECT org, id, 0 AS position FROM known
         UNION ALL SELECT org, entity_id, position FROM envelopes WHERE type = '{KnowledgeSaved.name}'
     ) AS s ON s.org = r.org AND s.id = r.entity_id AND s.position < r.position
+)
+"""
+_CLOSES = "scopes IS NOT NULL AND NOT list_contains(scopes, 'public')"
+_CLOSED = f"""
+SELECT org, id, owner, scopes, shared_with FROM knowledge_versions
+WHERE valid_to IS NULL AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRated.name}')
+    AND (visibility <> 'public' OR id IN (SELECT entity_id FROM envelopes WHERE {_CLOSES}))
+"""
+_READ = f"""
+SELECT NOT EXISTS (
+    FROM (
+        SELECT e.type, e.actor, e.through, coalesce(k.owner, first_value(e.actor) OVER before) AS owner,
+            coalesce(last_value(e.scopes IGNORE NULLS) OVER before, k.scopes) AS scopes,
+            coalesce(k.shared_with, []::VARCHAR[]) AS shared_with
+        FROM envelopes AS e LEFT JOIN closed AS k ON k.org = e.org AND k.id = e.entity_id
+        WHERE e.entity_id IN (SELECT id FROM closed UNION SELECT entity_id FROM envelopes WHERE {_CLOSES})
+        WINDOW before AS (PARTITION BY e.org, e.entity_id ORDER BY e.position ROWS UNBOUNDED PRECEDING)
+    )
+    WHERE type = '{KnowledgeRated.name}' AND scopes IS NOT NULL AND NOT list_contains(scopes, 'public')
+        AND NOT {may_judge("actor", "through", readers(), shared(readers()))}
 )
 """
 # The first version of an item that nobody knew is the one that is saved; the others build on it.
@@ -104,8 +133,10 @@ def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None
     if not some_make:
         return pa.table({})
     bench.present({"known": bench.table(_KNOWN)})
-    if KnowledgeRated in facts and not _holds(bench, _RATED):
-        return None
+    if KnowledgeRated in facts:
+        bench.present({"closed": bench.table(_CLOSED)})
+        if not _holds(bench, _RATED) or not _holds(bench, _READ):
+            return None
     made = bench.table(_VERSIONS)
     return made if pc.all(made["counts"], skip_nulls=False).as_py() else None
 

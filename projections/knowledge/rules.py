@@ -1,20 +1,30 @@
 """May this happen to this item, and what is it then? The decider of knowledge events: state, decide, evolve.
 
-The state is the narrow row of `knowledge_state`: what the rules ask for and what ratings change. What is saved, revised
-and rated is mostly judged as a set, by the same rules in SQL (plain.py beside this): who changes one changes both.
+The state is the narrow row of `knowledge_state`: what most rules ask for and what ratings change; who reads an item is
+asked of the version that holds when somebody judges it. What is saved, revised and rated is mostly judged as a set, by
+the same rules in SQL (plain.py beside this): who changes one changes both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import duckdb
 import pyarrow as pa
 
-from ledger.errors import IllegalState, KnowledgeExists, NotOwner, UnknownKnowledge, VersionConflict
+from ledger.errors import (
+    IllegalState,
+    KnowledgeExists,
+    NotOwner,
+    NotReader,
+    UnknownKnowledge,
+    VersionConflict,
+)
+from ledger.readers import may_judge, readers
 from projections.ruling import ACCEPTED, Candidate, Ruling
-from projections.sql_text import Moment, Value, insert, text
+from projections.sql_text import Moment, Value, among, insert, text
 
 
 @dataclass(slots=True)
@@ -37,9 +47,13 @@ class Item:
     opposing: int = 0
     writers: list[str] | None = None
     """Who may revise it beside its owner; None for nobody."""
+    scopes: Sequence[str] | None = None
+    shared_with: Sequence[str] | None = None
+    """What the batch states of who reads it; None leaves what its last version before the batch says."""
 
 
-_COLUMNS = tuple(Item.__dataclass_fields__)
+_READ_ELSEWHERE = ("scopes", "shared_with")
+_COLUMNS = tuple(name for name in Item.__dataclass_fields__ if name not in _READ_ELSEWHERE)
 _SCHEMA = pa.schema(
     [
         (
@@ -60,9 +74,10 @@ SELECT org, id, owner, version, status, helpful, harmful, created_position, epoc
     version_position, position, epoch_us(updated_at), supporting, opposing, writers
 FROM knowledge_state WHERE id IN ({about})
 """
+_SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
 FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
-_ANYBODYS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
+_READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 # What an item has to be for it to happen; nothing is asked for what is not listed.
 _NEEDS = {
@@ -88,6 +103,9 @@ class KnowledgeRules:
         state = con.execute(_STATE.format(about=about)).fetchall()
         self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._touched: dict[tuple[str, str], Item] = {}
+        self._con = con
+        self._held = {key: item.version_position for key, item in self._items.items()}
+        self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
 
     def decide(self, event: Candidate) -> Ruling:
         """Judge one event in stream order; see projections.gate.Rules."""
@@ -102,7 +120,8 @@ class KnowledgeRules:
             return self._saved(key, event)
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
-        if kind not in _ANYBODYS and (refused := _refused(item, event)) is not None:
+        refused = self._unread(key, item, event) if kind in _READERS else _refused(item, event)
+        if refused is not None:
             return refused
         self._touched[key] = item
         item.position, item.updated_us = event.position, event.stored_us
@@ -120,6 +139,7 @@ class KnowledgeRules:
             return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
         at, moment = event.position, event.stored_us
         item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
+        item.scopes, item.shared_with = event.scopes or (), ()
         self._items[key] = self._touched[key] = item
         return _FIRST
 
@@ -132,7 +152,37 @@ class KnowledgeRules:
             item.writers = event.writers or None
         if event.owner is not None:
             item.owner = event.owner
+        if event.scopes is not None:
+            item.scopes = event.scopes
+        if event.readers is not None:
+            item.shared_with = event.readers
         return Ruling(version=item.version, closes=closes)
+
+    def _unread(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
+        """Why a verdict of somebody who does not read the item does not count, None when it does."""
+        scopes, shared_with = item.scopes, item.shared_with
+        if scopes is None or shared_with is None:
+            scopes_then, shared_then = self._before_the_batch()[self._held[key]]
+            scopes = scopes_then if scopes is None else scopes
+            shared_with = shared_then if shared_with is None else shared_with
+        if may_judge(event.actor, event.through, readers(scopes, shared_with, item.owner)):
+            return None
+        through = "" if event.through is None else f" through {event.through}"
+        verb = event.type.partition(".")[2]
+        return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
+
+    def _before_the_batch(self) -> dict[int, tuple[Sequence[str], Sequence[str]]]:
+        """Scopes and ACL of the versions that the batch's items had before it, by their positions."""
+        if self._shared is None:
+            held = list(self._held.values())
+            if len(held) <= FEW:
+                found = self._con.execute(_SHARED.format(positions=among(held))).fetchall()
+            else:
+                self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
+                found = self._con.execute(_SHARED.format(positions="SELECT position FROM held")).fetchall()
+                self._con.unregister("held")
+            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in found}
+        return self._shared
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Renew the rows of the items that were touched."""
@@ -158,7 +208,7 @@ class KnowledgeRules:
 
 
 def _refused(item: Item, event: Candidate) -> Ruling | None:
-    """Why an event that is not anybody's does not count, None when it does."""
+    """Why an event of the owner's, or of a writer's, does not count, None when it does."""
     if event.actor != item.owner and not _may_revise(item, event):
         return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
     needed = _NEEDS.get(event.type)
@@ -179,7 +229,7 @@ def _may_revise(item: Item, event: Candidate) -> bool:
         event.type in _WRITERS_TOO
         and event.actor in (item.writers or ())
         and event.owner is None
-        and not event.rescopes
+        and event.scopes is None
     )
 
 

@@ -53,7 +53,7 @@ CREATE VIEW knowledge AS
         v.shared_with, v.writers
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
-CREATE MACRO knowledge_as_of(asked) AS TABLE
+CREATE MACRO knowledge_at(asked) AS TABLE
     SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
         v.resource_ids, v.source, v.score,
         v.first_helpful + coalesce(f.helpful, 0) AS helpful,
@@ -74,5 +74,5 @@ CREATE MACRO knowledge_as_of(asked) AS TABLE
         FROM feedback WHERE position <= asked GROUP BY org, knowledge_id
     ) f ON f.org = v.org AND f.knowledge_id = v.id
     WHERE v.valid_from <= asked AND (v.valid_to IS NULL OR v.valid_to > asked);
-COMMENT ON MACRO TABLE knowledge_as_of IS 'The view knowledge as it was at a log position';
+COMMENT ON MACRO TABLE knowledge_at IS 'Internal: knowledge_as_of, of a position';
 """

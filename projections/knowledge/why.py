@@ -49,12 +49,12 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
         [org, item_id],
     ).fetchall()
     versions = [_Version(*row) for row in rows]
-    now, entities = versions[0], caller.entities()
+    now, entities = versions[0], caller.reading_as()
     because = [_scoped(scope, versions) for scope in caller.visible_scopes() if scope in now.scopes]
     because += [_shared(entity, versions) for entity in entities if entity in now.shared_with]
-    recalled = bool(because)
     if now.owner in entities:
         because.append(_reason("owner", now.owner, versions, lambda v: v.owner == now.owner))
+    recalled = bool(because)
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))
     return {

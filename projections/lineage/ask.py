@@ -6,7 +6,7 @@ From an item the question runs up to what its events named, and down to what nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -51,12 +51,14 @@ def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[in
     return found[0], found[1]
 
 
-def kept_events(cursor: duckdb.DuckDBPyConnection, org: str, event_ids: Sequence[str]) -> dict[str, KeptEvent]:
-    """The events out of `event_ids` that the view has, by id."""
+def kept_events(
+    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_ids: Sequence[str]
+) -> dict[str, KeptEvent]:
+    """The events out of `event_ids` that the view has of these actors, by id; another's of such an id is no answer."""
     rows = cursor.execute(
         f"""SELECT event_id, type, entity_id, position FROM events
-            WHERE org = ? AND event_id IN ({LISTED})""",
-        [org, listed(event_ids)],
+            WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
+        [org, listed(event_ids), listed(sorted(actors))],
     ).fetchall()
     return {row[0]: KeptEvent(*row) for row in rows}
 
@@ -74,28 +76,30 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
         f"""
         WITH RECURSIVE own AS ({own}),
         up AS (
-            SELECT event_id, 0 AS step FROM own
+            SELECT position, 0 AS step FROM own
             UNION
-            SELECT substr(l.ref, 7), up.step + 1 FROM lineage AS l JOIN up ON l.event_id = up.event_id
+            SELECT e.position, up.step + 1 FROM up JOIN lineage AS l ON l.position = up.position
+                JOIN events AS e ON e.event_id = substr(l.ref, 7) AND e.org = l.org
             WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ?
         ),
         down AS (
-            SELECT event_id, relation, 1 AS step FROM lineage
+            SELECT position, event_id, relation, 1 AS step FROM lineage
             WHERE org = ? AND (ref = ? OR ref IN (SELECT 'event:' || event_id FROM own))
             UNION
-            SELECT l.event_id, 'caused', down.step + 1 FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
+            SELECT l.position, l.event_id, 'caused', down.step + 1
+            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
             WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ?
         ),
         found AS (
-            SELECT 'from' AS direction, l.relation, l.ref, l.event_id
-            FROM lineage AS l WHERE l.event_id IN (SELECT event_id FROM up) AND l.org = ? AND l.ref <> ?
+            SELECT 'from' AS direction, l.relation, l.ref, l.position
+            FROM lineage AS l WHERE l.position IN (SELECT position FROM up) AND l.org = ? AND l.ref <> ?
                 AND (NOT ? OR l.relation IN ('trace', 'correlation'))
             UNION
-            SELECT 'to', relation, NULL, event_id FROM down
+            SELECT 'to', relation, NULL, position FROM down
         )
         SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
             e.position, epoch_us(e.stream_time)
-        FROM found AS f JOIN events AS e ON e.event_id = f.event_id
+        FROM found AS f JOIN events AS e ON e.position = f.position
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
         """,
@@ -117,7 +121,7 @@ def _is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: 
     own, own_values = _events_of(org, ref)
     may, may_values = _readable_events(org, caller)
     found = cursor.execute(
-        f"SELECT 1 FROM ({own}) AS own JOIN events AS e ON e.event_id = own.event_id WHERE e.org = ? AND {may} LIMIT 1",
+        f"SELECT 1 FROM ({own}) AS own JOIN events AS e ON e.position = own.position WHERE e.org = ? AND {may} LIMIT 1",
         [*own_values, org, *may_values],
     ).fetchone()
     return found is not None
@@ -139,12 +143,12 @@ def _events_of(org: str, ref: str) -> tuple[str, list[str]]:
     """The events that `ref` itself stands for: those of an item, one event, or those that bear a message."""
     kind, _, name = ref.partition(":")
     if kind == "event":
-        return "SELECT event_id FROM events WHERE org = ? AND event_id = ?", [org, name]
+        return "SELECT position, event_id FROM events WHERE org = ? AND event_id = ?", [org, name]
     if kind == "message":  # a message is of a trace: the events that bear both say of which
-        return "SELECT event_id FROM lineage WHERE org = ? AND ref = ?", [org, ref]
+        return "SELECT position, event_id FROM lineage WHERE org = ? AND ref = ?", [org, ref]
     if ref.startswith(PREFIXES):
-        return "SELECT event_id FROM events WHERE FALSE", []
-    return "SELECT event_id FROM events WHERE org = ? AND entity = 'knowledge' AND entity_id = ?", [org, ref]
+        return "SELECT position, event_id FROM events WHERE FALSE", []
+    return "SELECT position, event_id FROM events WHERE org = ? AND entity = 'knowledge' AND entity_id = ?", [org, ref]
 
 
 def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:

@@ -81,8 +81,11 @@ def processes(
     item_id: str | None = None,
     limit: int = 20,
     offset: int = 0,
-) -> list[Process]:
-    """The processes of these owners (None: of all), newest first; those about one item where `item_id` says so."""
+) -> tuple[list[Process], int]:
+    """A page of the processes of these owners (None: of all), newest first, and how many there are in all.
+
+    Those about one item where `item_id` says so.
+    """
     where, values = ["p.org = ?", "p.kind = ?"], [org, kind]
     if owners is not None:
         where.append(f"p.owner IN ({LISTED})")
@@ -93,12 +96,14 @@ def processes(
     if item_id is not None:
         where.append("(" + " OR ".join(f"(p.said->'{stage}'->>{field}) = ?" for stage, field in _NAMES) + ")")
         values += [item_id] * len(_NAMES)
+    matching = f"FROM processes AS p WHERE {' AND '.join(where)}"
     rows = cursor.execute(
-        f"""SELECT {_COLUMNS} FROM processes AS p WHERE {" AND ".join(where)}
+        f"""SELECT {_COLUMNS} {matching}
             ORDER BY p.requested_position DESC LIMIT {int(limit)} OFFSET {int(offset)}""",
         values,
     ).fetchall()
-    return [_process(row) for row in rows]
+    counted = cursor.execute(f"SELECT count(*) {matching}", values).fetchone()
+    return [_process(row) for row in rows], int(counted[0]) if counted else 0
 
 
 def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:

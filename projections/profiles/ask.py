@@ -24,7 +24,7 @@ class Profile:
 
 def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int | None = None) -> dict[str, Profile]:
     """The memories of one owner by memory type, now or at a position; none that was never created."""
-    source = "profiles" if as_of is None else f"profiles_as_of({int(as_of)})"
+    source = "profiles" if as_of is None else f"profiles_at({int(as_of)})"
     rows = cursor.execute(
         f"""SELECT memory_type, content::VARCHAR, status, version, position FROM {source}
             WHERE org = ? AND owner = ?""",

@@ -30,11 +30,11 @@ CREATE VIEW profiles AS
         valid_from_time AS updated_at, valid_from AS position
     FROM profile_versions WHERE valid_to IS NULL;
 COMMENT ON VIEW profiles IS 'The current profiles: two memories a user, user and work';
-CREATE MACRO profiles_as_of(asked) AS TABLE
+CREATE MACRO profiles_at(asked) AS TABLE
     SELECT org, owner, memory_type, content, status, version, created_at,
         valid_from_time AS updated_at, valid_from AS position
     FROM profile_versions WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
-COMMENT ON MACRO TABLE profiles_as_of IS 'The profiles as they were at a log position';
+COMMENT ON MACRO TABLE profiles_at IS 'Internal: profiles_as_of, of a position';
 """
 
 _SCHEMA = pa.schema(

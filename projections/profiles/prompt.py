@@ -1,7 +1,8 @@
 """How is a memory put before a model? As Markdown between the markers of source 003 (mission P3).
 
-The `user` memory is for a router agent, the `work` memory for a worker agent. What is null or empty is left out,
-texts stand as they were said, and no text can close the section that it stands in.
+The `user` memory is for a router agent, the `work` memory for a worker agent. What is null or empty is left out, and so
+is what nobody stated (projections/profiles/stated.py). Texts stand as they were said, and no text can close the section
+that it stands in.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Any, Literal
 
 from ledger.event import JsonObject
 from ledger.events.profile import MemoryType
-from projections.profiles.content import filled
 from projections.prompt_text import harmless, indented
 
 AgentType = Literal["router", "worker"]
@@ -26,11 +26,11 @@ def markers(memory_type: MemoryType) -> tuple[str, str]:
 
 
 def build_memory_prompt(memory_type: MemoryType, content: JsonObject | None) -> str | None:
-    """The section of one memory; None when there is no memory to put in."""
+    """The section of one memory, of what was stated in it; None when there is no memory to put in."""
     if content is None:
         return None
     start, end = markers(memory_type)
-    said = "\n".join(_lines(filled(memory_type, content), 0)) or "- nothing yet"
+    said = "\n".join(_lines(content, 0)) or "- nothing yet"
     return f"{start}\n## {memory_type} memory\n{harmless(said)}\n{end}"
 
 

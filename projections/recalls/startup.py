@@ -13,9 +13,9 @@ import duckdb
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
-from projections.knowledge.ask import ITEM_COLUMNS, item_of, readers_of, seen_by
+from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
 from projections.scope_types.ask import priorities
-from projections.search.ranking import scope_priority, strongest_scope
+from projections.search.ranking import reading_scope, scope_priority
 from projections.sql_text import among, text
 
 PROFILE_TYPE = "user_profile"
@@ -75,9 +75,11 @@ def best_items(
     )
     visible = frozenset(caller.visible_scopes())
     worths = priorities(cursor, org, visible)
-    return sorted(
-        rows, key=lambda item: -scope_priority(strongest_scope(readers_of(item), visible, worths) or "", worths)
-    )
+
+    def place(item: JsonObject) -> float:
+        return -scope_priority(reading_scope(scopes_of(item), item["owner"], visible, worths) or "", worths)
+
+    return sorted(rows, key=place)
 
 
 def _chosen(

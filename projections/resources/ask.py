@@ -1,7 +1,8 @@
 """Which resources are there, now and at any position, and who may see them (mission X1-X4)?
 
-Every question carries the caller into its SQL: a resource is seen through its scopes and by those it is shared with, by
-its owner, and (by its id alone) by the operator of the node. The secret is never opened here.
+Every question carries the caller into its SQL, as of an item (projections/knowledge/ask.py): a resource is seen through
+its scopes, by those it is shared with (sharing the secret shows the resource), and by its owner. The secret is never
+opened here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import orjson
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
+from projections.page import Asked, Page, page_of
 from projections.resources.tables import HAS_SECURE
 
 _COLUMNS = """id, title, body, has_secure, content_type, metadata::VARCHAR, expired, scopes, owner, visibility,
@@ -46,25 +48,9 @@ class Standing:
     statement: tuple[Any, ...]
 
 
-def _seen(caller: Caller) -> tuple[str, list[str]]:
-    seen, values = seen_by(caller)
-    return _or_shared(seen, values, caller)
-
-
-def _readable(caller: Caller) -> tuple[str, list[str]]:
-    readable, values = readable_by(caller)
-    return _or_shared(readable, values, caller)
-
-
-def _or_shared(predicate: str, values: list[str], caller: Caller) -> tuple[str, list[str]]:
-    """The predicate, or shared with one of the caller's entities: to share the secret is to show the resource."""
-    entities = caller.entities()
-    return f"({' OR '.join([predicate, *('list_contains(shared_with, ?)' for _ in entities)])})", [*values, *entities]
-
-
 def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> Standing | None:
     """One resource as it stands; None when the id is free."""
-    readable, values = _readable(caller)
+    readable, values = readable_by(caller)
     row = cursor.execute(
         f"""SELECT owner, version, status, valid_from, {readable}, event_id, secure_body, title, body, content_type,
                 metadata::VARCHAR, scopes, shared_with
@@ -79,10 +65,11 @@ def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resour
     return Standing(owner, version, status, position, can_read, event_id, sealed, statement)
 
 
-def kept_version(cursor: duckdb.DuckDBPyConnection, org: str, event_id: str) -> tuple[str, int, int] | None:
-    """(id, version, position) of the version that an event made."""
+def kept_version(cursor: duckdb.DuckDBPyConnection, org: str, actor: str, event_id: str) -> tuple[str, int, int] | None:
+    """(id, version, position) of the version that an event of this actor made."""
     row: tuple[str, int, int] | None = cursor.execute(
-        "SELECT id, version, valid_from FROM resource_versions WHERE org = ? AND event_id = ?", [org, event_id]
+        "SELECT id, version, valid_from FROM resource_versions WHERE org = ? AND actor = ? AND event_id = ?",
+        [org, actor, event_id],
     ).fetchone()
     return row
 
@@ -94,12 +81,12 @@ def resource(
 
     As of a position it has to be readable then and now: what was closed since stays closed.
     """
-    readable, values = _readable(caller)
+    readable, values = readable_by(caller)
     source, where = "resources", f"org = ? AND id = ? AND {readable}"
     bound: list[Any] = [org, resource_id, *values]
     if as_of is not None:
         where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
-        source = "resources_as_of(?)"
+        source = "resources_at(?)"
     row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
     if row is None:
         return None
@@ -116,34 +103,32 @@ def resources(
     caller: Caller,
     *,
     limit: int,
-    offset: int,
+    offset: int = 0,
+    before: int | None = None,
     content_type: str | None = None,
     status: str = "active",
     as_of: int | None = None,
-) -> list[JsonObject]:
-    """The resources that the caller sees, newest first, without their secrets."""
-    seen, seen_values = _seen(caller)
+) -> Page:
+    """A page of the resources that the caller sees, newest first, without their secrets."""
+    seen, seen_values = seen_by(caller)
     where, values = ["org = ?", seen], [org, *seen_values]
     for column, wanted in (("content_type", content_type), ("status", None if status == "all" else status)):
         if wanted is not None:
             where.append(f"{column} = ?")
             values.append(wanted)
-    source, before = "resources", list[Any]()
+    source, first = "resources", list[Any]()
     if as_of is not None:
-        source, before = "resources_as_of(?)", [as_of]
+        source, first = "resources_at(?)", [as_of]
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
-    rows = cursor.execute(
-        f"""SELECT {_COLUMNS} FROM {source} WHERE {" AND ".join(where)}
-            ORDER BY created_position DESC, id LIMIT ? OFFSET ?""",
-        [*before, *values, limit, offset],
-    ).fetchall()
-    return [_told(row) for row in rows]
+    asked = Asked(source, where, [*first, *values])
+    rows, total, following = page_of(cursor, _COLUMNS, asked, limit=limit, offset=offset, before=before)
+    return Page([_told(row) for row in rows], total, following)
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
     """The ids out of `ids` of resources that the caller may read."""
-    readable, values = _readable(caller)
+    readable, values = readable_by(caller)
     rows = cursor.execute(
         f"SELECT id FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}", [org, listed(ids), *values]
     ).fetchall()
@@ -157,7 +142,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resour
     """
     if not readable_ids(cursor, org, caller, [resource_id]):
         return None
-    readable, values = _readable(caller)
+    readable, values = readable_by(caller)
     rows = cursor.execute(
         f"""SELECT version, change, title, body, {HAS_SECURE}, content_type, metadata::VARCHAR,
                 scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time),

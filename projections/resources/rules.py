@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ledger.errors import IllegalState, InvalidPayload, NotOwner, UnknownResource, VersionConflict
-from ledger.events.resource import fault_of_id
+from ledger.errors import IllegalState, NotOwner, UnknownResource, VersionConflict
 from projections.ruling import Candidate, Ruling
 
 _STATE = """
@@ -65,8 +64,6 @@ class ResourceRules:
         named, verb = event.entity_id, event.type.partition(".")[2]
         if event.type != "resource.saved":
             return Ruling(UnknownResource.code, f"there is no resource {named} to be {verb}")
-        if (fault := fault_of_id(named)) is not None:
-            return Ruling(InvalidPayload.code, f"the id {named[:200]!r} {fault}")
         if event.expected_version is not None:
             return Ruling(
                 VersionConflict.code, f"there is no resource {named} yet, the save expected {event.expected_version}"

@@ -35,7 +35,7 @@ COMMENT ON COLUMN resource_versions.secure_body IS 'Sealed with the key of the r
 COMMENT ON COLUMN resource_versions.shared_with IS 'Who may read the secret beside the owner';
 CREATE VIEW resources AS SELECT {_TOLD} WHERE valid_to IS NULL;
 COMMENT ON VIEW resources IS 'What holds now: one row a resource, retired ones included (status); never a secret';
-CREATE MACRO resources_as_of(asked) AS TABLE
+CREATE MACRO resources_at(asked) AS TABLE
     SELECT {_TOLD} WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
-COMMENT ON MACRO TABLE resources_as_of IS 'The view resources as it was at a log position; expired is as of now';
+COMMENT ON MACRO TABLE resources_at IS 'Internal: resources_as_of, of a position';
 """

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import duckdb
 import orjson
 
+from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.scopes import PRIORITY, further_types
 from ledger.sealed import ERASED
-from projections.knowledge.ask import ITEM_COLUMNS, item_of, readers_of
+from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.scope_types.ask import priorities
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
@@ -20,11 +21,16 @@ from projections.sql_text import among, text
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found
 from projections.view import View
+from projections.visibility import read_by
 
 # Source 004: each path looks at its ten best; source 001: twice as many candidates as results. Measured with 20, 30
 # and 50 a path: the same quality, so the fewest.
 LEAST_CANDIDATES = 20
 RECENT = 5
+
+
+Readable = Callable[[list[str]], Awaitable[set[str]]]
+"""Which of these items the caller may read now."""
 
 
 class Searcher:
@@ -47,18 +53,22 @@ class Searcher:
         types: Sequence[str] | None = None,
         as_of: int | datetime | None = None,
         paths: str = "fused",
+        readable: Readable | None = None,
+        lacking: Callable[[Degraded], None] | None = None,
     ) -> list[JsonObject]:
-        """Up to `top_k` active items whose scopes or ACL name one of `visible`, best first.
+        """Up to `top_k` active items that one of `visible` reads, best first.
 
         `as_of` is a log position; `paths` is fused, keyword, vector or recency. Items scored below `min_score`
-        or harmed more than they helped are left out. Raises VectorProcessGone, EmbeddingFailed.
+        or harmed more than they helped are left out, and with `readable` those that it does not name: before they
+        are compared, so that none of them moves the relevance of another. What the answer lacks goes to `lacking`.
+        Raises VectorProcessGone.
         """
         if isinstance(as_of, datetime):
             raise TypeError("as_of is a position here: turn the moment into one first")
         wanted = list(types or [])
         found: list[Found] = []
         if paths != "recency":
-            found = await self._feed.search(
+            answered = await self._feed.search(
                 query,
                 list(visible),
                 types=wanted,
@@ -66,6 +76,10 @@ class Searcher:
                 as_of=as_of,
                 paths=paths,  # type: ignore[arg-type]  # the doors admit only these words
             )
+            found = answered.found
+            if answered.lacking is not None and lacking is not None:
+                reason = f"{answered.lacking}: the answer goes by words and freshness; see /health for the endpoint"
+                lacking(Degraded("embeddings", reason, self._feed.applied))
         recent = max(RECENT, top_k) if paths == "recency" else 0
         positions = [each.valid_from for each in found]
         items: Sequence[Known | Then]
@@ -73,6 +87,9 @@ class Searcher:
             items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent)
         else:
             items = await self._remembered().active(org, positions)
+        if readable is not None and items:
+            open_now = await readable([item.standing().item_id for item in items])
+            items = [item for item in items if item.standing().item_id in open_now]
         now = datetime.now(UTC)
         scores = {each.valid_from: (each.keyword, each.vector) for each in found}
         standings = [item.standing() for item in items]
@@ -84,7 +101,7 @@ class Searcher:
         ]
         by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
         ranked = rank(
-            sorted(given, key=lambda each: -(each.keyword or 0)),
+            sorted(given, key=lambda each: (-(each.keyword or 0), each.version_position)),
             {standing.item_id: standing for standing in standings},
             visible,
             top_k=top_k,
@@ -128,9 +145,8 @@ class Then:
     def standing(self) -> Standing:
         """What ranking needs of it."""
         told = self.item["eval"]
-        return Standing(
-            self.item["id"], told["score"], told["helpful"], told["harmful"], readers_of(self.item), self.changed
-        )
+        counted = (told["score"], told["helpful"], told["harmful"])
+        return Standing(self.item["id"], *counted, scopes_of(self.item), self.changed, self.item["owner"])
 
     def shown(self) -> JsonObject:
         """The item as the doors show it."""
@@ -150,12 +166,12 @@ def items_then(
 
     A version that the vectors still show although the view has moved on is left out.
     """
-    source = "knowledge" if as_of is None else f"knowledge_as_of({int(as_of)})"
+    source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
     asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
     where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
-        AND (list_has_any(scopes, asked.visible) OR list_has_any(shared_with, asked.visible))
+        AND {read_by("asked.visible")}
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
     queries = []
     if version_positions:

@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the view knows of an item now: its evaluation, who may see it (scopes and ACL), when it changed."""
+    """What the view knows of an item now: its evaluation, who reads it (scopes and ACL, the owner), when it changed."""
 
     item_id: str
     score: float
@@ -53,6 +53,7 @@ class Standing:
     harmful: int
     scopes: Sequence[str]
     updated_at: datetime
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +89,28 @@ def rank(
 ) -> list[Ranked]:
     """The `top_k` results in the order in which the caller gets them.
 
-    A candidate without a standing (gone since it was indexed) or without a scope that the caller sees is left
-    out. The cut to `top_k` is made by worth; scope priority then orders what is left, so that a specific but
-    irrelevant item pushes out nothing.
+    A candidate without a standing (gone since it was indexed) or that the caller does not read is left out. The cut to
+    `top_k` is made by worth; scope priority then orders what is left, so that a specific but irrelevant item pushes out
+    nothing.
     """
     visible = frozenset(visible_scopes)
+    # Before they are compared: what the caller does not see moves no relevance.
+    scopes = {
+        standing.item_id: scope
+        for standing in standings.values()
+        if (scope := reading_scope(standing.scopes, standing.owner, visible, priority)) is not None
+    }
     results = []
-    for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight):
-        standing = standings.get(each.candidate.item_id)
-        if standing is None or not admitted(standing, min_score):
-            continue
-        scope = strongest_scope(standing.scopes, visible, priority)
-        if scope is not None:
+    for each in fuse((c for c in candidates if c.item_id in scopes), fusion=fusion, vector_weight=vector_weight):
+        standing = standings[each.candidate.item_id]
+        if admitted(standing, min_score):
             results.append(
                 Ranked(
                     item_id=standing.item_id,
                     version_position=each.candidate.version_position,
                     relevance=each.relevance,
                     quality=quality(standing.score, standing.helpful, standing.harmful),
-                    scope=scope,
+                    scope=scopes[standing.item_id],
                     candidate=each.candidate,
                 )
             )
@@ -161,6 +165,17 @@ def strongest_scope(
     seen = frozenset(visible)
     shared = sorted(scope for scope in scopes if scope in seen)
     return max(shared, key=lambda scope: scope_priority(scope, priority), default=None)
+
+
+def reading_scope(
+    scopes: Iterable[str], owner: str, visible: Iterable[str], priority: Mapping[str, float] = PRIORITY
+) -> str | None:
+    """The most specific of the scopes through which an item is read, None when it is not.
+
+    It is the owner where no scope is the caller's: that an item is one's own places it no higher than its scope does.
+    """
+    seen = frozenset(visible)
+    return strongest_scope(scopes, seen, priority) or (owner if owner in seen else None)
 
 
 def scope_priority(scope: str, priority: Mapping[str, float] = PRIORITY) -> float:

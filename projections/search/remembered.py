@@ -17,7 +17,7 @@ import duckdb
 
 from ledger.event import JsonObject
 from projections.feedback.evidence import confidence
-from projections.knowledge.ask import VERSION_COLUMNS, item_of, readers_of, rfc3339
+from projections.knowledge.ask import VERSION_COLUMNS, item_of, rfc3339, scopes_of
 from projections.search.ranking import Standing
 from projections.sql_text import among
 from projections.view import View
@@ -44,15 +44,15 @@ class State(NamedTuple):
 
 _STATE = "org, id, version_position, status, helpful, harmful, position, epoch_us(updated_at), supporting, opposing"
 Said = tuple[JsonObject, Sequence[str]]
-"""What a version says, as the doors show an item, and who reads it."""
+"""What a version says, as the doors show an item, and through what it is read beside its owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An active item: what the version that holds says, who reads it, and what it has come to."""
+    """An active item: what the version that holds says, its scopes and ACL, and what it has come to."""
 
     said: JsonObject
-    readers: Sequence[str]
+    scopes: Sequence[str]
     state: State
 
     @property
@@ -64,7 +64,8 @@ class Known:
         """What ranking needs of it."""
         state = self.state
         changed = datetime.fromtimestamp(state.updated_us / 1e6, UTC)
-        return Standing(state.id, self.said["eval"]["score"], state.helpful, state.harmful, self.readers, changed)
+        counted = (self.said["eval"]["score"], state.helpful, state.harmful)
+        return Standing(state.id, *counted, self.scopes, changed, self.said["owner"])
 
     def shown(self) -> JsonObject:
         """The item as the doors show it."""
@@ -169,4 +170,4 @@ def _states(cursor: duckdb.DuckDBPyConnection, where: str) -> list[State]:
 def _said(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, Said]:
     rows = cursor.execute(f"SELECT {VERSION_COLUMNS}, valid_from FROM knowledge_versions WHERE {where}").fetchall()
     items = [(row[-1], item_of(row)) for row in rows]
-    return {at: (item, readers_of(item)) for at, item in items}
+    return {at: (item, scopes_of(item)) for at, item in items}

@@ -24,10 +24,15 @@ import numpy as np
 import snowballstemmer  # type: ignore[import-untyped]  # the library ships no type information
 from numpy.typing import NDArray
 
+MOST_CHARACTERS = 100_000
+"""Of a text, so many characters are searched by: a mebibyte of letters would hold up every search for seconds."""
+
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
 _STEMMER = snowballstemmer.stemmer("english")
 _FRAGMENT = 4
+_LONG_WORD = 64
+_NORMALISED_AT_ONCE = 4_000
 # Odd and unlike each other: the order of a pair counts, and equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
@@ -81,8 +86,14 @@ class _Terms:
 
 
 def normalise(text: str) -> str:
-    """Full-width and compatibility forms made plain, and lower case: `ＧＩＴ` and `git` are one word."""
-    return unicodedata.normalize("NFKC", text).lower()
+    """Full-width and compatibility forms made plain, and lower case: `ＧＩＴ` and `git` are one word.
+
+    Of what is searched by: the plain form of one character may have eighteen. Piece by piece: putting accents in their
+    order takes the square of how many of them follow one another.
+    """
+    text = text[:MOST_CHARACTERS]
+    pieces = (text[at : at + _NORMALISED_AT_ONCE] for at in range(0, len(text), _NORMALISED_AT_ONCE))
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).lower()[:MOST_CHARACTERS]
 
 
 def document_terms(task: str, content: str) -> Sparse:
@@ -151,14 +162,20 @@ def _terms(text: str) -> _Terms:
     return _Terms(Counter(stems), Counter(pairs), Counter(fragments), Counter(cjk_pairs), Counter(characters))
 
 
-@lru_cache(maxsize=1 << 16)
 def _word(word: str) -> tuple[int | None, tuple[int, ...]]:
-    """The hash of the word's stem (None for a stop word), and those of its fragments."""
+    """The hash of the word's stem (None for a stop word), and those of its fragments. No word of a language is long."""
+    return _parts(word) if len(word) > _LONG_WORD else _remembered(word)
+
+
+def _parts(word: str) -> tuple[int | None, tuple[int, ...]]:
     framed = f"^{word}$"
     starts = range(max(1, len(framed) - _FRAGMENT + 1))
     fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
     stem = None if word in STOP_WORDS else _hash(f"w{_STEMMER.stemWord(word)}")
     return stem, fragments
+
+
+_remembered = lru_cache(maxsize=1 << 16)(_parts)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -85,7 +85,7 @@ def eligible(
     rows = cursor.execute(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
                 confidence, created_position, {_SEEN_BY}
-            FROM knowledge_as_of({int(as_of)})
+            FROM knowledge_at({int(as_of)})
             WHERE org = ? AND owner = ? AND status = 'active' AND content <> {text(ERASED)} {where}
             ORDER BY created_position, id""",
         [org, owner, *values],

@@ -1,6 +1,7 @@
 """What is to be searched otherwise since a position? Versions that began, and versions that ended, out of the view.
 
-Whoever the ACL names reads like those in the scopes: the store knows both as scopes, so that its own query filters.
+Whoever the ACL names, and the owner, read like those in the scopes: the store knows all of them as scopes, so that its
+own query filters.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import duckdb
 
 from ledger.sealed import ERASED
 from projections.vectors.wire import Change, Close, Store
+from projections.visibility import readers
 
-_CHANGED = """
+MOST_CHARACTERS = 8_000_000
+"""Of the texts in one request, or of the one change that has more: the process takes no frame without end."""
+
+_CHANGED = f"""
 WITH changed AS (
     SELECT valid_from AS moved_at, valid_from FROM knowledge_versions
     WHERE org = $org AND valid_from > $after AND content <> $erased
@@ -21,7 +26,7 @@ WITH changed AS (
     WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content,
-    v.scopes || v.shared_with, v.types, v.owner, v.status <> 'active'
+    {readers("v.")}, v.types, v.owner, v.status <> 'active'
 FROM changed c JOIN knowledge_versions v ON v.valid_from = c.valid_from
 WHERE c.moved_at <= (SELECT max(moved_at) FROM few)
 ORDER BY c.moved_at, c.moved_at = v.valid_from
@@ -36,9 +41,16 @@ def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most:
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     if not _anything_after(cursor, after):
         return [], folded
-    rows = cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "erased": ERASED}).fetchall()
-    changes: list[Change] = [_change(row) for row in rows]
-    return changes, rows[-1][0] if len(rows) >= most else folded
+    cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "erased": ERASED})
+    changes: list[Change] = []
+    upto = folded
+    size = 0
+    while (row := cursor.fetchone()) is not None:
+        if size > MOST_CHARACTERS and row[0] != upto:
+            return changes, upto
+        changes.append(_change(row))
+        upto, size = row[0], size + len(row[5]) + len(row[6])
+    return changes, upto if len(changes) >= most else folded
 
 
 def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:

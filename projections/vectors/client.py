@@ -11,15 +11,16 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from ledger import errors
 from ledger.errors import LedgerError, ServiceFailed
-from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorStoreFailed
-from projections.vectors.port import Found
-from projections.vectors.wire import Change, Frame, Paths, Settings, change_frame, pack, receive, settings_frame
+from ledger.private import child_environment
+from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
+from projections.vectors.port import Awaiting, Found
+from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
 
 log = structlog.get_logger(__name__)
 
@@ -34,12 +35,20 @@ _ERRORS: dict[str, type[LedgerError]] = {
     for kind in (
         EmbeddingFailed,
         VectorStoreFailed,
+        VectorsDamaged,
         errors.InvalidPayload,
         errors.LogGap,
         errors.BrokerUnavailable,
         errors.BrokerMisconfigured,
     )
 }
+
+
+class Answer(NamedTuple):
+    """What was found, and why the dense vectors had no part in it, or not all of it."""
+
+    found: list[Found]
+    lacking: str | None
 
 
 class VectorClient:
@@ -68,7 +77,7 @@ class VectorClient:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=child_environment(PYTHONPATH=os.pathsep.join(paths)),
         )
         client = cls(process)
         try:
@@ -101,11 +110,34 @@ class VectorClient:
         include_retired: bool = False,
         paths: Paths = "fused",
     ) -> list[Found]:
+        """What `answer` found."""
+        answered = await self.answer(
+            query,
+            visible_scopes,
+            types=types,
+            limit=limit,
+            as_of=as_of,
+            include_retired=include_retired,
+            paths=paths,
+        )
+        return answered.found
+
+    async def answer(
+        self,
+        query: str,
+        visible_scopes: Sequence[str],
+        *,
+        types: Sequence[str] = (),
+        limit: int = 20,
+        as_of: int | None = None,
+        include_retired: bool = False,
+        paths: Paths = "fused",
+    ) -> Answer:
         """Up to `limit` versions of each path, best keyword score first (see `port.VectorStore.search`).
 
         `paths` "keyword" asks with words alone, "vector" with the dense vector alone.
         """
-        rows = await self._ask(
+        told = await self._ask(
             "search",
             query=query,
             visible_scopes=list(visible_scopes),
@@ -115,18 +147,40 @@ class VectorClient:
             include_retired=include_retired,
             paths=paths,
         )
-        return [Found(*row) for row in rows]
+        return Answer([Found(*row) for row in told["found"]], told["lacking"])
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
         """Apply the changes of the events in (after, checkpoint]; returns the position then applied.
 
         When this returns the changes can be found; they are durable a little later, or after `flush`. Batches
         are applied in the order in which they are sent. Raises LogGap when a batch before this one is missing,
-        EmbeddingFailed, VectorStoreFailed, BrokerUnavailable: feed again from the status's `applied`.
+        VectorStoreFailed: feed again from the status's `applied`.
         """
         frames = [change_frame(change) for change in changes]
         position: int = await self._ask("index", changes=frames, after=after, checkpoint=checkpoint)
         return position
+
+    async def examine(self, stores: Sequence[Store], *, searched: int) -> list[str]:
+        """What is stored otherwise than these versions, in words; `searched` of them are also searched for."""
+        frames = [change_frame(change) for change in stores]
+        found: list[str] = await self._ask("examine", changes=frames, searched=searched)
+        return found
+
+    async def awaiting(self, most: int) -> list[Awaiting]:
+        """Up to `most` versions that await their embedding."""
+        return [Awaiting(*each) for each in await self._ask("awaiting", most=most)]
+
+    async def embed(self, texts: Sequence[tuple[str, int, str, str]]) -> None:
+        """Give versions (item, version, task, content) their dense vectors; a blank text gets none.
+
+        Raises EmbeddingFailed, BrokerUnavailable, VectorStoreFailed.
+        """
+        await self._ask("embed", texts=[list(each) for each in texts])
+
+    async def embeddings(self) -> dict[str, Any]:
+        """`awaiting` versions, `trouble` with the queries' embeddings, `calls` paid, queries `missed`."""
+        told: dict[str, Any] = await self._ask("embeddings")
+        return told
 
     async def erase(self, item_ids: Sequence[str]) -> None:
         """Remove every version of these items."""
@@ -181,7 +235,7 @@ class VectorClient:
             self._process.stdin.write(pack(frame))
             await self._process.stdin.drain()
             return await answer
-        except ConnectionError:
+        except (ConnectionError, RuntimeError):  # uvloop's for a pipe whose other end has gone
             raise self._gone() from None
         finally:
             self._waiting.pop(number, None)
@@ -194,8 +248,7 @@ class VectorClient:
                 if answer is None or answer.done():
                     continue  # whoever asked has gone
                 if "error" in frame:
-                    fault = frame["error"]
-                    answer.set_exception(_ERRORS.get(fault["code"], ServiceFailed)(fault["message"]))
+                    answer.set_exception(_error(frame["error"]))
                 else:
                     answer.set_result(frame["ok"])
         finally:
@@ -229,3 +282,10 @@ class VectorClient:
             f"{_BUS_ERROR if self._process.returncode == -_SIGBUS else ''}); start it "
             f"again and feed it from its checkpoint" + (f". Its last words:\n{words}" if words else "")
         )
+
+
+def _error(fault: Frame) -> LedgerError:
+    error = _ERRORS.get(fault["code"], ServiceFailed)(fault["message"])
+    if isinstance(error, EmbeddingFailed):
+        error.retry_after, error.refused, error.useless = fault["retry_after"], fault["refused"], fault["useless"]
+    return error

@@ -12,15 +12,35 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from pathlib import Path
 
 from projections.vectors.errors import VectorStoreFailed
 
+FORMAT = 2
+"""How points are stored; another number is another folder, which is fed from the start.
 
-def model_slug(model: str, dimensions: int) -> str:
-    """A folder name for a model: readable, and different for different models."""
+1: the engine weighs terms by their rarity among all documents. 2: terms in whole numbers, weighed by what the caller
+sees.
+"""
+
+
+def model_slug(model: str, dimensions: int, point_format: int = FORMAT) -> str:
+    """A folder name for a model: readable, and different for different models and formats of points."""
     readable = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:40]
-    return f"{readable}-{dimensions}-{hashlib.sha256(f'{model}:{dimensions}'.encode()).hexdigest()[:8]}"
+    kind = f"{model}:{dimensions}" if point_format == 1 else f"{model}:{dimensions}:{point_format}"
+    return f"{readable}-{dimensions}-{hashlib.sha256(kind.encode()).hexdigest()[:8]}"
+
+
+def earlier_slugs(model: str, dimensions: int) -> list[str]:
+    """The names under which this model's points lay in earlier formats."""
+    return [model_slug(model, dimensions, earlier) for earlier in range(1, FORMAT)]
+
+
+def discard_earlier(directory: Path, model: str, dimensions: int) -> None:
+    """Remove this model's points in earlier formats: nothing reads them, and nothing would be forgotten in them."""
+    for name in earlier_slugs(model, dimensions):
+        shutil.rmtree(directory / name, ignore_errors=True)
 
 
 def read_checkpoint(folder: Path) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ from projections.vectors.hashed import DIMENSIONS, MODEL, hashed_vectors
 
 Vectors = NDArray[np.float32]
 
+PROBE = "Is the embedding endpoint back?"
+"""What it is asked to see whether it answers usefully."""
 MAX_CHARACTERS = 6_000
 """A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
 
@@ -111,21 +114,59 @@ class OpenAIEmbedder:
                     dimensions=self.dimensions if self._shorten else openai.omit,
                 )
         except openai.OpenAIError as error:
-            raise EmbeddingFailed(
-                f"{self.model} at {self._base_url} gave no vectors for {len(texts)} texts: {error}; "
-                "check the address, the key and the model's name"
-            ) from error
+            failure = self._failure(error, len(texts))
+            if failure.refused and len(texts) == 1 and asked != [PROBE]:
+                await self._takes_others()
+            raise failure from error
+        part = {item.index: item.embedding for item in answer.data if 0 <= item.index < len(texts)}
+        if 0 < len(part) == len(answer.data) < len(texts) and all(len(row) == self.dimensions for row in part.values()):
+            return await self._completed(texts, part)
         rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
             sizes = sorted({len(row) for row in rows})
-            raise EmbeddingFailed(
+            failure = EmbeddingFailed(
                 f"{self.model} at {self._base_url} gave {len(rows)} vectors of {sizes} numbers for {len(texts)} "
                 f"texts; {self.dimensions} numbers were expected: set the model's true dimensions"
             )
-        vectors = np.asarray(rows, np.float32)
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(length > 0, length, 1.0), np.float32)
+            failure.useless = True
+            raise failure
+        return _unit(rows)
+
+    async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
+        """An answer for a part of the texts counts: only the others are asked for again."""
+        missing = [place for place in range(len(texts)) if place not in part]
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        vectors[list(part)] = _unit(list(part.values()))
+        vectors[missing] = await self._ask([texts[place] for place in missing])
+        return vectors
+
+    async def _takes_others(self) -> None:
+        """An endpoint that refuses everything refuses no text: its model or its address is wrong, not the text."""
+        try:
+            await self._ask([PROBE])
+        except EmbeddingFailed as error:
+            error.refused = False
+            raise
+
+    def _failure(self, error: Exception, texts: int) -> EmbeddingFailed:
+        import openai
+
+        failure = EmbeddingFailed(
+            f"{self.model} at {self._base_url} gave no vectors for {texts} texts: {error}; "
+            "check the address, the key and the model's name"
+        )
+        if isinstance(error, openai.APIStatusError):
+            failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
+            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then there is a pause of our own
+                failure.retry_after = float(error.response.headers["retry-after"])
+        return failure
 
     async def close(self) -> None:
         """Let go of the connections."""
         await self._client.close()
+
+
+def _unit(rows: Sequence[Sequence[float]]) -> Vectors:
+    vectors = np.asarray(rows, np.float32)
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), np.float32)

@@ -9,26 +9,32 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import structlog
 
 from ledger.errors import InvalidPayload, LogGap
-from projections.search.tokens import document_terms, query_terms
-from projections.vectors.embeddings import Embedder, HashedEmbedder, Vectors
+from projections.search.tokens import query_terms
+from projections.vectors.asking import QueryEmbedder
+from projections.vectors.embeddings import Embedder, HashedEmbedder
 from projections.vectors.errors import VectorStoreFailed
-from projections.vectors.port import Found, Point, VectorStore, text_hash
+from projections.vectors.examination import differences
+from projections.vectors.kept import Vector
+from projections.vectors.points import point_of, text_of
+from projections.vectors.port import Awaiting, Found, Point, VectorStore
+from projections.vectors.slices import next_slice
 from projections.vectors.wire import Change, Close, Paths, Store
 
 log = structlog.get_logger(__name__)
 
-SLICE_SECONDS = 0.004  # the most that indexing works before it looks for searches
 REST_FACTOR = 2.0  # how long it then rests, in units of what it worked, while somebody searches
 SEARCHED_RECENTLY_SECONDS = 1.0
 CHECKPOINT_SECONDS = 2.0  # a checkpoint stops everything for 25-40 ms: not after every batch
 _FIRST_SLICE = 8
+USUAL_SECONDS = 2.0
+"""A version awaits its embedding for a moment; an answer states it when some have awaited theirs for longer."""
 
 T = TypeVar("T")
 
@@ -36,9 +42,12 @@ T = TypeVar("T")
 class Engine:
     """One store, its embedder, and the work that waits for them. `run` does the work."""
 
-    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(self, store: VectorStore, embedder: Embedder, queries: QueryEmbedder | None = None) -> None:
         self._store = store
         self._embedder = embedder
+        self._queries = queries
+        self._awaiting = 0 if queries is None else store.count_awaiting()
+        self._behind_since = time.monotonic()
         self._searches: deque[Callable[[], None]] = deque()
         self._writes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self._work = asyncio.Event()
@@ -59,16 +68,18 @@ class Engine:
         as_of: int | None = None,
         include_retired: bool = False,
         paths: Paths = "fused",
-    ) -> list[Found]:
-        """See `port.VectorStore.search`. Raises EmbeddingFailed, VectorStoreFailed."""
+    ) -> tuple[list[Found], str | None]:
+        """See `port.VectorStore.search`; and why the dense vectors had no part or not all of it. VectorStoreFailed."""
         self._last_search = time.monotonic()
-        dense = None
-        if paths != "keyword" and not isinstance(self._embedder, HashedEmbedder):
-            dense = (await self._embedder.embed([query]))[0]  # waits outside: others are served meanwhile
+        dense: Vector | None = None
+        lacking: str | None = None
+        if paths != "keyword" and self._queries is not None:
+            dense, lacking = await self._queries.vector(query)  # waits outside: others are served meanwhile
+            lacking = lacking or self._behind()
 
         def ask() -> list[Found]:
             return self._store.search(
-                dense=self._query_vector(query, paths) if dense is None else dense,
+                dense=self._query_vector(query, paths) if self._queries is None else dense,
                 sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
                 visible_scopes=visible_scopes,
                 types=types,
@@ -78,28 +89,82 @@ class Engine:
             )
 
         if self._store.waits_on_network:
-            return await asyncio.to_thread(ask)
+            return await asyncio.to_thread(ask), lacking
         done: asyncio.Future[list[Found]] = asyncio.get_running_loop().create_future()
         self._searches.append(lambda: _resolve(done, ask))
         self._work.set()
-        return await done
+        return await done, lacking
+
+    def _behind(self) -> str | None:
+        if not self._awaiting or time.monotonic() - self._behind_since < USUAL_SECONDS:
+            return None
+        return f"{self._awaiting} versions await their embedding and are found by their words alone"
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
         """Apply the changes of the events in (after, checkpoint]; returns the position then applied.
 
         What was applied before is skipped whole. Raises LogGap when `after` lies beyond what is applied (an
         earlier batch failed or never came: feed again from the status's `applied`), InvalidPayload,
-        EmbeddingFailed, VectorStoreFailed; the batch then does not count as applied.
+        VectorStoreFailed; the batch then does not count as applied. No embedding is waited for: see `embed`.
         """
         if checkpoint < after:
             raise InvalidPayload(f"a batch after {after} cannot end at {checkpoint}")
-        embedded = asyncio.ensure_future(self._embed(changes))
         self._pending += len(changes)
         try:
-            return await self._queued(lambda: self._apply(changes, embedded, after, checkpoint))
+            return await self._queued(lambda: self._apply(changes, after, checkpoint))
         finally:
             self._pending -= len(changes)
-            embedded.cancel()
+
+    async def examine(self, changes: Sequence[Store], searched: int) -> list[str]:
+        """What the store has otherwise than these versions, in words; `searched` of them are also searched for."""
+        if self._store.waits_on_network:
+            return await asyncio.to_thread(self._examine, changes, searched)
+        found: list[str] = []
+        for at in range(0, len(changes), _FIRST_SLICE):
+            part = changes[at : at + _FIRST_SLICE]
+            found += await self._queued(partial(self._call, self._examine, part, max(0, searched - at)))
+        return found
+
+    def _examine(self, changes: Sequence[Store], searched: int) -> list[str]:
+        vectors = None if self._queries is not None else self._hashed().vectors([text_of(each) for each in changes])
+        points = [point_of(each, None if vectors is None else vectors[n]) for n, each in enumerate(changes)]
+        return differences(self._store, points, searched)
+
+    async def awaiting(self, most: int) -> list[Awaiting]:
+        """See `port.VectorStore.awaiting`."""
+        return await self._queued(lambda: self._call(self._store.awaiting, most))
+
+    async def embed(self, texts: Sequence[tuple[str, int, str, str]]) -> None:
+        """Give versions (item, version, task, content) their dense vectors. Raises EmbeddingFailed.
+
+        A blank text gets none. Nobody waits meanwhile but who called.
+        """
+        said = [f"{task}\n{content}" for _, _, task, content in texts]
+        vectors = await self._embedder.embed(said)
+        given = [
+            ((item_id, version), vector if text.strip() else None)
+            for (item_id, version, _, _), text, vector in zip(texts, said, vectors, strict=True)
+        ]
+        for at in range(0, len(given), _FIRST_SLICE):  # searches are answered between two slices
+            await self._queued(partial(self._call, self._store.embed, dict(given[at : at + _FIRST_SLICE])))
+        await self._queued(self._count_awaiting)
+
+    async def embeddings(self) -> dict[str, Any]:
+        """How many versions await their embedding, and what keeps queries from theirs."""
+        if self._queries is None:
+            return {"awaiting": 0, "trouble": None, "calls": 0, "missed": 0}
+        await self._queued(self._count_awaiting)
+        return {
+            "awaiting": self._awaiting,
+            "trouble": self._queries.breaker.reason,
+            "calls": getattr(self._embedder, "paid_calls", 0),
+            "missed": self._queries.missed,
+        }
+
+    async def _count_awaiting(self) -> None:
+        before, self._awaiting = self._awaiting, await self._call(self._store.count_awaiting)
+        if not before and self._awaiting:
+            self._behind_since = time.monotonic()
 
     async def erase(self, item_ids: Sequence[str]) -> None:
         """Remove every version of these items at once, whatever position is applied."""
@@ -134,6 +199,7 @@ class Engine:
             "applied": self._applied,
             "count": await self._call(self._store.count),
             "pending": self._pending,
+            "awaiting": self._awaiting,
             "paid_calls": getattr(self._embedder, "paid_calls", 0),
             "paid_texts": getattr(self._embedder, "paid_texts", 0),
         }
@@ -174,9 +240,7 @@ class Engine:
         self._work.set()
         return await done
 
-    async def _apply(
-        self, changes: Sequence[Change], embedded: asyncio.Future[Vectors | None], after: int, checkpoint: int
-    ) -> int:
+    async def _apply(self, changes: Sequence[Change], after: int, checkpoint: int) -> int:
         if checkpoint <= self._applied:
             return self._applied
         if after > self._applied:
@@ -184,30 +248,30 @@ class Engine:
                 f"changes after position {after} were given, but only those up to {self._applied} are applied: "
                 f"feed again from {self._applied + 1}"
             )
-        vectors = await self._while_serving(embedded)
         at = 0
         while at < len(changes):
             began = time.perf_counter()
             until = min(at + self._slice, len(changes))
-            # the texts are hashed here, inside the slice; vectors from an endpoint are there already
-            await self._call(self._write, changes[at:until], None if vectors is None else vectors[at:until])
+            await self._call(self._write, changes[at:until])
             worked = time.perf_counter() - began
-            self._slice = _next_slice(self._slice, until - at, worked)
+            self._slice = next_slice(self._slice, until - at, worked)
             at = until
             await self._rest(worked)
         self._applied = max(self._applied, checkpoint)
+        if self._queries is not None and changes:
+            await self._count_awaiting()
         if time.monotonic() - self._checkpointed > CHECKPOINT_SECONDS:
             await self._flush()
         return self._applied
 
-    def _write(self, changes: Sequence[Change], vectors: Vectors | None) -> None:
-        if vectors is None:
-            texts = [_text(change) if isinstance(change, Store) else "" for change in changes]
-            vectors = self._hashed().vectors(texts)
+    def _write(self, changes: Sequence[Change]) -> None:
+        vectors: Iterable[Vector | None] = [None] * len(changes)
+        if self._queries is None:
+            vectors = self._hashed().vectors([text_of(c) if isinstance(c, Store) else "" for c in changes])
         points: list[Point] = []
         for change, vector in zip(changes, vectors, strict=True):
             if isinstance(change, Store):
-                points.append(_point(change, vector))
+                points.append(point_of(change, vector))
                 continue
             self._store.upsert(points)  # what came before a close or an erasure is stored before it
             points = []
@@ -217,20 +281,6 @@ class Engine:
                 self._store.erase(change.item_ids)
         if points:
             self._store.upsert(points)
-
-    async def _embed(self, changes: Sequence[Change]) -> Vectors | None:
-        if isinstance(self._embedder, HashedEmbedder):
-            return None
-        return await self._embedder.embed([_text(c) if isinstance(c, Store) else "" for c in changes])
-
-    async def _while_serving(self, embedded: asyncio.Future[Vectors | None]) -> Vectors | None:
-        """Wait for vectors from outside, answering searches meanwhile."""
-        while not embedded.done():
-            self._work.clear()
-            await self._serve_searches()
-            embedded.add_done_callback(lambda _: self._work.set())
-            await self._work.wait()
-        return embedded.result()
 
     async def _rest(self, worked: float) -> None:
         await self._serve_searches()
@@ -282,7 +332,7 @@ class Engine:
             return await asyncio.to_thread(function, *arguments)
         return function(*arguments)
 
-    def _query_vector(self, query: str, paths: Paths) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    def _query_vector(self, query: str, paths: Paths) -> Vector | None:
         return None if paths == "keyword" else self._hashed().vectors([query])[0]
 
     def _hashed(self) -> HashedEmbedder:
@@ -298,30 +348,3 @@ def _resolve(done: asyncio.Future[T], ask: Callable[[], T]) -> None:
         done.set_result(ask())
     except Exception as error:  # every failure belongs to whoever asked
         done.set_exception(error)
-
-
-def _next_slice(size: int, done: int, worked: float) -> int:
-    """How many changes fit into the next slice, judging by the last one; never many more at once."""
-    fitting = int(done * SLICE_SECONDS / max(worked, 1e-6))
-    return max(1, min(fitting, size * 2, 256))
-
-
-def _text(change: Store) -> str:
-    return f"{change.task}\n{change.content}"
-
-
-def _point(change: Store, dense: np.ndarray[Any, np.dtype[np.float32]]) -> Point:
-    return Point(
-        item_id=change.item_id,
-        version=change.version,
-        position=change.position,
-        scopes=change.scopes,
-        types=change.types,
-        owner=change.owner,
-        dense=dense,
-        sparse=document_terms(change.task, change.content),
-        text_hash=text_hash(change.task, change.content),
-        valid_from=change.valid_from,
-        valid_to=change.valid_to,
-        retired=change.retired,
-    )

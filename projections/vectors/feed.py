@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ import duckdb
 import structlog
 
 from ledger.errors import LedgerError, ViewBehind
+from ledger.told_once import Outage
+from projections.vectors.backlog import Backlog
 from projections.vectors.changes import changes_after
-from projections.vectors.client import VectorClient
+from projections.vectors.client import Answer, VectorClient
 from projections.vectors.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.hashed import DIMENSIONS, MODEL
-from projections.vectors.port import Found
+from projections.vectors.soundness import Canary
 from projections.vectors.wire import Paths, Settings
 from projections.view import View
 
@@ -58,8 +60,13 @@ class VectorFeed:
         self.applied = 0
         self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
         self._begun = 0  # how far the changes go that are on their way: searches may have had some of them
+        self._outage = Outage("feeding the vectors pauses", "feeding the vectors goes on", log)
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
+        self.backlog = Backlog(view, org, self._running, may_write)
+        """Embeds what is indexed already, where there is a model."""
+        self.canary = Canary(self, view)
+        """Looks whether the vectors hold what the view says."""
         self.fed: Callable[[int, int], Awaitable[None]] | None = None
         """Told of each (after, upto) whose changes can be searched from now on."""
 
@@ -94,10 +101,13 @@ class VectorFeed:
             await starting
 
     async def _start(self) -> None:
-        client = await VectorClient.start(self._settings)
+        settings = self._settings
+        client = await VectorClient.start(settings)
+        if settings is not self._settings:  # another process took over meanwhile
+            await client.close()
+            return
         try:
-            with _saying_when_gone():
-                applied = int((await client.status())["applied"])
+            applied = int((await client.status())["applied"])
         except BaseException:
             await client.close()
             raise
@@ -107,6 +117,17 @@ class VectorFeed:
 
     async def run(self) -> None:
         """Feed until cancelled."""
+        beside = [asyncio.create_task(self.canary.run(), name="vector-canary")]
+        if self._settings.embedding is not None:
+            beside.append(asyncio.create_task(self.backlog.run(), name="embedding-backlog"))
+        try:
+            await self._run()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _run(self) -> None:
         pause = 0.05
         while True:
             try:
@@ -120,9 +141,10 @@ class VectorFeed:
                 else:
                     await self._feed()
                 self.trouble, pause = None, 0.05
+                self._outage.over(applied=self.applied)
             except (LedgerError, duckdb.Error) as error:
                 self.trouble = error if isinstance(error, LedgerError) else LedgerError(str(error))
-                log.error("feeding the vectors pauses", error=str(error), applied=self.applied, pause=pause)
+                self._outage.met(self.trouble.message, applied=self.applied)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 await self._ask_how_far()
@@ -141,16 +163,19 @@ class VectorFeed:
             self._anew.unlink(missing_ok=True)
             return
         try:
-            with _saying_when_gone():
-                self.applied = await self._running().clear()
+            self.applied = await self._running().clear()
         except VectorProcessGone:
             return  # the next one begins anew
         self._anew.unlink(missing_ok=True)
+        self.canary.damage = None
         await self._view.moved()
 
     async def _feed(self) -> None:
         client = self._running()
         if self._view.position <= self.applied:
+            # A start that was under way while another process took the place may have failed since: that is over.
+            self.trouble = None
+            self._outage.over(applied=self.applied)
             await self._view.until(lambda: self._view.position > self.applied or not client.running)
             return
         if not self._awaited and self._view.position - self.applied < CHANGES:
@@ -164,8 +189,9 @@ class VectorFeed:
             if not self._may_write():
                 return
             after, self._begun = self.applied, upto
-            with _saying_when_gone():
-                self.applied = await client.index(changes, after=after, checkpoint=upto)
+            self.applied = await client.index(changes, after=after, checkpoint=upto)
+            if changes:
+                self.backlog.more.set()
             if changes and self.fed is not None:
                 await self.fed(after, self.applied)
         self._answered_from = max(self._answered_from, self.applied)
@@ -177,6 +203,7 @@ class VectorFeed:
         The caller holds `turn`.
         """
         old, self._settings = self._client, settings
+        self.canary.damage = self.trouble = None
         self._client, self.applied = client, applied
         self._answered_from, self._begun = min(self._answered_from, applied), min(self._begun, applied)
         if self._watching is not None:
@@ -184,14 +211,13 @@ class VectorFeed:
         self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
         await self._view.moved()
         if old is not None:
-            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+            with contextlib.suppress(VectorProcessGone):
                 await old.close()
 
     async def _stand_by(self) -> None:
         """Another node writes: see how far it is, often while somebody waits for it."""
         before = self.applied
-        with _saying_when_gone():
-            self.applied = int((await self._running().status())["applied"])
+        self.applied = int((await self._running().status())["applied"])
         self._answered_from = max(self._answered_from, self.applied)
         if self.applied != before:
             await self._view.moved()
@@ -201,7 +227,7 @@ class VectorFeed:
 
     async def _restart(self) -> None:
         if self._client is not None:
-            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+            with contextlib.suppress(VectorProcessGone):
                 await self._client.close()
             log.warning("the vector process is started again")
             self._answered_from = max(self._answered_from, self._begun)
@@ -212,7 +238,7 @@ class VectorFeed:
         await self._view.moved()
 
     async def _ask_how_far(self) -> None:
-        with contextlib.suppress(LedgerError), _saying_when_gone():
+        with contextlib.suppress(LedgerError):
             self.applied = int((await self._running().status())["applied"])
 
     def _running(self) -> VectorClient:
@@ -229,8 +255,8 @@ class VectorFeed:
         limit: int,
         as_of: int | None,
         paths: Paths,
-    ) -> list[Found]:
-        """See VectorClient.search; waits while the process is started again, for a while.
+    ) -> Answer:
+        """See VectorClient.answer; waits while the process is started again, for a while.
 
         A process that was started again may have lost what it had not made durable: until it was fed that again,
         an answer would lack what earlier ones had. Raises ViewBehind when that takes too long.
@@ -239,10 +265,7 @@ class VectorFeed:
         while True:
             client = await self._until_whole(failed)
             try:
-                with _saying_when_gone():
-                    return await client.search(
-                        query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths
-                    )
+                return await client.answer(query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths)
             except VectorProcessGone:
                 if failed is not None:
                     raise
@@ -271,8 +294,7 @@ class VectorFeed:
 
     async def status(self) -> dict[str, Any]:
         """What VectorClient.status says."""
-        with _saying_when_gone():
-            return await self._running().status()
+        return await self._running().status()
 
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once the vectors have applied `position`. Raises ViewBehind."""
@@ -302,7 +324,7 @@ class VectorFeed:
         if self._watching is not None:
             self._watching.cancel()
         if self._client is not None:
-            with contextlib.suppress(VectorProcessGone), _saying_when_gone():
+            with contextlib.suppress(VectorProcessGone):
                 await self._client.close()
 
 
@@ -313,12 +335,3 @@ def _loaded_before(settings: Settings) -> int:
     wanted = settings.embedding
     named = (MODEL, DIMENSIONS) if wanted is None else (wanted.model, wanted.dimensions)
     return read_checkpoint(Path(settings.directory) / model_slug(*named))
-
-
-@contextlib.contextmanager
-def _saying_when_gone() -> Iterator[None]:
-    """A pipe whose other end has gone is closed before the process is known to have ended: uvloop says RuntimeError."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise VectorProcessGone(f"the vector process has ended: {error}") from error

@@ -9,6 +9,7 @@ Erasing points inside a shard leaves their bytes in its segments and its log, so
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from pathlib import Path
@@ -43,6 +44,13 @@ def discard_others(root: Path, keep: Path) -> None:
     for path in root.iterdir():
         of_first = keep == root and not _NAME.fullmatch(path.name)
         if path.is_dir() and path != keep and not of_first:
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a directory, also one out of which a process that is ending still takes files."""
+    while path.exists():
+        with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(path)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from projections.search.tokens import Sparse
 
 _NAMESPACE = uuid.UUID("6f0e7f4e-3a52-5d0b-9a0c-6d1b6b0f5a11")
+
+AWAITED, GIVEN, NONE = 1, 0, 2
+"""`awaits` of a version: its dense vector is awaited, it is there, or it will have none."""
 
 OPEN = 2**53 - 1
 """`valid_to` of a version that nothing has superseded, as it is stored: greater than any position."""
@@ -30,7 +33,7 @@ class Point:
 
     `position` is that of the event which made this state; `valid_from` that of the event which made the
     version (the same unless something about the version changed later); `valid_to` that of the event which
-    superseded it. `dense` is float32 of the model's dimensions.
+    superseded it. `dense` is float32 of the model's dimensions; None awaits its embedding.
     """
 
     item_id: str
@@ -39,7 +42,7 @@ class Point:
     scopes: Sequence[str]
     types: Sequence[str]
     owner: str
-    dense: NDArray[np.float32]
+    dense: NDArray[np.float32] | None
     sparse: Sparse
     text_hash: str = ""
     valid_from: int | None = None
@@ -56,6 +59,22 @@ class Found:
     valid_from: int
     keyword: float | None
     vector: float | None
+
+
+class Awaiting(NamedTuple):
+    """A version that is found by its words alone until its text is embedded."""
+
+    item_id: str
+    version: int
+    valid_from: int
+
+
+class Whole(NamedTuple):
+    """All that is stored of a version; `dense` is empty where there is none."""
+
+    payload: Mapping[str, object]
+    terms: Sparse
+    dense: NDArray[np.float32]
 
 
 class VectorStore(Protocol):
@@ -95,8 +114,25 @@ class VectorStore(Protocol):
         Only versions that share a scope with `visible_scopes` are looked at, inside the store's own query; no
         visible scope finds nothing. `types` empty means any. `as_of` asks for the versions valid at that
         position (valid_from <= as_of < valid_to), else for those valid now. A path whose vector is None, empty
-        or all zero is not asked.
+        or all zero is not asked. How rare a term is follows from what is valid now and visible to the caller
+        alone: nothing else may move a score or an order.
         """
+        ...
+
+    def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
+        """Those of these versions (item, version) that are stored."""
+        ...
+
+    def awaiting(self, most: int) -> list[Awaiting]:
+        """Up to `most` versions that await their embedding."""
+        ...
+
+    def count_awaiting(self) -> int:
+        """How many there are."""
+        ...
+
+    def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
+        """Give versions (item, version) their dense vectors; None: there will be none. Those gone are passed over."""
         ...
 
     def clear(self) -> None:
@@ -158,7 +194,14 @@ def payload_of(point: Point) -> dict[str, object]:
         "retired": int(point.retired),
         "now": scopes if valid_to == OPEN and not point.retired else [],
         "text_hash": point.text_hash,
+        "awaits": AWAITED if point.dense is None else GIVEN,
     }
+
+
+def now_readers(payload: Mapping[str, object]) -> list[str]:
+    """Who may read this version and finds it in the usual search; nobody once it is superseded or retired."""
+    now = payload.get("now")
+    return [str(reader) for reader in now] if isinstance(now, list) else []
 
 
 def applied(point: Point) -> int:
@@ -169,6 +212,16 @@ def applied(point: Point) -> int:
 def closing(valid_to: int) -> dict[str, object]:
     """What changes in the payload of a version that was superseded at this position."""
     return {"valid_to": valid_to, "applied": valid_to, "now": []}
+
+
+def embedded(
+    vectors: Mapping[str, NDArray[np.float32] | None], there: Iterable[str]
+) -> Iterator[tuple[int, list[str]]]:
+    """What `awaits` becomes of the points that are there, and of which: they have their vector, or will have none."""
+    given: dict[int, list[str]] = {GIVEN: [], NONE: []}
+    for key in there:
+        given[NONE if vectors[key] is None else GIVEN].append(key)
+    return ((state, keys) for state, keys in given.items() if keys)
 
 
 def newest(points: Iterable[Point]) -> dict[str, Point]:

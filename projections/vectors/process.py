@@ -23,15 +23,19 @@ from ledger.connection import BrokerConnection
 from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.garbage import collect_seldom
 from ledger.logs import log_to_stderr
+from projections.vectors.asking import QueryEmbedder
 from projections.vectors.edge import EdgeStore
 from projections.vectors.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.engine import Engine
+from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.kept_jetstream import JetStreamEmbeddings
 from projections.vectors.port import VectorStore
-from projections.vectors.wire import Frame, KeptAt, Settings, pack, read_change, read_settings, receive
+from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
 
 log = structlog.get_logger(__name__)
+
+_QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still come, and is kept then
 
 
 async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
@@ -41,8 +45,8 @@ async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -
         return
     async with contextlib.AsyncExitStack() as open_until_the_end:
         try:
-            embedder = await _embedder(read_settings(first), open_until_the_end)
-            engine = Engine(_store(read_settings(first), embedder), embedder)
+            embedder, queries = await _embedder(read_settings(first), open_until_the_end)
+            engine = Engine(_store(read_settings(first), embedder), embedder, queries)
         except LedgerError as error:
             await _answer(answers, {"id": 0, "error": _fault(error)})
             return
@@ -96,11 +100,21 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            found = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
-            return [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in found]
+            found, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in found]
+            return {"found": rows, "lacking": lacking}
         case "index":
             changes = [read_change(change) for change in given["changes"]]
             return await engine.index(changes, after=given["after"], checkpoint=given["checkpoint"])
+        case "examine":
+            stores = [change for each in given["changes"] if isinstance(change := read_change(each), Store)]
+            return await engine.examine(stores, given["searched"])
+        case "awaiting":
+            return [list(each) for each in await engine.awaiting(given["most"])]
+        case "embed":
+            return await engine.embed([(item, version, task, text) for item, version, task, text in given["texts"]])
+        case "embeddings":
+            return await engine.embeddings()
         case "erase":
             return await engine.erase(given["item_ids"])
         case "status":
@@ -117,27 +131,36 @@ async def _do(engine: Engine, frame: Frame) -> Any:
             raise InvalidPayload(f"the vector process knows no {verb!r}")
 
 
-async def _embedder(settings: Settings, open_until_the_end: contextlib.AsyncExitStack) -> Embedder:
+async def _embedder(
+    settings: Settings, open_until_the_end: contextlib.AsyncExitStack
+) -> tuple[Embedder, QueryEmbedder | None]:
+    """Who embeds items, and who queries: an endpoint is asked for both, and a query has no time for retries."""
     wanted = settings.embedding
     if wanted is None:
-        return HashedEmbedder()
-    paid = OpenAIEmbedder(
-        base_url=wanted.base_url,
-        api_key=wanted.api_key,
-        model=wanted.model,
-        dimensions=wanted.dimensions,
-        timeout=wanted.timeout,
-        retries=wanted.retries,
-        concurrency=wanted.concurrency,
-        shorten=wanted.shorten,
+        return HashedEmbedder(), None
+    patient, hasty = (
+        OpenAIEmbedder(
+            base_url=wanted.base_url,
+            api_key=wanted.api_key,
+            model=wanted.model,
+            dimensions=wanted.dimensions,
+            timeout=timeout,
+            retries=retries,
+            concurrency=wanted.concurrency,
+            shorten=wanted.shorten,
+        )
+        for timeout, retries in ((wanted.timeout, wanted.retries), (max(_QUERY_SECONDS, wanted.deadline), 0))
     )
-    open_until_the_end.push_async_callback(paid.close)
+    open_until_the_end.push_async_callback(patient.close)
+    open_until_the_end.push_async_callback(hasty.close)
     kept: EmbeddingStore = MemoryEmbeddings()
     if settings.kept_at is not None:
         connection = await _connect(settings.kept_at)
         open_until_the_end.push_async_callback(connection.close)
         kept = JetStreamEmbeddings(connection)
-    return KeptEmbedder(paid, kept)
+    queries = QueryEmbedder(KeptEmbedder(hasty, kept), hasty, wanted.deadline)
+    open_until_the_end.push_async_callback(queries.close)
+    return KeptEmbedder(patient, kept), queries
 
 
 async def _connect(kept_at: KeptAt) -> BrokerConnection:
@@ -169,7 +192,10 @@ async def _answer(answers: asyncio.StreamWriter, frame: Frame) -> None:
 
 
 def _fault(error: LedgerError) -> Frame:
-    return {"code": error.code, "message": error.message}
+    told: Frame = {"code": error.code, "message": error.message}
+    if isinstance(error, EmbeddingFailed):
+        told |= {"retry_after": error.retry_after, "refused": error.refused, "useless": error.useless}
+    return told
 
 
 async def _main() -> None:

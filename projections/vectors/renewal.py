@@ -6,16 +6,20 @@ first one, whose directory is removed. A Qdrant server keeps its own files: ther
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
+from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
+from projections.vectors.soundness import sound
 from projections.view import View
 
 log = structlog.get_logger(__name__)
@@ -24,7 +28,7 @@ log = structlog.get_logger(__name__)
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
     """Leave nothing in the vectors that the view does not say. `erased` are the ids of erased items.
 
-    Raises VectorProcessGone, EmbeddingFailed, VectorStoreFailed; then the vectors are as they were.
+    Raises VectorProcessGone, VectorStoreFailed; then the vectors are as they were.
     """
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:
         async with feed.turn:
@@ -35,6 +39,11 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
     client = await VectorClient.start(settings)
     try:
         applied = await _filled(client, feed, view, 0)
+        if settings.embedding is not None:
+            # From what is kept, mostly; what the endpoint does not give now follows later.
+            with contextlib.suppress(EmbeddingFailed):
+                while await feed.backlog.step(client):
+                    pass
         async with feed.turn:  # what came meanwhile, while nothing more goes to the other one
             applied = await _filled(client, feed, view, applied)
             await client.flush()
@@ -45,6 +54,19 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
             await client.close()
         raise
     discard_others(root, directory)
+
+
+async def mended(feed: VectorFeed, view: View, root: Path) -> dict[str, Any]:
+    """Make the vectors anew unless they hold what the view says; what was found of them before."""
+    found = await sound(feed, view)
+    if found["equal"]:
+        return {**found, "made_anew": False}
+    if feed.settings.directory is None or feed.settings.qdrant_url is not None:
+        feed.will_begin_anew()
+        await feed.begin_anew()
+    else:
+        await renew(feed, view, root, [])
+    return {**found, "made_anew": True}
 
 
 async def _filled(client: VectorClient, feed: VectorFeed, view: View, applied: int) -> int:

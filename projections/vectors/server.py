@@ -7,7 +7,8 @@ checkpoint as a point of its own that no search can find. One node writes at a t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,20 +17,25 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from projections.search.tokens import Sparse
-from projections.vectors.directories import model_slug
+from projections.vectors.directories import earlier_slugs, model_slug
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.port import (
+    AWAITED,
     OPEN,
+    Awaiting,
     Digest,
     Found,
     Point,
+    Whole,
     applied,
     closing,
+    embedded,
     merged,
     newest,
     payload_of,
     point_id,
 )
+from projections.vectors.ties import Hits, best
 
 _DENSE, _TERMS = "dense", "terms"
 _KEYWORD, _INTEGER = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.INTEGER
@@ -41,10 +47,13 @@ _INDEXES = {
     "valid_from": _INTEGER,
     "valid_to": _INTEGER,
     "retired": _INTEGER,
+    "awaits": _INTEGER,
 }
 _WANTED = ["item_id", "version", "valid_from"]
 _CHECKPOINT = point_id("", 0)  # no item has an empty id
 _PAGE = 256
+LEAST_SERVER = [1, 19]
+"""The first Qdrant that counts a term's rarity among what a filter admits."""
 
 
 class ServerStore:
@@ -58,8 +67,12 @@ class ServerStore:
         self._dimensions = dimensions
         self._name = f"knowledge-{model_slug(model, dimensions)}"
         with _named(self._name):
+            _check_version(client.info().version)
             if not client.collection_exists(self._name):
                 self._create()
+            for earlier in earlier_slugs(model, dimensions):  # nothing would be forgotten in them
+                if client.collection_exists(f"knowledge-{earlier}"):
+                    client.delete_collection(f"knowledge-{earlier}")
 
     def _create(self) -> None:
         self._client.create_collection(
@@ -120,21 +133,73 @@ class ServerStore:
         if not visible_scopes:
             return []
         admitted = _filter(visible_scopes, types, as_of, include_retired)
-        queries: dict[str, models.QueryRequest] = {}
+        asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
-            queries[_TERMS] = models.QueryRequest(
-                query=_sparse(sparse), using=_TERMS, filter=admitted, limit=limit, with_payload=_WANTED
-            )
+            seen = models.Filter(must=[_any("now", visible_scopes)])
+            asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
-            queries[_DENSE] = models.QueryRequest(
-                query=dense.tolist(), using=_DENSE, filter=admitted, limit=limit, with_payload=_WANTED
-            )
-        if not queries:
+            asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
+        if not asked:
             return []
+
+        def request(path: str, most: int) -> models.QueryRequest:
+            query, params = asked[path]
+            return models.QueryRequest(
+                query=query, using=path, filter=admitted, limit=most, with_payload=_WANTED, params=params
+            )
+
+        hits: dict[str, Hits] = {}
         with _named(self._name):
-            answers = self._client.query_batch_points(self._name, list(queries.values()))
-        hits = {path: answer.points for path, answer in zip(queries, answers, strict=True)}
-        return merged(_found(hits.get(_TERMS, [])), _found(hits.get(_DENSE, [])))
+            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in asked])
+            for path, answer in zip(asked, answers, strict=True):
+
+                def more(most: int, path: str = path) -> Hits:
+                    return _found(self._client.query_batch_points(self._name, [request(path, most)])[0].points)
+
+                hits[path] = best(_found(answer.points), limit, more)
+        return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
+
+    def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
+        """See `port.VectorStore.read`."""
+        by_key = {point_id(*version): version for version in versions}
+        with _named(self._name):
+            records = self._client.retrieve(self._name, list(by_key), with_payload=True, with_vectors=True)
+        whole = {}
+        for record in records:
+            vectors = record.vector if isinstance(record.vector, dict) else {}
+            terms = vectors.get(_TERMS)
+            indices, values = (terms.indices, terms.values) if isinstance(terms, models.SparseVector) else ([], [])
+            sparse = Sparse(np.asarray(indices, np.uint32), np.asarray(values, np.float32))
+            dense = np.asarray(vectors.get(_DENSE, []), np.float32)
+            whole[by_key[str(record.id)]] = Whole(record.payload or {}, sparse, dense)
+        return whole
+
+    def awaiting(self, most: int) -> list[Awaiting]:
+        """See `port.VectorStore.awaiting`."""
+        with _named(self._name):
+            page, _ = self._client.scroll(self._name, limit=most, scroll_filter=_AWAITING, with_payload=_WANTED)
+        said = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+
+    def count_awaiting(self) -> int:
+        """See `port.VectorStore.count_awaiting`."""
+        with _named(self._name):
+            return self._client.count(self._name, count_filter=_AWAITING, exact=True).count
+
+    def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
+        """See `port.VectorStore.embed`."""
+        by_key = {point_id(*version): vector for version, vector in vectors.items()}
+        with _named(self._name):
+            there = list(self._applied(by_key))
+            given = [
+                models.PointVectors(id=key, vector={_DENSE: vector.tolist()})
+                for key in there
+                if (vector := by_key[key]) is not None
+            ]
+            if given:
+                self._client.update_vectors(self._name, given, wait=True)
+            for state, keys in embedded(by_key, there):
+                self._client.set_payload(self._name, {"awaits": state}, points=list(keys), wait=True)
 
     def count(self) -> int:
         """See `port.VectorStore.count`."""
@@ -192,6 +257,13 @@ class ServerStore:
         return {str(record.id): int((record.payload or {})["applied"]) for record in records}
 
 
+def _check_version(version: str) -> None:
+    """An earlier server passes over the population of a term's rarity, and would weigh with what callers do not see."""
+    numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
+    if numbers < LEAST_SERVER:
+        raise VectorStoreFailed(f"the Qdrant server is {version}: take one from {'.'.join(map(str, LEAST_SERVER))} on")
+
+
 @contextmanager
 def _named(collection: str) -> Iterator[None]:
     """Turn whatever the client raises into our error, naming the collection."""
@@ -206,7 +278,7 @@ def _named(collection: str) -> Iterator[None]:
 
 
 def _vectors(point: Point) -> dict[str, models.Vector]:
-    vectors: dict[str, models.Vector] = {_DENSE: point.dense.tolist()}
+    vectors: dict[str, models.Vector] = {} if point.dense is None else {_DENSE: point.dense.tolist()}
     if len(point.sparse.indices):
         vectors[_TERMS] = _sparse(point.sparse)
     return vectors
@@ -218,6 +290,9 @@ def _sparse(terms: Sparse) -> models.SparseVector:
 
 def _any(field: str, values: Sequence[str]) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+
+
+_AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models.MatchValue(value=AWAITED))])
 
 
 def _filter(
@@ -240,10 +315,11 @@ def _filter(
     return models.Filter(must=must)
 
 
-def _found(points: Iterable[models.ScoredPoint]) -> list[tuple[Found, float]]:
+def _found(points: Iterable[models.ScoredPoint]) -> Hits:
     found = []
     for point in points:
         stored = point.payload or {}
         hit = Found(stored["item_id"], stored["version"], stored["valid_from"], None, None)
-        found.append((hit, point.score))
+        # The server adds in an order that depends on all that it holds: the last digits are noise.
+        found.append((hit, float(f"{point.score:.5g}")))
     return found

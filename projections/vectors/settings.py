@@ -24,6 +24,7 @@ class _Environment(BaseSettings):
         default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY")
     )
     shorten: bool = False
+    deadline: float = Field(default=0.3, gt=0, le=60)
 
 
 def embedding_from_environment() -> EmbeddingModel | None:
@@ -40,4 +41,5 @@ def embedding_from_environment() -> EmbeddingModel | None:
         model=said.model,
         dimensions=said.dimensions,
         shorten=said.shorten,
+        deadline=said.deadline,
     )

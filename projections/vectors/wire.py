@@ -70,7 +70,10 @@ _CHANGES: Mapping[str, type[Store] | type[Close] | type[Erase]] = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An OpenAI-compatible endpoint and the model to ask it for; `shorten` asks for shorter vectors."""
+    """An OpenAI-compatible endpoint and the model to ask it for; `shorten` asks for shorter vectors.
+
+    A search waits `deadline` seconds for the vector of its query.
+    """
 
     base_url: str
     api_key: str = field(repr=False)
@@ -80,6 +83,7 @@ class EmbeddingModel:
     retries: int = 3
     concurrency: int = 4
     shorten: bool = False
+    deadline: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)

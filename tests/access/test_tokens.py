@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from ledger.errors import (
     BrokerMisconfigured,
@@ -122,6 +123,25 @@ def test_a_file_that_is_lost_or_damaged_opens_nothing(tmp_path: Path) -> None:
     assert book.required
     with pytest.raises(Unauthenticated):
         book.principal_of(bearer(token))
+
+
+def test_a_fresh_node_that_asks_for_tokens_says_that_there_are_none_yet_and_one_that_lost_them_any_more(
+    tmp_path: Path,
+) -> None:
+    with capture_logs() as fresh:
+        book = TokenBook(tokens_file(tmp_path), always=True)
+    (told,) = fresh
+    assert told["log_level"] == "warning"
+    assert "no tokens yet" in told["event"]
+    create_token(tmp_path, {"agent": ["scribe"]})
+    assert book.required
+    assert book.known == 1
+    tokens_file(tmp_path).unlink()
+    with capture_logs() as lost:
+        assert book.required
+    (told,) = lost
+    assert told["log_level"] == "error"
+    assert "no tokens any more" in told["event"]
 
 
 def test_only_what_is_there_and_good_can_be_revoked(tmp_path: Path) -> None:

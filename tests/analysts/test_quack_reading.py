@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from ledger.errors import IllegalQuery, ServiceFailed
-from projections.quack import QuackAddress, load_extensions, prepare, serve, sql_read_only, stop
+from projections.analyst_sql import sql_read_only
+from projections.quack import QuackAddress, load_extensions, prepare, serve, stop
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).with_name("quack_client.py")
@@ -235,10 +236,36 @@ def test_a_query_without_end_is_stopped(view: duckdb.DuckDBPyConnection) -> None
 
 def test_a_long_answer_is_stopped_in_the_middle(view: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(IllegalQuery, match=r"longer than 0\.3 seconds"):
-        sql_read_only(view, "FROM range(1_000_000_000_000)", timeout_seconds=0.3, row_limit=10**13)
+        sql_read_only(view, "FROM range(1_000_000_000_000)", timeout_seconds=0.3, row_limit=10**13, byte_limit=10**15)
 
 
 def test_an_answer_without_end_is_stopped(view: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(IllegalQuery, match="add a LIMIT"):
         sql_read_only(view, "FROM range(1_000_000_000)", row_limit=1000)
     assert sql_read_only(view, "FROM range(1000)", row_limit=1000).num_rows == 1000
+
+
+@pytest.mark.parametrize("through", ["FROM kl.moments", "FROM kl.query('FROM moments')"])
+def test_times_beyond_the_calendar_reach_a_client_as_they_are(view: duckdb.DuckDBPyConnection, through: str) -> None:
+    edges = [
+        "-infinity",
+        "0044-03-15 (BC) 00:00:00+00",
+        "2026-01-01 00:00:00+00",
+        "294246-01-01 00:00:00+00",
+        "infinity",
+    ]
+    view.execute("CREATE TABLE moments (moment TIMESTAMPTZ)")
+    view.executemany("INSERT INTO moments VALUES (?::TIMESTAMPTZ)", [[one] for one in reversed(edges)])
+    address = serve(view)
+    analyst = duckdb.connect()
+    load_extensions(analyst)
+    analyst.execute("SET TimeZone = 'UTC'")
+    analyst.execute(address.attach_statement())
+    assert analyst.execute(f"SELECT moment::VARCHAR FROM ({through}) ORDER BY moment").fetchall() == [
+        (one,) for one in edges
+    ]
+    later = f"SELECT count(*) FROM ({through}) WHERE moment > '2026-01-01 00:00:00+00'"
+    assert analyst.execute(later).fetchall() == [(2,)]
+    assert len(analyst.execute(through).fetchall()) == len(edges), "Python has a value for each of them"
+    stop(view, address)
+    analyst.close()

@@ -34,7 +34,7 @@ ENTITIES = [name for name in PRINCIPALS if ":" in name]
 KEEPER = "agent:keeper"
 ODD = ["o'--\"/../x", "论文/1.md", "o%2F*>?# {}[]\\"]
 EVERYBODY = list(PRINCIPALS)
-BY_ID = {"the operator"}
+BY_ID = {"the operator"}  # reads everything so
 KINDS = ("scope-", "acl-")
 NOT_THERE = "not-there"
 
@@ -44,16 +44,12 @@ SEEN: dict[str, set[str]] = {
     **{f"scope-{entity}": {entity} for entity in ENTITIES},
     **{f"acl-{entity}": {entity} for entity in ENTITIES},
     "scopes-and-acl": {"user:ada", "team:web", "department:finance"},
-    "closed": set(),
-    "opened": set(EVERYBODY),
-    "unshared": set(),
-    "shared-later": {"user:ada"},
-    "owned-alone": set(),
-    "others-secret": set(),
+    **{"closed": set(), "opened": set(EVERYBODY)},
+    **{"unshared": set(), "shared-later": {"user:ada"}},
+    # By owning it: nobody has its scope; and by owning it now, which user:ada did before.
+    **{"owned-alone": {"user:ada"}, "given-away": {"agent:scribe"}, "others-secret": set()},
     **{odd: {"user:ada"} for odd in ODD},
 }
-# Who may read it by its id beside those; the operator reads everything by its id.
-OWNED = {"owned-alone": {"user:ada"}}
 
 
 def word_of(item_id: str) -> str:
@@ -61,7 +57,7 @@ def word_of(item_id: str) -> str:
 
 
 def reads(principal: str, item_id: str) -> bool:
-    return principal in SEEN[item_id] | OWNED.get(item_id, set()) | BY_ID
+    return principal in SEEN[item_id] | BY_ID
 
 
 @dataclass
@@ -111,6 +107,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         save("opened", ["user:ada"])
         save("unshared", [KEEPER], ENTITIES)
         save("shared-later", [KEEPER])
+        save("given-away", ["team:nobody"], owner="user:ada")
         before = head(ledger)
         for entity in ENTITIES:
             save(f"scope-{entity}", [entity])
@@ -123,6 +120,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
             save(odd, ["user:ada"])
         for item_id, scopes in (("closed", [KEEPER]), ("opened", ["public"])):
             ledger.revise(item_id, scopes=scopes)
+        ledger.revise("given-away", owner="agent:scribe")
         ledger.share("unshared", [])
         ledger.share("shared-later", [{"entity": "user:ada", "permission": "read"}])
         caught_up(ledger)
@@ -146,7 +144,8 @@ def seen_by(principal: str) -> set[str]:
 
 def seen_then(principal: str) -> set[str]:
     """What was there at `before`, could be seen then, and can be seen now."""
-    then = {"closed": EVERYBODY, "opened": ["user:ada"], "unshared": ENTITIES, "shared-later": []}
+    ada = ["user:ada"]
+    then = {"closed": EVERYBODY, "opened": ada, "unshared": ENTITIES, "shared-later": [], "given-away": ada}
     return {item_id for item_id, who in then.items() if principal in who} & seen_by(principal)
 
 
@@ -216,7 +215,7 @@ def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
 def test_as_of_then_an_item_is_read_by_its_id_only_by_those_who_read_it_then_and_now(target: Target) -> None:
     moments = cycle((target.before, target.moment, target.before))
     for (door, principal), item_id in product(
-        each(target.doors, about("get", NOT_THERE)), ("closed", "opened", "unshared", "shared-later")
+        each(target.doors, about("get", NOT_THERE)), ("closed", "opened", "unshared", "shared-later", "given-away")
     ):
         told = target.ask(door, principal, about("get", item_id, next(moments)))
         allowed = item_id in seen_then(principal) or principal == "the operator"
@@ -230,6 +229,7 @@ def test_histories_show_only_the_versions_that_the_reader_might_have_read(target
             ("user:ada", "opened", [1, 2]),
             ("user:ada", "shared-later", [2]),
             ("user:ada", "acl-user:ada", [2]),
+            ("agent:scribe", "given-away", [2]),
             ("the operator", "closed", [1, 2]),
         ):
             told = target.ask(door, principal, about("history", item_id))

@@ -10,9 +10,7 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,60 +20,17 @@ from nats.aio.client import Client
 from nats.errors import TimeoutError
 from nats.js.errors import NoStreamResponseError
 
-from ledger.publishers import Publisher, Written, write_nats_config
-from ledger.server_config import find_binary
+from ledger.publishers import Publisher, write_nats_config
 from producers.sdk import LedgerClient
-from tests.journeys import running_node
-from tests.journeys.running_node import RunningNode, caught_up, head, running, until
+from tests.attacks.yard import BOB, SCRIBE, Yard, opened
+from tests.journeys.running_node import caught_up, head, until
 from tests.journeys.test_publishing_by_hand import data, deep, envelope, text
-
-SCRIBE, BOB = "agent:scribe", "user:bob"
-
-
-@dataclass
-class Yard:
-    """A nats-server with two publishers, and a node that folds what it keeps."""
-
-    url: str
-    server: subprocess.Popen[bytes]
-    directory: Path
-    written: Written
-    node: RunningNode
-
-    def publisher(self, actor: str) -> Publisher:
-        (found,) = [one for one in self.written.publishers if one.actor == actor]
-        return found
-
-    async def connect(self, actor: str, **changed: Any) -> Client:
-        one = self.publisher(actor)
-        asked = {"user": one.user, "password": one.password, "inbox_prefix": one.inbox, **changed}
-        return await nats.connect(self.url, allow_reconnect=False, **asked)
 
 
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
-    directory = tmp_path_factory.mktemp("yard")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
-    written = write_nats_config(directory / "broker", [SCRIBE, BOB], listen=listen)
-    with (directory / "nats.log").open("wb") as log:
-        server = subprocess.Popen([find_binary(), "-c", written.config], stdout=log, stderr=log)
-    try:
-        until(lambda: _listens(listen), "the server listens")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setitem(running_node.ENVIRONMENT, "KLEDGER_NATS_CREDENTIALS", str(written.credentials))
-            with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off") as node:
-                yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _listens(address: str) -> bool:
-    host, _, port = address.partition(":")
-    with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
+    with opened(tmp_path_factory.mktemp("yard")) as yard:
+        yield yard
 
 
 @pytest.fixture
@@ -252,13 +207,15 @@ async def test_each_forged_event_is_refused_by_the_fold_with_its_code(
     said = envelope("bobs", actor=BOB, data=data("bob's own", owner=BOB, scopes=[BOB]))
     ack = await bob.jetstream().publish(subject("bobs", actor="user.bob"), text(said))
     await bob.close()
+    twice = text(good("twice"))
+    ack = await scribe.jetstream().publish(subject("twice"), twice)
     before = caught_up(ledger.seeing(ack.seq))["stream"]["head"]
     items = "SELECT id, version, owner, status, content, scopes::VARCHAR FROM knowledge ORDER BY id"
     known = ledger.sql(items)["rows"]
     expected: dict[int, str] = {}
     for under, body, code in FORGED.values():
         expected[(await scribe.jetstream().publish(under, body)).seq] = code
-    again = await scribe.jetstream().publish(subject("f"), text(good("f", id=said["id"])))
+    again = await scribe.jetstream().publish(subject("twice"), twice)
     expected[again.seq] = "duplicate_event"
     caught_up(ledger.seeing(again.seq))
     rows = ledger.sql(f"SELECT position, code FROM refused_events WHERE position > {before}")["rows"]
@@ -274,6 +231,27 @@ async def test_the_log_takes_no_message_that_is_too_large(yard: Yard, ledger: Le
         await client.jetstream().publish(subject("x"), b"x" * (1024 * 1024 + 1))
     await client.close()
     assert head(ledger) == before
+
+
+async def test_open_batches_of_a_publisher_that_never_commits_stop_nobodys_writes(
+    yard: Yard, ledger: LedgerClient, scribe: Client
+) -> None:
+    """A server as it comes takes 50 open batches for all its writers together."""
+    for n in range(120):
+        headers = {"Nats-Batch-Id": f"held-{n}", "Nats-Batch-Sequence": "1"}
+        answer = await scribe.request(subject(f"held-{n}"), text(good(f"held-{n}")), headers=headers, timeout=30)
+        assert not answer.data, "the batch is open"
+    before = head(ledger)
+    bob = ledger.acting_as(user="bob")
+    item = {"task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}
+    reader = {"entity": "user:mei", "permission": "read"}
+    asked = [
+        {"id": "beside-open-batches", **item, "acl": [reader]},
+        *({"id": f"beside-{n}", **item} for n in range(300)),
+    ]
+    saved = await asyncio.to_thread(bob.save_many, asked)
+    assert (saved["saved"], saved["refused"]) == (301, 0)
+    assert head(ledger) == before + 302
 
 
 async def test_who_is_removed_is_cut_off_by_a_reload_and_the_others_go_on(yard: Yard, ledger: LedgerClient) -> None:

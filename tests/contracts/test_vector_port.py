@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,13 @@ from qdrant_client import QdrantClient
 from projections.search.tokens import document_terms, query_terms
 from projections.vectors.edge import EdgeStore
 from projections.vectors.hashed import DIMENSIONS, hashed_vectors
-from projections.vectors.port import Found, Point, VectorStore, point_id
+from projections.vectors.port import Awaiting, Found, Point, VectorStore, point_id
 from projections.vectors.server import ServerStore
 
 PUBLIC = ["public"]
 
 # local mode says that it has no payload indexes; the adapter creates them for the server
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect", "ignore:Local mode performs exact")
 
 
 @pytest.fixture(params=["edge", "client local mode", "server"])
@@ -45,6 +46,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStor
             if model in collection.name:
                 client.delete_collection(collection.name)
     opened.close()
+
+
+def awaiting_point(item_id: str, text: str, position: int, **more: object) -> Point:
+    return replace(a_point(item_id, text, position=position, **more), dense=None)  # type: ignore[arg-type]
 
 
 def a_point(
@@ -108,6 +113,35 @@ def test_each_path_can_be_asked_alone(store: VectorStore) -> None:
     assert words[0].vector is None
     assert near[0].keyword is None
     assert ids(words) == ids(near) == ["item-1"]
+
+
+def test_a_point_without_a_dense_vector_is_found_by_its_words_until_it_has_one(store: VectorStore) -> None:
+    store.upsert([awaiting_point("late", "compress a folder", 1), a_point("there", "compress a folder", position=2)])
+    found = {each.item_id: each for each in ask(store)}
+    assert found["late"].keyword is not None
+    assert found["late"].vector is None
+    assert found["there"].vector is not None
+    assert (store.count_awaiting(), store.awaiting(9)) == (1, [Awaiting("late", 1, 1)])
+    store.embed({("late", 1): hashed_vectors(["compress a folder"])[0], ("gone", 1): hashed_vectors(["x"])[0]})
+    found = {each.item_id: each for each in ask(store)}
+    assert found["late"].vector == pytest.approx(found["there"].vector)
+    assert (store.count_awaiting(), store.awaiting(9), store.count()) == (0, [], 2)
+
+
+def test_what_will_have_no_dense_vector_awaits_none(store: VectorStore) -> None:
+    store.upsert([awaiting_point(f"late-{n}", "compress a folder", n + 1) for n in range(5)])
+    assert len(store.awaiting(3)) == 3
+    store.embed({(f"late-{n}", 1): None for n in range(5)})
+    assert store.awaiting(3) == []
+    assert len(ask(store)) == 5
+
+
+def test_a_superseded_version_is_embedded_too(store: VectorStore) -> None:
+    store.upsert([awaiting_point("late", "compress a folder", 1)])
+    store.close_version("late", 1, 5)
+    store.embed({("late", 1): hashed_vectors(["compress a folder"])[0]})
+    assert ask(store) == []
+    assert ask(store, as_of=3)[0].vector is not None
 
 
 def test_a_query_without_any_term_finds_nothing(store: VectorStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from ledger.degraded import Degraded
 from ledger.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from ledger.event import JsonObject
 from ledger.keyring import Keyring
@@ -20,8 +21,9 @@ from ledger.vault import MemoryVault
 from producers.operations.admin import Health, Job, JobKind
 from producers.operations.desk import Desk
 from projections.duckdb import open_view
-from projections.knowledge import ask
+from projections.knowledge import listing
 from projections.runner import Projector
+from projections.search.ask import Readable
 from projections.view import Instance, View
 
 
@@ -45,11 +47,15 @@ class ContainingSearcher:
         types: Sequence[str] | None = None,
         as_of: int | datetime | None = None,
         paths: str = "fused",  # noqa: ARG002  # one path is all it has
+        readable: Readable | None = None,  # noqa: ARG002  # what was closed since is not its part
+        lacking: Callable[[Degraded], None] | None = None,  # noqa: ARG002  # it lacks nothing
     ) -> list[JsonObject]:
         assert not isinstance(as_of, datetime)
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
-            found = ask.items(cursor, org, Caller.seeing(visible), limit=1000, offset=0, types=types or (), as_of=as_of)
+            found = listing.items(
+                cursor, org, Caller.seeing(visible), limit=1000, offset=0, types=types or (), as_of=as_of
+            ).results
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
                 for item in found

@@ -93,3 +93,20 @@ def test_a_memory_is_printed_as_a_section_and_with_its_history(node: ScriptedNod
     told = kledger("profile", "history", "user").stdout
     for part in ("2026-03-05T12:00:00Z", "patched", "active"):
         assert part in told
+
+
+@pytest.mark.parametrize(("locale", "asked"), [("zh_CN.UTF-8", "zh"), ("en_US.UTF-8", "en"), ("C", None)])
+def test_a_command_asks_in_the_language_of_its_terminal(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, locale: str, asked: str | None
+) -> None:
+    for name in ("LC_MESSAGES", "KLEDGER_LANGUAGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LC_ALL", locale)
+    node.says("GET /api/recall/startup", {"prompt": "", "count": 0})
+    assert kledger("startup").exit_code == 0
+    assert node.asked[-1].headers.get("accept-language") == asked
+    monkeypatch.setenv("KLEDGER_LANGUAGE", "zh")
+    assert kledger("startup", "--language", "en").exit_code == 0
+    assert (node.asked[-1].headers["accept-language"], node.asked[-1].query["language"]) == ("zh", "en")
+    monkeypatch.setenv("KLEDGER_LANGUAGE", "klingon")
+    assert kledger("startup").exit_code == 1

@@ -37,7 +37,7 @@ CAROL = {"X-Ledger-User": "carol"}
 # what is asked, what is sent, who asks, the status and code, and a word that the message has to say
 CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     # saving
-    ("POST", K, {"content": "c", "types": ["tool"]}, ALICE, 422, "invalid_payload", "task is required"),
+    ("POST", K, {"task": "t", "types": ["tool"]}, ALICE, 422, "invalid_payload", "content is required"),
     ("POST", K, {**GOOD, "contnet": "x"}, ALICE, 422, "invalid_payload", "contnet is not a field"),
     ("POST", K, {**GOOD, "types": "tool"}, ALICE, 422, "invalid_payload", "types"),
     ("POST", K, {**GOOD, "types": ["Tool!"]}, ALICE, 422, "invalid_payload", "types.0"),

@@ -293,3 +293,54 @@ def test_no_text_of_a_user_opens_or_closes_the_section(
     assert (prompt.count("<!--"), prompt.count("-->")) == (2, 2)
     inside = prompt.splitlines()[2:-1]
     assert all(line.lstrip(" ").startswith("- ") or line.startswith("  ") for line in inside if line)
+
+
+DURATION = "preferred meeting duration minutes"
+
+
+async def prompts_of(door: Door, memory: str) -> list[str]:
+    """The memory as its own prompt and as a start's section."""
+    start = await door.get("/api/recall/startup", params={"min_position": await door.head()}, headers=ALICE)
+    return [(await read(door, f"/{memory}/prompt"))["prompt"], start.json()["sections"][f"{memory}_memory"]]
+
+
+@pytest.mark.parametrize(
+    ("memory", "patch", "part"),
+    [
+        ("user", {"occupation": "cook"}, "scheduling_preferences"),
+        ("work", {"expertise": ["sql"]}, "work_habits"),
+    ],
+)
+async def test_a_prompt_states_only_what_somebody_stated(door: Door, memory: str, patch: Any, part: str) -> None:
+    async def patched(content: Any) -> None:
+        assert (await door.patch(f"{M}/{memory}", json={"content": content}, headers=ALICE)).status_code == 200
+
+    await door.post(M, headers=ALICE)
+    for prompt in await prompts_of(door, memory):
+        assert prompt.splitlines()[1:-1] == [f"## {memory} memory", "- nothing yet"]
+    await patched(patch)
+    for prompt in await prompts_of(door, memory):
+        assert DURATION not in prompt
+        assert len(prompt.splitlines()) == 4, prompt
+    await patched({part: {"preferred_meeting_duration_minutes": [30, 60]}})  # the default, stated
+    for prompt in await prompts_of(door, memory):
+        assert f"  - {DURATION}: 30, 60\n" in prompt
+    await patched({part: {"preferred_meeting_duration_minutes": None}})
+    for prompt in await prompts_of(door, memory):
+        assert DURATION not in prompt
+    assert (await read(door, f"/{memory}"))[part]["preferred_meeting_duration_minutes"] == [30, 60]  # source 003
+    await put(door, memory, {**patch, part: {"preferred_meeting_duration_minutes": [15]}})
+    before = await door.head()
+    for prompt in await prompts_of(door, memory):
+        assert f"  - {DURATION}: 15\n" in prompt
+    await put(door, memory, patch)
+    assert DURATION not in (await prompts_of(door, memory))[0]
+    assert DURATION in (await read(door, f"/{memory}/prompt", as_of=before))["prompt"]
+
+
+async def test_a_prompt_names_no_confidence_that_nobody_named(door: Door) -> None:
+    people = [{"name": "Mei"}, {"name": "Ada", "meta": {"confidence": 0.5}}]
+    await door.patch(f"{M}/user", json={"content": {"people": people}}, headers=ALICE)
+    for prompt in await prompts_of(door, "user"):
+        assert "- Mei (updated " in prompt
+        assert "- Ada (confidence 0.5, updated " in prompt

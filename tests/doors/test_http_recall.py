@@ -12,6 +12,7 @@ from ledger.events.knowledge import KnowledgeMerged
 from tests.doors.http_door import ALICE, BOB, PROFILE_EXAMPLE, Door, http_door, refusal
 
 CODER = {"X-Ledger-Agent": "coder"}
+IN_CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9"}
 PROFILE = {**PROFILE_EXAMPLE, "owner": "user:alice", "scopes": ["user:alice", "project:456"]}
 
 
@@ -66,7 +67,7 @@ async def test_a_start_loads_the_profile_first_by_confidence_and_then_by_help(do
     await profile(door, "helped", 0.9, 9)
     await profile(door, "unsure", 0.2, 50)
     await door.saved(id="known", types=["tool"])
-    told = await started(door, ALICE)
+    told = await started(door, {**ALICE, **IN_CHINESE})
     assert ids(told["profile"]) == ["sure", "helped", "profile_001", "unsure"]
     assert ids(told["results"]) == ["known"]
     assert told["count"] == 5
@@ -135,15 +136,15 @@ async def test_a_start_is_one_recall_with_all_that_was_served_in_its_order(door:
 
 async def test_a_focus_answers_as_the_source_does_and_keeps_its_knowledge_on_the_goal(door: Door) -> None:
     await door.saved(id="k1", task="迁移数据库", content="先建影子表, 再双写", types=["strategy", "tool"])
-    trace = {**ALICE, "X-Ledger-Trace-Id": "trace-1"}
+    trace = {**ALICE, **IN_CHINESE, "X-Ledger-Trace-Id": "trace-1"}
     told = await focused(door, trace, description="迁移数据库")
     assert told["title"] == "✅ Goal 已聚焦"
     assert told["output"] == (
         "当前 Goal: 迁移数据库\n\n📚 相关知识 (1 条):\n1. 迁移数据库 [strategy, tool]\n   先建影子表, 再双写\n"
-        "   (k1; score 3, helpful 1, harmful 0, confidence 0.5)"
+        "   (k1; 尚无评价)"
     )
     assert ids(told["metadata"]["items"]) == ["k1"]
-    goal = await shown(door, ALICE)
+    goal = await shown(door, {**ALICE, **IN_CHINESE})
     assert (goal["goal_id"], goal["owner"], goal["description"]) == ("goal-123", "user:alice", "迁移数据库")
     assert ids(goal["knowledge"]) == ["k1"]
     assert told["output"].endswith(goal["section"])
@@ -155,7 +156,7 @@ async def test_a_focus_answers_as_the_source_does_and_keeps_its_knowledge_on_the
 
 
 async def test_a_goal_focused_again_gets_what_was_saved_since(door: Door) -> None:
-    assert "📚 相关知识 (0 条):" in (await focused(door, ALICE))["output"]
+    assert "📚 Related knowledge (0 items):" in (await focused(door, ALICE))["output"]
     await door.post(
         "/api/knowledge", json={"id": "new", "task": "t", "content": "content", "types": ["tool"]}, headers=ALICE
     )
@@ -228,7 +229,8 @@ async def test_in_the_place_of_what_was_merged_a_goal_shows_what_took_its_place(
     goal = await shown(door, ALICE)
     assert ids(goal["knowledge"]) == ["survivor"]
     assert goal["left_out"] == 0
-    await door.put("/api/knowledge/survivor", json={"scopes": ["user:bob"]}, headers=ALICE)
+    given = {"scopes": ["user:bob"], "owner": "user:bob"}
+    await door.put("/api/knowledge/survivor", json=given, headers=ALICE)
     goal = await shown(door, ALICE)
     assert (goal["knowledge"], goal["left_out"]) == ([], 3)
 
@@ -296,7 +298,7 @@ async def test_the_prompts_of_the_source_are_handed_out_in_two_languages(door: D
             texts[language] = told["text"]
         assert set(texts) == {"zh", "en"}
         assert texts["zh"] != texts["en"]
-    managing = (await door.get("/api/prompts/knowledge_management")).json()["text"]
+    managing = (await door.get("/api/prompts/knowledge_management", headers=IN_CHINESE)).json()["text"]
     assert managing.startswith('## 知识管理\n\n当你使用 `goal(action="focus")` 聚焦到某个 goal 时,系统会自动检索')
     assert managing.endswith("调研完成后,再次 focus 该 goal,新保存的知识会被自动注入。\n")
     refusal(await door.get("/api/prompts/nothing"), 404, "unknown_prompt")

@@ -247,7 +247,7 @@ async def test_why_visible_names_each_reason_and_since_which_event_it_holds(door
     assert told["may_change"] == {"owner": "user:alice", "writers": ["user:bob"], "you": "writer"}
     owner = (await door.get("/api/knowledge/k/why", headers=ALICE)).json()
     assert [one["kind"] for one in owner["because"]] == ["owner"]
-    assert (owner["recalled"], owner["may_change"]["you"]) == (False, "owner")
+    assert (owner["recalled"], owner["may_change"]["you"]) == (True, "owner")
     operator = (await door.get("/api/knowledge/k/why")).json()
     assert ([one["kind"] for one in operator["because"]], operator["recalled"]) == (["operator"], False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
@@ -57,15 +58,12 @@ async def test_the_operator_reads_and_changes_any_item_by_its_id(door: Door) -> 
     )  # who does not see it among others cannot judge it
 
 
-async def test_an_owner_out_of_scope_still_keeps_house(door: Door) -> None:
+async def test_an_owner_sees_judges_and_changes_what_it_owns_whatever_its_scopes(door: Door) -> None:
     await door.saved(id="given", scopes=["team:frontend"])
-    assert await seen(door, ALICE) == set()
+    assert await seen(door, ALICE) == {"given"}
+    assert await seen(door, BOB) == set()
     assert (await door.get("/api/knowledge/given", headers=ALICE)).status_code == 200
-    refusal(
-        await door.put("/api/knowledge/given", json={"update_score": 5}, headers=ALICE),
-        404,
-        "unknown_knowledge",
-    )
+    assert (await door.put("/api/knowledge/given", json={"update_score": 5}, headers=ALICE)).status_code == 200
     assert (await door.put("/api/knowledge/given", json={"content": "content 2"}, headers=ALICE)).status_code == 200
     assert (await door.delete("/api/knowledge/given", headers=ALICE)).status_code == 200
 
@@ -119,3 +117,43 @@ async def test_memories_are_the_users_own(door: Door) -> None:
     assert (await door.get("/api/v1/memories/user", headers=BOB)).json() is None
     edges = await door.get("/api/lineage", params={"ref": "trace:t"}, headers=BOB)
     refusal(edges, 404, "unknown_reference")
+
+
+async def verdicts(door: Door) -> list[tuple[str, str, str | None]]:
+    """(event, actor, through) of every judgement in the log."""
+    kept = [orjson.loads(event.body) async for events in door.desk.ledger.read() for event in events]
+    judged = [each for each in kept if each["type"] in ("knowledge.rated", "knowledge.scored")]
+    return [(each["type"], each["actor"], each["data"].get("through")) for each in judged]
+
+
+async def test_a_verdict_names_by_what_its_actor_reads_the_item(door: Door) -> None:
+    agents = {"X-Ledger-User": "alice", "X-Ledger-Agent": "scribe", "X-Ledger-Team": "frontend"}
+    await door.saved(id="public", scopes=["public"])
+    await door.saved(BOB, id="team", scopes=["team:frontend", "agent:scribe"])
+    await door.saved(BOB, id="agents", scopes=["agent:scribe"])
+    await door.saved(id="own")
+    for item in ("public", "team", "agents", "own"):
+        answer = await door.put(f"/api/knowledge/{item}", json={"update_score": 4}, headers=agents)
+        assert answer.status_code == 200, answer.text
+    feedback = [{"knowledge_id": item, "is_helpful": True} for item in ("team", "agents", "own")]
+    told = await door.post("/api/knowledge/batch_update", json={"feedback_list": feedback}, headers=agents)
+    assert told.json()["updated"] == 3
+    named = [("user:alice", "team:frontend"), ("agent:scribe", "agent:scribe"), ("user:alice", "user:alice")]
+    assert await verdicts(door) == [
+        ("knowledge.scored", "user:alice", "user:alice"),  # it is hers
+        *(("knowledge.scored", *each) for each in named),
+        *(("knowledge.rated", *each) for each in named),
+    ]
+    await door.desk.view.wait_for(await door.head())
+    assert "kledger_refused_events 0.0" in (await door.get("/metrics")).text
+
+
+async def test_who_gives_an_item_away_judges_it_before_and_not_in_the_same_request(door: Door) -> None:
+    await door.saved(id="k")
+    head = await door.head()
+    both = {"owner": "user:bob", "scopes": ["user:bob"], "update_score": 5}
+    refusal(await door.put("/api/knowledge/k", json=both, headers=ALICE), 403, "not_reader")
+    assert await door.head() == head, "nothing is kept"
+    kept = await door.put("/api/knowledge/k", json={**both, "scopes": ["user:alice"]}, headers=ALICE)
+    assert kept.status_code == 200
+    assert await verdicts(door) == [("knowledge.scored", "user:alice", "user:alice")]

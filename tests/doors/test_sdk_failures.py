@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from ledger.errors import LedgerError, LogGap, NodeUnreachable, ServiceFailed, ViewBehind
+from ledger.errors import (
+    BrokerUnavailable,
+    InvalidPayload,
+    LedgerError,
+    LogGap,
+    NodeUnreachable,
+    ServiceFailed,
+    ViewBehind,
+)
 from producers.sdk import AsyncLedgerClient, LedgerClient, connection
 from producers.sdk.refusals import BY_CODE
 from tests.doors.scripted_node import ScriptedNode, scripted_node
@@ -98,6 +107,48 @@ async def test_retries_end(node: ScriptedNode) -> None:
         with pytest.raises(NodeUnreachable):
             await ledger.get("k-1")
     assert len(node.asked) == 3
+
+
+async def test_a_broken_connection_is_tried_again_for_as_long_as_is_stated(node: ScriptedNode) -> None:
+    node.hangs_up("POST /api/knowledge", times=40)
+    node.says("POST /api/knowledge", SAVED)
+    async with AsyncLedgerClient(node.url, retry_for=60) as ledger:
+        ledger.wire.connection.answered = False
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(connection, "LONGEST_PAUSE", 0.001)
+            assert (await ledger.save("t", "c", ["tool"]))["id"] == "k-1"
+    assert len(node.asked) == 41
+    assert len({asked.headers["idempotency-key"] for asked in node.asked}) == 1
+
+
+async def test_the_time_to_try_again_comes_from_the_environment_too(
+    nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KLEDGER_RETRY_FOR", "0")
+    async with AsyncLedgerClient(nobody) as ledger:
+        began = time.monotonic()
+        with pytest.raises(NodeUnreachable):
+            await ledger.get("k-1")
+        assert time.monotonic() - began < 2  # where nothing is stated it is three seconds
+    monkeypatch.setenv("KLEDGER_RETRY_FOR", "soon")
+    with pytest.raises(InvalidPayload, match="write for example 30"):
+        LedgerClient(nobody)
+
+
+async def test_a_node_that_waits_for_somebody_is_not_asked_again(node: ScriptedNode) -> None:
+    node.refuses("POST /api/knowledge", "broker_unavailable", 503, "its disk is full", retryable=False)
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(BrokerUnavailable):
+            await ledger.save("t", "c", ["tool"])
+    assert len(node.asked) == 1
+
+
+async def test_what_the_node_refuses_is_refused_at_once(node: ScriptedNode) -> None:
+    node.refuses("POST /api/knowledge", "invalid_payload", 422)
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(InvalidPayload):
+            await ledger.save("t", "c", ["tool"])
+    assert len(node.asked) == 1
 
 
 def test_where_no_node_runs_the_error_says_how_to_start_one(node: ScriptedNode, nobody: str) -> None:

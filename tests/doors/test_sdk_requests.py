@@ -18,6 +18,7 @@ from tests.doors.scripted_node import ScriptedNode, scripted_node
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "knowledge.rated", "event_id": "e", "position": 8}]}
 FOUND = {"results": [], "count": 0, "position": 7, "recall_id": None}
+FOUND_BY_TOOL = {**FOUND, "metadata": {"items": FOUND["results"]}}
 SLIM = {"id": "slim-1", "status": "reported", "done": True, "position": 9}
 BATCH = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 9}
 JOB = {"id": "j/1", "kind": "verify", "state": "running", "done": 0, "total": 5, "rate": None, "result": None}
@@ -48,6 +49,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/knowledge/k%2F1/why", lambda c: c.why_visible("k/1"), {"id": "k/1", "because": []}),
     ("GET /api/scope_types", lambda c: c.scope_types(), {"scope_types": []}),
     ("POST /api/scope_types", lambda c: c.register_scope_type("guild", 2.5), {"type": "guild", "position": 1}),
+    ("GET /api/knowledge/search", lambda c: c.wait_searchable(9), True),
     ("GET /api/lineage", lambda c: c.lineage("trace:t/1"), {"ref": "trace:t/1", "edges": [], "position": 1}),
     ("POST /api/knowledge/slim", lambda c: c.slim("m", scopes=["user:a"], wait=0), SLIM),
     ("GET /api/slims", lambda c: c.slims(status="reported"), FOUND),
@@ -78,7 +80,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/resource/a%2Fb/history", lambda c: c.resources.history("a/b"), {"id": "a/b"}),
     ("DELETE /api/resource/a%2Fb", lambda c: c.resources.retire("a/b", destroy_secret=True), SAVED),
     ("POST /api/resource/a%2Fb/restore", lambda c: c.resources.restore("a/b", reason="r"), SAVED),
-    ("GET /api/knowledge/search", lambda c: c.tools.knowledge_search("回滚", 3, 2, ["tool"]), FOUND),
+    ("GET /api/knowledge/search", lambda c: c.tools.knowledge_search("回滚", 3, 2, ["tool"]), FOUND_BY_TOOL),
+    ("GET /api/knowledge/search", lambda c: c.tools.get_knowledge("回滚"), FOUND_BY_TOOL),
+    ("POST /api/knowledge", lambda c: c.tools.save_knowledge("t", "c", ["tool"]), SAVED),
     ("POST /api/knowledge", lambda c: c.tools.knowledge_save("t", "c", ["tool"], {"a": "b"}, score=4), SAVED),
     ("PUT /api/knowledge/k%2F1", lambda c: c.tools.knowledge_update("k/1", {"task": "t"}, None, 4), CHANGED),
     (
@@ -86,10 +90,11 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
         lambda c: c.tools.knowledge_batch_update([{"knowledge_id": "k-1", "is_helpful": True}]),
         {"updated": 1, "refused": [], "position": 9},
     ),
-    ("GET /api/knowledge", lambda c: c.tools.knowledge_list(3, ["tool"], ["public"]), FOUND),
+    ("GET /api/knowledge", lambda c: c.tools.knowledge_list(3, ["tool"], ["public"]), FOUND_BY_TOOL),
     ("POST /api/knowledge/slim", lambda c: c.tools.knowledge_slim("a/model"), {"id": "slim-1"}),
     ("POST /api/resource", lambda c: c.tools.resource_save("code/a", "A", "x = 1", "code"), SAVED),
     ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
+    ("GET /api/recall/startup", lambda c: c.tools.knowledge_startup("回滚", 3), {"prompt": "", "position": 9}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/v1/memories/user/prompt", lambda c: c.memories.prompt("user"), {"prompt": "<!-- … -->"}),
     ("GET /api/v1/memories/work/history", lambda c: c.memories.history("work"), {"versions": []}),
@@ -142,7 +147,19 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
     for part, endpoints in (("memories", MemoryEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
-    others = {"acting_as", "within", "seeing", "written", "wire", "memories", "resources", "tools", "close"}
+    others = {
+        "acting_as",
+        "within",
+        "seeing",
+        "in_language",
+        "iterate",
+        "written",
+        "wire",
+        "memories",
+        "resources",
+        "tools",
+        "close",
+    }
     assert [name for name in public if f"c.{name}(" not in code and name not in others] == []
 
 
@@ -217,8 +234,8 @@ async def test_a_read_waits_for_what_this_client_wrote(node: ScriptedNode) -> No
         await ledger.acting_as(user="ann").memories.put("user", {})
         await ledger.search("q")
         assert ledger.written == 12
-    waits = [asked.query.get("min_position") for asked in node.asked if asked.method == "GET"]
-    assert waits == [None, "7", "12"]
+    seen = [asked.headers.get("x-ledger-position") for asked in node.asked if asked.method == "GET"]
+    assert seen == [None, "7", "12"]
 
 
 async def test_a_client_that_need_not_read_its_writes_does_not_wait(node: ScriptedNode) -> None:
@@ -227,7 +244,7 @@ async def test_a_client_that_need_not_read_its_writes_does_not_wait(node: Script
     async with AsyncLedgerClient(node.url, read_your_writes=False) as ledger:
         await ledger.save("t", "c", ["tool"])
         await ledger.search("q")
-    assert "min_position" not in node.asked[1].query
+    assert "x-ledger-position" not in node.asked[1].headers
 
 
 async def test_a_reader_can_wait_for_what_another_wrote(node: ScriptedNode) -> None:
@@ -288,3 +305,15 @@ def test_what_cannot_be_said_is_refused_before_anything_is_sent(
     with LedgerClient(node.url) as ledger, pytest.raises(InvalidPayload):
         call(ledger)
     assert node.asked == []
+
+
+async def test_a_client_asks_for_its_language_with_every_request_and_a_call_may_name_another(
+    node: ScriptedNode,
+) -> None:
+    node.says("GET /api/recall/startup", {"prompt": "", "count": 0})
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.startup()
+        await ledger.in_language("zh").acting_as(user="ann").startup(language="en")
+    silent, asked = node.asked
+    assert ("accept-language" in silent.headers, "language" in silent.query) == (False, False)
+    assert (asked.headers["accept-language"], asked.query["language"]) == ("zh", "en")

@@ -163,6 +163,31 @@ async def test_what_a_writer_writes_into_somebodys_item_is_sealed_for_both_and_r
         assert left_in_clear(cursor, "user:bob") == []
 
 
+async def test_what_is_left_in_clear_is_named_by_the_events_that_hold_the_words(sealing: Sealing) -> None:
+    async def said(fact: Fact, item: str, actor: str = "agent:a") -> None:
+        await sealing.append(fact, actor, item)
+
+    await said(KnowledgeSaved(**ITEM, scopes=["public"], owner="agent:a"), "k1")
+    await said(KnowledgeRevised(scopes=["user:bob"]), "k1")
+    await said(KnowledgeSaved(**ITEM, scopes=["public"], owner="agent:a"), "k2")
+    await said(KnowledgeRevised(content="other words"), "k2")
+    await said(KnowledgeRated(verdict="helpful"), "k2", "agent:b")
+    await said(KnowledgeRevised(owner="user:carol"), "k2")
+    await sealing.desk.view.wait_for(6)
+    await said(KnowledgeRevised(content="her own words, sealed"), "k2", "user:carol")
+    await said(KnowledgeSaved(**ITEM, scopes=["user:dan"], owner="user:dan"), "k3", "user:dan")
+    await sealing.desk.view.wait_for(8)
+    for person in ("bob", "carol", "dan"):
+        await sealing.vault.destroy(f"user:{person}", by="user:local", at="2026-03-05T12:00:00Z", receipt="r-1")
+    con = open_view(None)
+    bench = Workbench(con, Keyring(sealing.vault.held))
+    fold_batch(bench, [event async for events in sealing.desk.ledger.read() for event in events])
+    with closing(con.cursor()) as cursor:
+        assert left_in_clear(cursor, "user:bob") == [1], "the save holds the words, not the event that scoped it to him"
+        assert left_in_clear(cursor, "user:carol") == [3, 4], "the task is from the save, the content from its revision"
+        assert left_in_clear(cursor, "user:dan") == []
+
+
 async def test_nothing_more_is_kept_of_somebody_who_was_forgotten(sealing: Sealing) -> None:
     saved = KnowledgeSaved(**ITEM, scopes=["public"], owner="user:ada")
     await sealing.append(saved, "user:ada")

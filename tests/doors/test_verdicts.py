@@ -10,6 +10,7 @@ import pytest
 
 from ledger.errors import BrokerUnavailable
 from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
+from ledger.readers import Judge
 from ledger.scopes import Caller
 from producers.operations import knowledge, verdicts
 from producers.requests import FeedbackRequest, SaveRequest
@@ -61,15 +62,15 @@ async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unk
     desk: LiveDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item_id = await saved_id(desk)
-    look, looks = verdicts._Judging._seen, iter((True,))
+    look, looks = verdicts._Judging._found, iter((True,))
 
-    async def too_early(judging: verdicts._Judging, ids: set[str]) -> set[str]:
+    async def too_early(judging: verdicts._Judging, ids: set[str]) -> dict[str, Judge]:
         if next(looks, False):  # asked before the item was there, answered after
             await desk.view.wait_for(1)
-            return set()
+            return {}
         return await look(judging, ids)
 
-    monkeypatch.setattr(verdicts._Judging, "_seen", too_early)
+    monkeypatch.setattr(verdicts._Judging, "_found", too_early)
     told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=[verdict(item_id, 1)]))
     assert (told.updated, told.refused) == (1, [])
 

@@ -1,75 +1,35 @@
 """Does what the documents tell a reader to type really work?
 
-Each page has a node of its own, on a free port. Its `bash`, `python` and `sql` blocks
-are run in their order, from an empty folder; a block under another name (`sh`, `text`, `json`, `js`) is not. In the
-README a `text` block after one that was run is its output, but for numbers, times and random ids. Pages other than
-the README and the tutorial, which import the sample themselves, find it imported.
-A page writes the default address, and an attach statement without its token; here both mean the page's node.
+The README and the tutorials begin at nothing: what they have typed is typed into terminals that know nothing of each
+other (tests/house/newcomer.py), from `make setup` and `kledger up` on. Each other page has a node of its own and finds
+the command on its path. The `bash`, `python` and `sql` blocks of a page are run in their order; a block under another
+name (`sh`, `text`, `json`, `js`) is not, but for an `sh` block that starts the page's node. After a block that has
+`pip install` typed, programs find the packages that it names and no other. In the README a `text` block after one that
+was run is its output, but for numbers, times and random ids. Pages other than the README and the tutorial, which
+import the sample themselves, find it imported.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.house.newcomer import Done, Newcomer, installs, starts_a_node
 from tests.house.project import ROOT, Block, blocks, documents
 from tests.journeys.running_node import running
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import embedding_endpoint
 
-DEFAULT_ADDRESS = "127.0.0.1:8420"
-ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
-RUN = {
-    "bash": ["bash", "-euo", "pipefail", "-c", "{text}"],
-    "python": [sys.executable, "-W", "error", "-c", "{text}"],
-    "sql": ["kledger", "sql", "{text}"],
-}
+RUN = ("bash", "python", "sql")
 # Pages whose node has a model: the local server's, which answers whatever is asked.
 WITH_MODEL = {"use-a-model.md", "an-agent-that-learns-from-its-mistakes.md"}
 PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
-
-
-class Reader:
-    """Somebody who types what a page says: a folder, a path with `kledger` on it, and the page's node."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.address = url.removeprefix("http://")
-        programs = folder / "programs"
-        programs.mkdir()
-        command = programs / "kledger"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m producers.cli.main "$@"\n')
-        command.chmod(0o755)
-        # What the machine's own settings say must not decide here.
-        self.environment = {name: value for name, value in os.environ.items() if "KLEDGER" not in name}
-        self.environment |= {
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "KLEDGER_URL": url,
-            "KLEDGER_DATA": str(folder / "data"),
-            "COLUMNS": "100",
-        }
-        self.desk = folder / "desk"
-        self.desk.mkdir()
-
-    def run(self, language: str, text: str) -> subprocess.CompletedProcess[str]:
-        """Type one block; waits for its end."""
-        typed = text.replace(DEFAULT_ADDRESS, self.address)
-        if ATTACH in typed:
-            attach = self.run("bash", "kledger sql --json")
-            typed = typed.replace(ATTACH, json.loads(attach.stdout)["statement"])
-        command = [part.replace("{text}", typed) for part in RUN[language]]
-        return subprocess.run(
-            command, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=100, check=False
-        )
+FROM_NOTHING = {"README.md", "first-steps.md", "an-agent-that-learns-from-its-mistakes.md"}
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +37,38 @@ def with_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of a node that was stopped, with the sample in it."""
     folder = tmp_path_factory.mktemp("sample")
     with running(folder / "data") as node:
-        assert Reader(folder, node.url).run("bash", "kledger import --sample").returncode == 0
+        reader = Newcomer(folder, node.url.removeprefix("http://"))
+        reader.terminal = reader.new_terminal(prepared=True)
+        assert reader.types("bash", "kledger import --sample").returncode == 0
     return folder / "data"
 
 
 @pytest.fixture
-def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Reader]:
-    if not any("import --sample" in block.text for block in blocks(page)):
-        shutil.copytree(with_sample, tmp_path / "data")
+def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Newcomer]:
     with embedding_endpoint() as models:
         settings = {}
         if page.name in WITH_MODEL:
             settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
             answers_anything(models.chat)
+        if page.name in FROM_NOTHING:
+            newcomer = Newcomer(tmp_path, free_address(), settings)
+            try:
+                yield newcomer
+            finally:
+                newcomer.close()
+            return
+        if not any("import --sample" in block.text for block in blocks(page)):
+            shutil.copytree(with_sample, tmp_path / "data")
         with running(tmp_path / "data", env=settings) as node:
-            yield Reader(tmp_path, node.url)
+            newcomer = Newcomer(tmp_path, node.url.removeprefix("http://"), {"KLEDGER_DATA": str(tmp_path / "data")})
+            newcomer.terminal = newcomer.new_terminal(prepared=True)
+            yield newcomer
+
+
+def free_address() -> str:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{held.getsockname()[1]}"
 
 
 def answers_anything(chat: ChatEndpoint) -> None:
@@ -105,21 +82,55 @@ def answers_anything(chat: ChatEndpoint) -> None:
     chat.says({"ids": ["boil-eggs"]}, to="<query>")
 
 
-def said(block: Block, done: subprocess.CompletedProcess[str]) -> str:
+def said(block: Block, done: Done) -> str:
     return f"{block} ended with {done.returncode}:\n{block.text}\n{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_block_of_the_page_runs(page: Path, reader: Reader) -> None:
+def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
     printed = ""
     for block in blocks(page):
-        if block.language in RUN:
-            done = reader.run(block.language, block.text)
+        if packages := installs(block.text):
+            reader.installs(packages)
+        elif page.name in FROM_NOTHING and starts_a_node(block.text):
+            reader.runs_a_node(block.text)
+        elif block.language in RUN:
+            done = reader.types(block.language, block.text)
             assert done.returncode == 0, said(block, done)
             printed = done.stdout
         elif block.language == "text" and page.name == "README.md" and printed:
             assert outline(block.text) == outline(printed), f"{block}: this is what it prints now:\n{printed}"
             printed = ""
+
+
+def test_pages_that_begin_at_nothing_set_the_product_up_and_start_a_node() -> None:
+    """So that a page that is renamed, or loses its first lines, does not pass by having nothing to run."""
+    for name in FROM_NOTHING:
+        (page,) = [each for each in PAGES if each.name == name]
+        texts = [block.text for block in blocks(page)]
+        assert any("make setup" in text and starts_a_node(text) for text in texts), name
+
+
+def test_a_second_terminal_knows_nothing_of_the_first(tmp_path: Path) -> None:
+    """What a page's reader would meet: a path that was exported in one terminal alone."""
+    newcomer = Newcomer(tmp_path, free_address())
+    assert newcomer.types("bash", "kledger --version").returncode == 127
+    assert newcomer.types("bash", 'make setup\nexport PATH="$PWD/.venv/bin:$PATH"').returncode == 0
+    assert newcomer.types("bash", "kledger --version").returncode == 0
+    assert newcomer.types("python", "import producers.sdk").returncode == 0
+    newcomer.terminal = newcomer.new_terminal()
+    found = newcomer.types("bash", "kledger --version")
+    assert found.returncode == 127
+    assert "command not found" in found.stderr
+
+
+def test_a_program_finds_only_what_its_page_had_installed(tmp_path: Path) -> None:
+    newcomer = Newcomer(tmp_path, free_address())
+    newcomer.installs(installs("pip install duckdb==1.5.5"))
+    assert newcomer.types("python", "import duckdb; duckdb.sql('SELECT 1')").returncode == 0
+    missing = newcomer.types("python", "import pytz")
+    assert "No module named 'pytz'" in missing.stderr
 
 
 def outline(output: str) -> list[str]:
@@ -131,4 +142,4 @@ def outline(output: str) -> list[str]:
 
 def test_the_documents_have_blocks_to_run() -> None:
     languages = {block.language for page in PAGES for block in blocks(page)}
-    assert languages >= RUN.keys()
+    assert languages >= set(RUN)

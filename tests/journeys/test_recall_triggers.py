@@ -18,7 +18,7 @@ WORD = "zanzibarx"  # that no other test's knowledge holds
 
 @pytest.fixture
 def noor(ledger: LedgerClient) -> LedgerClient:
-    return ledger.acting_as(user="noor", agent="planner")
+    return ledger.acting_as(user="noor", agent="planner").in_language("zh")
 
 
 def kledger(node: RunningNode, *arguments: str) -> Any:

@@ -134,7 +134,7 @@ def k10(walk: Walk) -> None:
 
 
 def k11(walk: Walk) -> None:
-    """All nine tools are there under the source's names."""
+    """All tools are there under the source's names."""
     door: Door = walk.door(agent="toolsmith")
     names = {*source.TOOLS, *source.NAMED_ONLY}
     if isinstance(door, Sdk):

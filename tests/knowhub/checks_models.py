@@ -12,8 +12,11 @@ import pytest
 from ledger.event import JsonObject
 from tests.journeys.running_node import until
 from tests.knowhub.doors import Command, Door, Http, Mcp, Refused, Sdk
+from tests.knowhub.source import TOOLS
 from tests.knowhub.walking import Walk
 
+MODEL: str = TOOLS["knowledge_slim"]["model"]
+"""The name that source 001 has as the default: stated, it is honoured like any other."""
 KINDS = {"statement": "user_profile", "task": "strategy", "conversation": "definition", "feedback": "usecase"}
 """A type of what is found in each kind of material."""
 
@@ -57,7 +60,7 @@ def k5(walk: Walk) -> None:
         assert {item["id"] for item in door.list() if walk.word in item["content"]} == {first, other, apart}
     done = slim(door)
     assert (done["status"], done["items_before"], done["items_after"], done["merged"]) == ("applied", 3, 2, 1)
-    assert done["usage"].items() >= {"model": "small", "calls": 1}.items()
+    assert (done["model"], done["usage"]["model"], done["usage"]["calls"]) == ("small", "small", 1)
     assert done["usage"]["prompt_version"].startswith("slim-")
     assert {item["id"] for item in door.list() if walk.word in item["content"]} == {first, apart}
     assert {name: door.one(first)[name] for name in both} == both
@@ -68,6 +71,13 @@ def k5(walk: Walk) -> None:
     assert merged["content"] == f"Please: {contents[0]}"
     assert slim(door, "--revert", done["id"])["status"] == "reverted"
     assert [door.one(name)["content"] for name in (first, other)] == [contents[0], f"Please: {contents[0]}"]
+
+
+def names_the_model(walk: Walk, *, configured: bool) -> None:
+    """A slim names the model that merges: the one that was asked for, else the node's; none where there is none."""
+    door = walk.door(agent="slimmer")
+    for model in (MODEL, None):
+        assert slim(door, model=model)["model"] == ((model or "big") if configured else None)
 
 
 def k6(walk: Walk) -> None:
@@ -92,6 +102,7 @@ def k6(walk: Walk) -> None:
         assert (item["types"], item["task"], item["content"]) == ([type_], found["task"], found["content"])
         assert (item["owner"], item["scopes"]) == (me, [me, project])
         assert (item["tags"]["domain"], item["tags"]["message_ids"]) == ("office", [f"m1-{word}"])
+        assert item["source"]["timestamp"].startswith("20")
 
 
 def routing(walk: Walk) -> None:
@@ -139,23 +150,25 @@ def versions(door: Door, item_id: str) -> list[JsonObject]:
     return list(told["versions"])
 
 
-def slim(door: Door, *words: str) -> JsonObject:
-    """A slim of the caller's items by the small model, once it is done; `--dry-run`, or `--revert` of one by its id."""
+def slim(door: Door, *words: str, model: str | None = "small") -> JsonObject:
+    """A slim by a model (None: the node's), once it is done; `--dry-run`, or `--revert` of one by its id."""
     revert, dry_run = words[1] if words[:1] == ("--revert",) else "", words == ("--dry-run",)
     match door:
         case Http():
-            body = None if revert else {"model": "small", "dry_run": dry_run}
+            body = None if revert else {**({"model": model} if model else {}), "dry_run": dry_run}
             asked = door.ask("POST", f"/api/slims/{revert}/revert" if revert else "/api/knowledge/slim", body)
             until(lambda: door.ask("GET", f"/api/slims/{asked['id']}")["done"], f"the slim {asked['id']} is done")
             told: Any = door.ask("GET", f"/api/slims/{asked['id']}")
         case Sdk():
             ledger = door.ledger
-            told = door.ask(ledger.slim_revert, revert) if revert else door.ask(ledger.slim, "small", dry_run=dry_run)
+            told = door.ask(ledger.slim_revert, revert) if revert else door.ask(ledger.slim, model, dry_run=dry_run)
         case Mcp():
-            told = door.ask("knowledge_slim", model="small")
+            plan = door.ask("knowledge_slim", **({"model": model} if model else {}))
+            assert (plan["dry_run"], plan["status"]) == (True, "reported")
+            told = door.ask("knowledge_slim", apply=plan["id"])
         case _:
             assert isinstance(door, Command)
-            told = door.ask("slim", *words, *([] if revert else ["--model", "small"]))
+            told = door.ask("slim", *words, *(["--model", model] if model and not revert else []))
     assert told["done"], told
     return dict(told)
 

@@ -18,8 +18,6 @@ def k7(walk: Walk) -> None:
     item_id = door.save(content=f"记住 {walk.word}")
     assert item_id in [item["id"] for item in door.search(walk.word)]
     assert item_id in [item["id"] for item in focus(door, "goal-1", walk.word)["metadata"]["items"]]
-    if isinstance(door, Mcp):  # the source names no tool for the start
-        return
     about = door.save(types=["user_profile"], task="称呼", content="叫我小安")
     told = startup(door, walk.word)
     assert [item["id"] for item in told["profile"]] == [about]
@@ -104,15 +102,19 @@ def focus(door: Door, goal_id: str, description: str) -> JsonObject:
     match door:
         case Http():
             told = door.ask(
-                "POST", f"/api/goals/{goal_id}/focus", {"description": description}, min_position=door.after
+                "POST",
+                f"/api/goals/{goal_id}/focus",
+                {"description": description},
+                min_position=door.after,
+                language="zh",
             )
         case Sdk():
-            told = door.ask(door.ledger.focus, goal_id, description)
+            told = door.ask(door.ledger.focus, goal_id, description, language="zh")
         case Mcp():
-            told = door.ask("goal_focus", goal_id=goal_id, description=description)
+            told = door.ask("goal_focus", goal_id=goal_id, description=description, language="zh")
         case _:
             assert isinstance(door, Command)
-            told = door.ask("focus", goal_id, description)
+            told = door.ask("focus", goal_id, description, "--language", "zh")
     return dict(told)
 
 
@@ -120,12 +122,12 @@ def goal(door: Door, goal_id: str) -> JsonObject:
     """A goal, as it stands."""
     match door:
         case Http():
-            told: Any = door.ask("GET", f"/api/goals/{goal_id}")
+            told: Any = door.ask("GET", f"/api/goals/{goal_id}", language="zh")
         case Sdk():
-            told = door.ask(door.ledger.goal, goal_id)
+            told = door.ask(door.ledger.goal, goal_id, language="zh")
         case _:
             assert isinstance(door, Command)
-            told = door.ask("goal", goal_id)
+            told = door.ask("goal", goal_id, "--language", "zh")
     return dict(told)
 
 
@@ -135,7 +137,9 @@ def startup(door: Door, query: str) -> JsonObject:
         case Http():
             told: Any = door.ask("GET", "/api/recall/startup", q=query)
         case Sdk():
-            told = door.ask(door.ledger.startup, query)
+            told = door.ask(door.ledger.tools.knowledge_startup, query)
+        case Mcp():
+            told = door.ask("knowledge_startup", query=query)
         case _:
             assert isinstance(door, Command)
             told = door.ask("startup", query)

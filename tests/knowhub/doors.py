@@ -166,7 +166,8 @@ class Command(Door):
     def save(self, **item: Any) -> str:
         stated = {**ITEM, **item}
         source = stated.pop("source", {})
-        words = ["--task", stated["task"], "--content", stated["content"], "--types", ",".join(stated["types"])]
+        words = ["--content", stated["content"], "--types", ",".join(stated["types"])]
+        words += ["--task", stated["task"]] if stated["task"] is not None else []
         words += [word for name, value in stated.get("tags", {}).items() for word in ("--tag", f"{name}={value}")]
         for option, value in (
             ("--scopes", ",".join(stated.get("scopes") or [])),

@@ -35,8 +35,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "knowledge_list": {"limit": 10, "types": None, "scopes": None},
     "knowledge_slim": {"model": "google/gemini-2.0-flash-001"},
 }
-NAMED_ONLY = ("resource_save", "resource_get", "goal_focus")
-"""Tools that the source names and gives no signature of."""
+NAMED_ONLY = ("resource_save", "resource_get", "goal_focus", "knowledge_startup")
+"""Tools that the source names, or whose trigger it names, and gives no signature of."""
 
 ITEM: JsonObject = {  # POST /api/knowledge
     "task": "在什么场景下要完成什么目标",

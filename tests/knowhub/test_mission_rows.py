@@ -16,7 +16,7 @@ from tests.knowhub import (
     checks_resources,
     checks_scopes,
 )
-from tests.knowhub.doors import Name
+from tests.knowhub.doors import NAMES, Name
 from tests.knowhub.mission import ROWS
 from tests.knowhub.walking import Walk
 from tests.openai_chat import ChatEndpoint
@@ -52,6 +52,19 @@ def test_the_row_holds_through_the_door(
 ) -> None:
     node, chat = modelled
     CHECKS[row](Walk(node.url, door, open_doors, chat))
+
+
+@pytest.mark.parametrize("door", NAMES)
+@pytest.mark.parametrize("configured", [True, False], ids=["with models", "without"])
+def test_a_slim_names_the_model_that_merges(
+    modelled: tuple[RunningNode, ChatEndpoint],
+    shared_node: RunningNode,
+    open_doors: ExitStack,
+    door: Name,
+    configured: bool,
+) -> None:
+    node = modelled[0] if configured else shared_node
+    checks_models.names_the_model(Walk(node.url, door, open_doors, modelled[1]), configured=configured)
 
 
 def test_every_row_is_checked() -> None:

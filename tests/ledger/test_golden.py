@@ -18,6 +18,7 @@ from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     AclEntry,
     Case,
+    KnowledgeConfirmed,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
@@ -43,7 +44,7 @@ AS_IN_THE_REFERENCE = [
     name
     for name in EXAMPLES
     if name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict")
-    or name.removeprefix("knowledge.") in ("confirmed", "evolved", "reverted", "absorbed", "merged", "unmerged")
+    or name.removeprefix("knowledge.") in ("evolved", "reverted", "absorbed", "merged", "unmerged")
 ]
 
 MEANING: dict[str, Fact] = {
@@ -98,7 +99,24 @@ MEANING: dict[str, Fact] = {
             message_id="msg-9",
         ),
     ),
+    "knowledge.rated.2": KnowledgeRated(
+        verdict="helpful",
+        case=Case(
+            task="处理年报",
+            query="年报 表格",
+            outcome="12 张表全部正确",
+            timestamp="2026-02-04T08:00:00Z",
+            trace_id="trace-43",
+            message_id="msg-9",
+        ),
+        through="project:ledger",
+    ),
     "knowledge.scored.1": KnowledgeScored(score=4, reason="works on scans too"),
+    "knowledge.scored.2": KnowledgeScored(score=4, reason="works on scans too", through="project:ledger"),
+    "knowledge.confirmed.1": KnowledgeConfirmed(case=Case(task="运行单元测试前需要准备数据库", message_id="msg-0050")),
+    "knowledge.confirmed.2": KnowledgeConfirmed(
+        case=Case(task="运行单元测试前需要准备数据库", message_id="msg-0050"), through="project:ledger"
+    ),
     "knowledge.retired.1": KnowledgeRetired(),
     "knowledge.restored.1": KnowledgeRestored(reason="仍然有用"),
     "knowledge.shared.1": KnowledgeShared(

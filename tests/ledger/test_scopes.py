@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.entities import ENTITY_MAX_LENGTH
 from ledger.errors import IllegalScope
 from ledger.scopes import (
-    ENTITY_MAX_LENGTH,
     ENTITY_TYPES,
     PUBLIC,
     Caller,
@@ -64,7 +64,7 @@ def test_an_id_may_be_any_printable_text(kind: str, name: str) -> None:
 def test_a_caller_sees_their_own_scopes_and_what_is_public() -> None:
     caller = Caller(org="o", team="t", user="u", agent="a", project="p")
     assert caller.visible_scopes() == ["user:u", "agent:a", "project:p", "team:t", "org:o", "public"]
-    assert Caller().visible_scopes() == ["public"]
+    assert Caller().visible_scopes() == ["user:local", "public"]
 
 
 def test_only_the_owner_and_the_operator_may_act_for_an_owner() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import RunningNode, until
 from tests.knowhub.source import NAMED_ONLY, NEEDED, RESOURCES, TOOLS
 from tests.mcp.connecting import WAYS, Way, connected, refused, told
 
@@ -44,7 +44,10 @@ async def test_a_client_lists_every_tool_of_the_source_with_its_arguments_and_wh
         assert tool.annotations.open_world_hint is False
     reading = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
     hiding = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
-    assert (reading, hiding) == ({"knowledge_search", "knowledge_list", "resource_get"}, {"knowledge_slim"})
+    assert (reading, hiding) == (
+        {"knowledge_search", "knowledge_list", "resource_get", "knowledge_startup"},
+        {"knowledge_slim"},
+    )
 
 
 @one_way_each
@@ -147,7 +150,8 @@ async def test_a_goal_is_focused_with_what_was_saved_a_moment_ago(shared_node: R
         focused = await told(client, "goal_focus", goal)
         assert saved["id"] in [item["id"] for item in focused["metadata"]["items"]]
         assert "先换密封圈" in focused["output"]
-        assert "相关知识" in focused["output"]
+        assert "Related knowledge" in focused["output"]
+        assert "相关知识" in (await told(client, "goal_focus", {**goal, "language": "zh"}))["output"]
         assert await refused(client, "goal_focus", {**goal, "description": ""}) == "invalid_payload"
 
 
@@ -156,10 +160,10 @@ async def test_the_prompts_of_the_source_are_handed_out(shared_node: RunningNode
     async with connected(shared_node.url, way) as client:
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         assert "knowledge_management" in prompts
-        (message,) = (await client.get_prompt("knowledge_management")).messages
+        (message,) = (await client.get_prompt("knowledge_management", {"language": "zh"})).messages
         assert message.content.type == "text"
         assert "知识充足" in message.content.text
-        (message,) = (await client.get_prompt("knowledge_management", {"language": "en"})).messages
+        (message,) = (await client.get_prompt("knowledge_management")).messages
         assert message.content.type == "text"
         assert "knowledge_save" in message.content.text
         assert "知识充足" not in message.content.text
@@ -179,3 +183,30 @@ async def test_the_trace_that_a_call_names_is_the_lineage_of_what_it_writes(shar
         for name, saved in ((trace, by_parent), (f"run-{trace}", by_name)):
             refs = {edge["ref"] for edge in seeing.lineage(saved["id"])["edges"]}
             assert {f"trace:{name}", "message:msg-9"} <= refs
+
+
+@one_way_each
+async def test_a_slim_is_a_plan_until_it_is_applied_by_its_id(shared_node: RunningNode, way: Way) -> None:
+    name = f"slimmer-{WAYS.index(way)}"
+    async with connected(shared_node.url, way, agent=name) as client:
+        ids = [
+            (
+                await told(
+                    client, "knowledge_save", {"task": "t", "content": f"{said}oil the {name}", "types": ["tool"]}
+                )
+            )["id"]
+            for said in ("", "Please ")
+        ]
+        plan = await told(client, "knowledge_slim", {})
+        assert plan["dry_run"] is True
+        with shared_node.client() as ledger:
+            owner = ledger.acting_as(agent=name)
+            until(lambda: owner.slim_get(plan["id"])["done"], "the plan is made")
+            (group,) = owner.slim_get(plan["id"])["groups"]
+            assert [owner.get(item)["status"] for item in ids] == ["active", "active"]
+            done = await told(client, "knowledge_slim", {"apply": plan["id"]})
+            assert done["id"] == plan["id"]
+            until(lambda: owner.slim_get(plan["id"])["status"] == "applied", "the plan is applied")
+            merged = {item: owner.get(item)["status"] for item in ids}
+        assert merged == {item: "active" if item == group["survivor"] else "merged" for item in ids}
+        assert await refused(client, "knowledge_slim", {"apply": "slim-never"}) == "unknown_process"

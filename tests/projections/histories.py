@@ -69,6 +69,7 @@ from projections.digest import RELATIONS, RelationDigest, digests
 from projections.duckdb import open_view
 from projections.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
+from tests.projections.edges import edged, with_id_of
 from tests.projections.resource_facts import RESOURCES, about_resources
 from tests.projections.sharing import scope_types, shares
 
@@ -140,6 +141,7 @@ _tags = st.dictionaries(_texts, st.one_of(_texts, st.integers(-5, 5), st.boolean
 _ids = st.none() | st.sampled_from(["t1", "t2", "轨迹", 'q"uote'])
 _owners = st.sampled_from(OWNERS)
 _scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t"]), min_size=1, max_size=3)
+_through = st.none() | st.sampled_from([*OWNERS, "public", "team:t"])
 _sources = st.builds(Source, name=st.none() | _texts, trace_id=_ids, message_id=_ids)
 _cases = st.builds(Case, task=st.none() | _texts, reason=st.none() | _texts, trace_id=_ids)
 _contents = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
@@ -152,7 +154,7 @@ _saves = st.builds(
     tags=_tags,
     scopes=_scopes,
     owner=_owners,
-    resource_ids=st.lists(_texts, max_size=2),
+    resource_ids=st.lists(_contents, max_size=2),
     source=_sources,
     score=st.integers(1, 5),
     confidence=st.floats(0, 1),
@@ -175,11 +177,11 @@ _about_items = st.one_of(
     _revisions,
     _revisions,
     shares(OWNERS),
-    st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases),
-    st.builds(KnowledgeScored, score=st.integers(1, 5)),
+    st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases, through=_through),
+    st.builds(KnowledgeScored, score=st.integers(1, 5), through=_through),
     st.builds(KnowledgeRetired, reason=st.none() | _texts),
     st.builds(KnowledgeRestored),
-    st.builds(KnowledgeConfirmed, case=_cases),
+    st.builds(KnowledgeConfirmed, case=_cases, through=_through),
     st.builds(KnowledgeEvolved, evolution=_processes, base_version=_versions, content=_contents),
     st.builds(
         KnowledgeReverted,
@@ -189,7 +191,7 @@ _about_items = st.one_of(
         content=_contents,
         tags=_tags,
         scopes=_scopes,
-        resource_ids=st.lists(_texts, max_size=1),
+        resource_ids=st.lists(_contents, max_size=1),
         source=_sources,
         score=st.integers(1, 5),
         cause=st.none() | _processes,
@@ -233,7 +235,7 @@ _about_processes = st.one_of(
         usage=_usages,
     ),
     st.builds(ExtractionFailed, code=st.just("model_failed"), reason=_texts, usage=st.none() | _usages),
-    st.builds(SlimRequested, owner=_owners, scopes=st.none() | _scopes, threshold=st.floats(0, 1)),
+    st.builds(SlimRequested, owner=_owners, scopes=st.none() | _scopes, threshold=st.floats(0.5, 1)),
     st.builds(SlimStarted, **_started),
     st.builds(
         SlimProposed,
@@ -340,17 +342,21 @@ def _event(draw: st.DrawFn) -> NewEvent:
 
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
-    """A log: every kind of event, with refusable, repeated, older and damaged ones among them."""
+    """A log: every kind of event, with refusable, repeated, older and damaged ones among them, and ids of others."""
     kept = stored(draw(st.lists(_event(), min_size=1, max_size=max_size)))
     told: list[StoredEvent] = []
     for event in kept:
-        kind = draw(st.integers(0, 9))
+        kind = draw(st.integers(0, 12))
         if kind == 0:
             event = draw(st.sampled_from(DAMAGE))(event)
         elif kind == 1 and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
             event = older(event)
         elif kind == 2 and told:
             event = replace_position(draw(st.sampled_from(told)), event.position)
+        elif kind in (3, 4):
+            event = draw(edged(event))
+        elif kind == 5 and told:
+            event = with_id_of(event, draw(st.sampled_from(told)))
         told.append(event)
     return told
 

@@ -11,13 +11,13 @@ from ledger.events.scope_type import ScopeTypeRegistered
 
 
 def shares(entities: Sequence[str]) -> st.SearchStrategy[KnowledgeShared]:
-    """ACLs of these and one more, some of them named twice."""
+    """ACLs of these and one more, each named once."""
     entry = st.builds(
         AclEntry,
         entity=st.sampled_from([*entities, "department:财"]),
         permission=st.sampled_from(["read", "read_write"]),
     )
-    return st.builds(KnowledgeShared, acl=st.lists(entry, max_size=3))
+    return st.builds(KnowledgeShared, acl=st.lists(entry, max_size=3, unique_by=lambda one: one.entity))
 
 
 def scope_types() -> st.SearchStrategy[ScopeTypeRegistered]:

@@ -153,6 +153,14 @@ def test_an_error_that_broke_the_file_parks_nothing() -> None:
         fold_strictly(bench, stored(history(1, set())), fold=fold)
 
 
+def test_a_transaction_that_could_not_be_rolled_back_does_not_keep_the_next_fold_from_its_work() -> None:
+    bench = Workbench(open_view(None))
+    bench.con.execute("BEGIN TRANSACTION")
+    with pytest.raises(duckdb.Error):
+        bench.con.execute("SELECT error('there was no memory, not for a ROLLBACK either')").fetchall()
+    assert fold_strictly(bench, stored(history(3, set()))).accepted == 3
+
+
 def test_an_error_that_passes_costs_no_event() -> None:
     failures = iter([ValueError("once"), ValueError("twice")])
 

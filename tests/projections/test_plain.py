@@ -35,9 +35,17 @@ BEFORE = [
 ]
 
 
-def rating(item: str, number: int, verdict: str = "helpful", trace: str | None = None) -> NewEvent:
-    fact = KnowledgeRated(verdict="helpful" if verdict == "helpful" else "harmful", case=Case(task=f"task {number}"))
-    return NewEvent(fact, item, "agent:a", lineage=Lineage(trace_id=trace), id=f"rating-{number}")
+def rating(
+    item: str,
+    number: int,
+    verdict: str = "helpful",
+    trace: str | None = None,
+    by: str = "agent:a",
+    through: str | None = None,
+) -> NewEvent:
+    said = "helpful" if verdict == "helpful" else "harmful"
+    fact = KnowledgeRated(verdict=said, case=Case(task=f"task {number}"), through=through)
+    return NewEvent(fact, item, by, lineage=Lineage(trace_id=trace), id=f"rating-{number}")
 
 
 def ratings(items: tuple[str, ...], ids: st.SearchStrategy[int]) -> st.SearchStrategy[list[NewEvent]]:
@@ -47,6 +55,8 @@ def ratings(items: tuple[str, ...], ids: st.SearchStrategy[int]) -> st.SearchStr
         ids,
         st.sampled_from(["helpful", "harmful"]),
         st.none() | st.sampled_from(["t1", "t2"]),
+        st.sampled_from(["agent:a", "agent:a", "user:u", "user:other"]),
+        st.none() | st.sampled_from(["team:t", "public", "user:u"]),
     )
     return st.lists(one, min_size=1, max_size=20)
 
@@ -57,19 +67,25 @@ def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def revision(
-    item: str, number: int, by: str = "agent:a", expected: int | None = None, owner: str | None = None
+    item: str,
+    number: int,
+    by: str = "agent:a",
+    expected: int | None = None,
+    owner: str | None = None,
+    scopes: list[str] | None = None,
 ) -> NewEvent:
-    fact = KnowledgeRevised(content=f"content {number}", expected_version=expected, owner=owner)
+    fact = KnowledgeRevised(content=f"content {number}", expected_version=expected, owner=owner, scopes=scopes)
     return NewEvent(fact, item, by, id=f"revision-{number}")
 
 
-def saving(item: str, by: str, owner: str, helpful: int) -> NewEvent:
-    fact = KnowledgeSaved(types=["tool"], task="t", content="c", scopes=["public"], owner=owner, helpful=helpful)
+def saving(item: str, by: str, owner: str, helpful: int, scope: str = "public") -> NewEvent:
+    fact = KnowledgeSaved(types=["tool"], task="t", content="c", scopes=[scope], owner=owner, helpful=helpful)
     return NewEvent(fact, item, by)
 
 
 ITEMS = ("k1", "k2", "k3", "k4", "k5")
 OTHERS = st.sampled_from(["agent:a", "user:u"])
+SCOPES = ("public", "public", "agent:a", "user:u", "team:t")
 
 
 @st.composite
@@ -82,11 +98,14 @@ def plain_events(draw: st.DrawFn) -> list[NewEvent]:
         kind = draw(st.sampled_from(["save", "revise", "rate"]))
         if kind == "save" and (odd or item not in known):
             known[item] = by
-            said.append(saving(item, by, draw(OTHERS) if odd else by, number % 3))
+            said.append(saving(item, by, draw(OTHERS) if odd else by, number % 3, draw(st.sampled_from(SCOPES))))
         elif kind == "revise" and (odd or item in known):
-            said.append(revision(item, number, by, draw(st.integers(1, 3)) if odd else None))
+            scopes = [draw(st.sampled_from(SCOPES))] if draw(st.booleans()) else None
+            said.append(revision(item, number, by, draw(st.integers(1, 3)) if odd else None, scopes=scopes))
         elif odd or item in known:
-            said.append(rating(item, 1 if odd else number, draw(st.sampled_from(["helpful", "harmful"]))))
+            judge = draw(OTHERS) if draw(st.integers(0, 5)) == 0 else known.get(item, "agent:a")
+            verdict, through = draw(st.sampled_from(["helpful", "harmful"])), draw(st.sampled_from([None, "team:t"]))
+            said.append(rating(item, 1 if odd else number, verdict, by=judge, through=through))
     return said
 
 
@@ -97,6 +116,7 @@ later = st.builds(
     OTHERS,
     st.none() | st.integers(1, 3),
     st.none() | OTHERS,
+    st.none() | st.sampled_from([["user:u"], ["team:t", "user:other"], ["agent:b"]]),
 ) | st.builds(NewEvent, st.just(KnowledgeRetired()), st.sampled_from(ITEMS), OTHERS)
 
 
@@ -167,6 +187,30 @@ ODD = {
     "handed over": ([revision("k1", 1, owner="user:u"), revision("k1", 2)], ["not_owner"]),
     "handed over, and that is all": ([revision("k1", 1, owner="user:u")], []),
     "rated before it is saved": ([rating("k3", 1), saving("k3", "agent:a", "agent:a", 0)], ["unknown_knowledge"]),
+    "rated by who does not read it": (
+        [saving("k3", "user:u", "user:u", 0, "user:u"), rating("k3", 1)],
+        ["not_reader"],
+    ),
+    "rated by who read it before": (
+        [saving("k3", "user:u", "user:u", 0), revision("k3", 1, "user:u", scopes=["user:u"]), rating("k3", 1)],
+        ["not_reader"],
+    ),
+    "rated before others were kept out": (
+        [saving("k3", "user:u", "user:u", 0), rating("k3", 1), revision("k3", 1, "user:u", scopes=["user:u"])],
+        [],
+    ),
+    "rated through what does not read it": (
+        [saving("k3", "user:u", "user:u", 0, "team:t"), rating("k3", 1, through="team:x")],
+        ["not_reader"],
+    ),
+    "rated through a person": (
+        [saving("k3", "user:u", "user:u", 0, "team:t"), rating("k3", 1, through="user:u")],
+        ["not_reader"],
+    ),
+    "rated through a team that reads it": (
+        [saving("k3", "user:u", "user:u", 0, "team:t"), rating("k3", 1, through="team:t")],
+        [],
+    ),
     "rated twice under one id": ([rating("k1", 1), rating("k1", 1)], ["duplicate_event"]),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from projections import batch
 from projections.batch import fold_batch
 from projections.duckdb import open_view
 from projections.workbench import Workbench
-from tests.projections.histories import START_NS, histories, new_view, rows, state, stored, view_of
+from tests.projections.histories import START_NS, histories, new_view, rows, saved, state, stored, view_of
 
 ADA = "user:ada"
 SECRET = "马克笔-secret-7f3a"
@@ -104,8 +105,8 @@ async def test_an_event_whose_key_the_vault_never_had_is_refused_and_the_rest_go
     bench = Workbench(open_view(None), Keyring(vault.held))
     fold_batch(bench, [*foreign, *log[1:]])
     ((code, reason, body),) = rows(bench.con, "SELECT code, reason, body FROM refused_events WHERE position = 1")
-    assert code == "key_missing"
-    assert "user:eve" in reason
+    assert code == "seal_broken"
+    assert "/data/task" in reason
     assert body == foreign[0].body.decode()
     assert rows(bench.con, "SELECT count(*) FROM profile_versions") == [(2,)]
 
@@ -116,6 +117,24 @@ async def test_what_was_moved_from_another_event_is_refused(road: None, vault: M
     document["id"] = "another-event"
     con = view(vault, [log[0]._replace(body=orjson.dumps(document))]).con
     assert rows(con, "SELECT code FROM refused_events") == [("seal_broken",)]
+
+
+async def test_what_was_copied_into_anothers_event_under_the_same_id_is_refused(road: None, vault: MemoryVault) -> None:
+    (event,) = await sealed(vault, said()[:1])
+    tokens = event.subject.split(".")
+    for org, actor in (("default", "user.eve"), ("elsewhere", ".".join(tokens[5:]))):
+        under = ".".join((tokens[0], org, *tokens[2:5], actor))
+        document = {**orjson.loads(event.body), "actor": actor.replace(".", ":")}
+        con = view(vault, [event._replace(subject=under, body=orjson.dumps(document))]).con
+        assert rows(con, "SELECT code FROM refused_events") == [("seal_broken",)]
+
+
+async def test_what_an_earlier_version_sealed_for_any_actor_still_opens(road: None, vault: MemoryVault) -> None:
+    event = said()[0]
+    assert isinstance(event.fact, KnowledgeSaved)
+    content = seal(SECRET, [await vault.obtain(ADA)], event.id, "/data/content")
+    log = stored([replace(event, fact=event.fact.model_copy(update={"content": content}))])
+    assert rows(view(vault, log).con, "SELECT content FROM knowledge_versions") == [(SECRET,)]
 
 
 async def test_an_event_that_is_refused_for_another_reason_keeps_its_sealed_bytes(
@@ -193,3 +212,88 @@ def _sealed_body(body: bytes, key: DataKey) -> bytes:
         if value and isinstance(value, (str, dict)):
             document["data"][name] = seal(value, [key], str(document.get("id")), f"/data/{name}")
     return orjson.dumps(document)
+
+
+class CountingVault:
+    """A vault of the broker's manners: it refuses names that are no subject token, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def fetch(self, names: list[str]) -> dict[str, Held]:
+        self.asked += names
+        if any(len(name) > 250 for name in names) or len(names) > 2_000:
+            raise BrokerUnavailable("maximum payload exceeded")
+        return {}
+
+
+def about_agent(content: str, **more: Any) -> list[StoredEvent]:
+    about: dict[str, Any] = {"types": ["tool"], "task": "t", "scopes": ["public"], "owner": "agent:a"}
+    return stored([NewEvent(KnowledgeSaved(**{**about, **more}, content=content), "k1", "agent:a")])
+
+
+MARKS: dict[str, tuple[list[StoredEvent], list[str]]] = {
+    "a mark within a text": (about_agent('x "sealed:v1:' + "." * 360_000 + ":A"), []),
+    "keys of tags": (about_agent("c", tags={f"sealed:v1:a{n}:": 1 for n in range(38_000)}), []),
+    "a name that never ends": (about_agent("sealed:v1:user:" + "." * 360_000 + ":AAAA"), ["seal_broken"]),
+    "a name of a kind that is none": (about_agent("sealed:v1:agent:a:AAAA"), ["seal_broken"]),
+    "a name with a line break": (about_agent("sealed:v1:user:a\nb:AAAA"), ["seal_broken"]),
+    "no name": (about_agent("sealed:v1::"), ["seal_broken"]),
+    "many names": (
+        about_agent("c", tags={f"t{n}": f"sealed:v1:user:a{n}:AAAA" for n in range(20_000)}),
+        ["invalid_payload"],
+    ),
+    "nested deep": (
+        [
+            event._replace(body=event.body.replace(b'"tags":{}', b'"tags":' + b'{"a":' * 900 + tail + b"}" * 900))
+            for event in about_agent("c")
+            for tail in [b'"sealed:v1:user:a:AAAA"']
+        ],
+        ["invalid_payload"],
+    ),
+    "an attribute nested deep": (
+        [
+            event._replace(body=event.body.replace(b'"id":', b'"traceid":' + b"[" * 900 + b"]" * 900 + b',"id":', 1))
+            for event in about_agent("sealed:v1:resource:r:AAAA")
+        ],
+        ["invalid_payload"],
+    ),
+    "a name that the vault does not know": (about_agent("sealed:v1:user:eve:AAAA"), ["seal_broken"]),
+}
+
+
+@pytest.mark.parametrize(("log", "codes"), MARKS.values(), ids=MARKS.keys())
+def test_a_mark_that_somebody_wrote_asks_the_vault_for_nothing_odd_and_refuses_its_own_event_at_most(
+    road: None, log: list[StoredEvent], codes: list[str]
+) -> None:
+    vault = CountingVault()
+    bench = Workbench(open_view(None), Keyring(vault.fetch))
+    fold_batch(bench, log)
+    assert bench.position() == 1
+    assert [code for (code,) in rows(bench.con, "SELECT code FROM refused_events")] == codes
+    known = log == MARKS["a name that the vault does not know"][0]
+    assert vault.asked == (["user:eve"] if known else []), "a missing key is asked for once"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "sealed:v1:user:ada:AAAA",
+        "sealed:v1:user:ada:" + "A" * 400,
+        {"deep": [{"$sealed": "sealed:v1:user:ada:AAAA"}]},
+        {"first": "sealed:v1:user:bob:AAAA", "second": "sealed:v1:user:ada:AAAA"},
+    ],
+)
+async def test_a_seal_of_somebody_who_has_no_key_yet_is_refused_with_the_reason_that_a_replay_gives(
+    road: None, forged: Any
+) -> None:
+    (event,) = stored([saved("k1", "agent:eve")])
+    document = orjson.loads(event.body)
+    document["data"]["tags"] = {"a": forged}
+    log = [event._replace(body=orjson.dumps(document))]
+    vault = MemoryVault()
+    live = state(view(vault, log))
+    await vault.obtain(ADA)
+    assert state(view(vault, log)) == live
+    await vault.obtain("user:bob")
+    assert state(view(vault, log)) == live

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+from ledger.access import LEDGER_STREAM
+from ledger.connection import BrokerConnection
 from ledger.event import NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.extraction import ExtractionRequested
@@ -77,3 +79,26 @@ def test_a_publisher_cannot_have_what_others_own_slimmed(modelled: RunningNode, 
     failed = f"SELECT code FROM slims WHERE id = '{process}' AND status = 'failed'"
     until(lambda: ledger.sql(failed)["rows"], "it is refused")
     assert ledger.sql(failed)["rows"] == [["not_owner"]]
+
+
+def test_a_request_under_a_subject_that_nobody_can_read_is_let_go_at_once(
+    modelled: RunningNode, ledger: LedgerClient
+) -> None:
+    async def waiting() -> tuple[int, int]:
+        broker = await BrokerConnection.open(modelled.access, "writer", name="test-odd-subject")
+        node = await BrokerConnection.open(modelled.access, "node", name="test-odd-subject-node")
+        try:
+            await broker.request("ledger.default.slim.==.requested.agent.mallory", b"{}")
+            until_gone = asyncio.get_running_loop().time() + 30
+            while True:
+                told = await node.api(f"CONSUMER.INFO.{LEDGER_STREAM}.slim-default", {})
+                left = int(told["num_pending"]) + int(told["num_ack_pending"])
+                if not left or asyncio.get_running_loop().time() > until_gone:
+                    return left, int(told["num_redelivered"])
+                await asyncio.sleep(0.05)
+        finally:
+            await broker.close()
+            await node.close()
+
+    assert asyncio.run(waiting()) == (0, 0)
+    caught_up(ledger)

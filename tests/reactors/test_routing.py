@@ -49,6 +49,15 @@ def test_a_model_chooses_among_what_the_caller_sees_and_the_ranking_orders_it(
     assert "dragon-own" in [hit["id"] for hit in search(ana, route=True)["results"]]
 
 
+def test_a_model_that_picks_none_says_that_nothing_fits(
+    ledger: LedgerClient, chat: ChatEndpoint, dragons: list[str]
+) -> None:
+    assert search(ledger)["results"], "the ranking alone finds some"
+    chat.says({"ids": []}, to="keep a dragon warm")
+    answer = search(ledger, route=True)
+    assert (answer["routed"], answer["results"], answer["count"], answer["reason"]) == (True, [], 0, None)
+
+
 def test_when_the_model_fails_or_is_slow_the_answer_is_the_default_one_and_says_so(
     ledger: LedgerClient, chat: ChatEndpoint, dragons: list[str]
 ) -> None:
@@ -56,8 +65,7 @@ def test_when_the_model_fails_or_is_slow_the_answer_is_the_default_one_and_says_
     chat.says("refuse: dragons", to="keep a dragon warm")
     for script, reason in (
         ("refuse: dragons", "model_refused"),
-        ({"ids": []}, "picked none"),
-        ({"ids": ["nothing-of-this-name"]}, "picked none"),
+        ({"ids": ["nothing-of-this-name"]}, "named none of the items"),
     ):
         chat.says(script, to="keep a dragon warm")
         answer = search(ledger, route=True)

@@ -115,6 +115,13 @@ def test_an_item_without_a_scope_that_the_caller_sees_is_left_out() -> None:
     assert rank([Candidate("hers", 1, keyword=9.0)], rows, ["user:bob", "public"], top_k=5) == []
 
 
+def test_an_owner_gets_what_no_scope_of_theirs_reads() -> None:
+    kept = {"mine": Standing("mine", 3, 0, 0, ("org:elsewhere",), NOW, "agent:me")}
+    found = [Candidate("mine", 1, keyword=5.0)]
+    assert order(rank(found, kept, ["public", "agent:me"], top_k=5)) == ["mine"]
+    assert rank(found, kept, ["public", "agent:other"], top_k=5) == []
+
+
 def test_results_come_in_the_order_of_scope_priority() -> None:
     kinds = ["public", "org:o", "team:t", "agent:a", "project:p", "user:u"]
     rows = standings(*(standing(kind, 3, 1, 0, kind) for kind in kinds))

@@ -18,6 +18,7 @@ from projections.duckdb import open_view
 from projections.knowledge.ask import ITEM_COLUMNS, item_of
 from projections.search.ask import Searcher
 from projections.search.remembered import RememberedItems
+from projections.vectors.client import Answer
 from projections.vectors.port import Found
 from projections.view import Instance, View
 from tests.projections.histories import histories, saved, stored
@@ -111,8 +112,8 @@ class OneFound:
     vector_weight = 1.0
     fed = None
 
-    async def search(self, *_: object, **__: object) -> list[Found]:
-        return [Found("k1", 1, 1, 1.0, None)]
+    async def search(self, *_: object, **__: object) -> Answer:
+        return Answer([Found("k1", 1, 1, 1.0, None)], None)
 
 
 def test_what_a_file_said_is_found_no_more_once_another_one_has_its_place() -> None:

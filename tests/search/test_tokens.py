@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projections.search.tokens import Sparse, document_terms, normalise, query_terms
+from projections.search.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, query_terms
 
 
 def terms(text: str, *, words_only: bool = True) -> set[int]:
@@ -106,3 +106,15 @@ def test_terms_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 1_000_000, "\ufdfa" * 340_000, "e" + "\u0301\u0323" * 250_000, "王" * 340_000, "a " * 500_000],
+    ids=["one word", "characters with long plain forms", "accents", "one script", "many words"],
+)
+def test_a_text_as_large_as_an_event_is_searched_by_its_beginning(text: str) -> None:
+    assert len(normalise(text)) <= MOST_CHARACTERS
+    found = document_terms("a spare valve", text)
+    assert len(found.indices) <= 3 * MOST_CHARACTERS
+    assert terms("valve") <= set(found.indices.tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -39,6 +40,10 @@ async def test_names_follow_the_conventions_and_labels_are_bounded() -> None:
     assert "an-id-of-somebody" not in text
     assert "alice" not in text
     for name, family in families.items():
+        if name.startswith("process_"):  # named by the Prometheus project, the same for every program
+            continue
+        if name == "kledger_build_info":
+            continue
         assert NAME.fullmatch(name), name
         assert len(family.documentation) > 10
         assert family.type in ("counter", "gauge", "histogram")
@@ -48,7 +53,22 @@ async def test_names_follow_the_conventions_and_labels_are_bounded() -> None:
         for sample in family.samples:
             assert set(sample.labels) <= LABELS, sample
             if family.type == "counter":
-                assert sample.name.endswith(("_total", "_created"))
+                assert sample.name.endswith("_total")
+
+
+async def test_a_scraper_sees_the_process_and_what_it_was_built_from_and_no_series_of_when_it_began() -> None:
+    async with http_door() as door:
+        await door.saved()
+        families = await told(door)
+        text = (await door.get("/metrics")).text
+    for name in ("process_resident_memory_bytes", "process_open_fds", "process_start_time_seconds"):
+        assert value(families[name]) > 0
+    assert "process_cpu_seconds" in families
+    (build,) = families["kledger_build_info"].samples
+    assert build.value == 1
+    assert build.labels["version"] == version("knowledge-ledger")
+    assert set(build.labels) == {"version", "python", "duckdb", "qdrant_edge"}
+    assert "_created" not in text
 
 
 async def test_appends_searches_and_folds_are_measured() -> None:

@@ -1,0 +1,248 @@
+"""How much may a connection take before it asks anything, and how long may it hold its place?
+
+uvicorn parses requests with httptools and bounds neither the bytes of a request's head nor the time of a client. This
+subclass, handed to uvicorn by its `http` setting, does: what is too long is answered with 431, what is too slow with
+408, and closed; a connection that asks for nothing is closed; one more than the node takes costs the place of whichever
+has waited longest without asking. All of it happens before a request has a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from ledger.errors import LedgerError
+from producers.access.limits import Limits
+from producers.http.errors import STATUS, HeadTooLarge, RequestTooSlow, UnreadableRequest
+from producers.operations.feedback import error_body
+
+SLOWEST = 1_000
+"""Bytes a second that a client has to send of a body, or take of an answer, once its first seconds are over."""
+_PER_HEADER = 4  # the colon, the space and the line break
+
+
+class _TooLarge(Exception):
+    """Ends the parsing of a head."""
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """One connection of a client. `limits` is set by `bounded`."""
+
+    limits = Limits()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.waits_since = self.loop.time()
+        """When it began to wait for its next request."""
+        self._reading_head = True
+        self._has_begun = False  # the head that is read has begun
+        self._heads = 0  # that were read whole
+        self._head_bytes = 0  # of the head, as far as it is parsed
+        self._unparsed = 0  # of a head that is longer than what came at once
+        self._body_bytes = 0
+        self._oversized = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """No request of it is under way."""
+        return self.cycle is None or self.cycle.response_complete
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take its place, or that of one that waits longer."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections and not self._make_room():
+            self.end()
+            return
+        self._set_deadline(self.limits.head_seconds)
+
+    def _make_room(self) -> bool:
+        waiting = [
+            other
+            for other in self.connections
+            if isinstance(other, BoundedConnection) and other is not self and other.is_waiting
+        ]
+        if not waiting:
+            return False
+        min(waiting, key=lambda other: other.waits_since).end()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadlines with the connection."""
+        self._clear_deadline()
+        self._clear_stalled()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Close the connection now; who does not read has no claim to the rest."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    # What comes in
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; a head that goes on for longer than it may is refused before it is kept."""
+        if self.transport.is_closing():
+            return
+        was_reading_head, heads = self._reading_head, self._heads
+        if was_reading_head and self._deadline is None:
+            self._set_deadline(self.limits.head_seconds)
+        super().data_received(data)
+        if self._has_begun and self._reading_head and self._deadline is None:
+            self._set_deadline(self.limits.head_seconds)
+        if was_reading_head and self._heads == heads and not self.transport.is_closing():
+            self._unparsed += len(data)
+            if self._unparsed > self.limits.head:
+                self._oversized = True
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._reading_head = self._has_begun = True
+        self._head_bytes = self._unparsed = self._body_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Part of the address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        self._count(len(name) + len(value) + _PER_HEADER)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there: the app may be asked, and the body has its own time."""
+        self._reading_head = False
+        self._heads += 1
+        self._set_deadline(self.limits.body_seconds)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Part of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The whole request is there; how long its answer takes is the node's own affair."""
+        self._clear_deadline()
+        self._reading_head, self._has_begun = True, False
+        self._head_bytes = self._unparsed = 0
+        super().on_message_complete()
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self.limits.head:
+            self._oversized = True
+            raise _TooLarge  # the parser stops, and uvicorn answers as for any request that it cannot read
+
+    # What goes out
+
+    def on_response_complete(self) -> None:
+        """The answer is written; the connection waits for its next request."""
+        self.waits_since = self.loop.time()
+        super().on_response_complete()
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self.pause_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say, as every error of the node is said, why a request is not read."""
+        if self._oversized:
+            self._refuse(
+                HeadTooLarge(
+                    f"the request's address and headers have more than {self.limits.head:,} bytes, which is the limit "
+                    "here: send long texts in the body"
+                )
+            )
+        else:
+            self._refuse(UnreadableRequest(f"this is no HTTP request that the node can read: {msg}"))
+
+    def _refuse(self, error: LedgerError) -> None:
+        if self.transport.is_closing():
+            return
+        if self.is_waiting or not self.cycle.response_started:
+            body = orjson.dumps({"error": error_body(error)})
+            self.transport.write(
+                STATUS_LINE[STATUS[error.code]]
+                + b"content-type: application/json\r\nconnection: close\r\n"
+                + b"content-length: %d\r\n\r\n" % len(body)
+                + body
+            )
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self.pause_writing()
+
+    def pause_writing(self) -> None:
+        """The client takes less than is written for it: it has a while to go on."""
+        super().pause_writing()
+        self._clear_stalled()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        """It took enough."""
+        self._clear_stalled()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Nothing was asked for a while after an answer; one that was not taken by now has its own time."""
+        super().timeout_keep_alive_handler()
+        if self.transport.get_write_buffer_size():
+            self.pause_writing()
+
+    def _watch_writing(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        seconds = self.limits.body_seconds
+
+        def look() -> None:
+            if self.transport.get_write_buffer_size() > left - seconds * SLOWEST:
+                self.end()
+            else:
+                self._watch_writing()
+
+        self._stalled = self.loop.call_later(seconds, look)
+
+    # Time
+
+    def _set_deadline(self, seconds: float) -> None:
+        self._clear_deadline()
+        self._deadline = self.loop.call_later(seconds, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self._reading_head:
+            if not self.is_waiting:  # the request before this one is still being answered
+                self._set_deadline(self.limits.head_seconds)
+                return
+            if not self._has_begun:  # it asked for nothing, and is owed no answer
+                self.transport.close()
+                return
+        else:
+            arrived, self._body_bytes = self._body_bytes, 0
+            # Where reading is paused it is the node that does not take the rest.
+            if self.flow.read_paused or arrived >= self.limits.body_seconds * SLOWEST:
+                self._set_deadline(self.limits.body_seconds)
+                return
+        part = "head" if self._reading_head else "body"
+        self._refuse(RequestTooSlow(f"the {part} of the request did not come in time: send it at once"))
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _clear_stalled(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+def bounded(limits: Limits) -> type[BoundedConnection]:
+    """The protocol class for uvicorn, with the limits of this node."""
+    return type("BoundedConnection", (BoundedConnection,), {"limits": limits})

@@ -1,0 +1,70 @@
+"""May analysts' statements take all of the machine's memory? One that makes the node grow too much is ended.
+
+DuckDB's `memory_limit` counts tables, sorts and aggregates. It does not count the values that functions make
+(`replace`, `||`, lists), and a few letters of SQL make gigabytes of those. So the process is watched while statements
+over HTTP run, and they are interrupted when it has grown by more than it may. DuckDB looks for an interrupt between two
+steps: what one step takes is not bounded. Linux alone tells what a process has; elsewhere nothing is watched.
+"""
+
+from __future__ import annotations
+
+import resource
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 2**20
+_EVERY_SECONDS = 0.03
+_STATM = Path("/proc/self/statm")
+
+
+class AnalystLimits(BaseSettings):
+    """What analysts' statements may take of a node."""
+
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True)
+
+    memory: int = Field(default=1536 * MIB, ge=64 * MIB)
+    """Bytes that the node may grow by while one runs; above the 1 GB that DuckDB counts itself."""
+    bytes: int = Field(default=64 * MIB, ge=1024)
+    """Bytes of one answer over HTTP, as Arrow counts them."""
+    seconds: float = Field(default=20.0, gt=0, le=600)
+    """For one statement over HTTP, after which its caller has an answer."""
+
+
+@cache
+def analyst_limits() -> AnalystLimits:
+    """Those of this node."""
+    return AnalystLimits()
+
+
+@contextmanager
+def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
+    """Call `end`, perhaps more than once, when the process grows by more than `growth` bytes while the body runs."""
+    if not _STATM.exists():
+        yield
+        return
+    over = threading.Event()
+    before = _resident()
+
+    def watch() -> None:
+        while not over.wait(_EVERY_SECONDS):
+            if _resident() - before > growth:
+                end()
+
+    watcher = threading.Thread(target=watch, name="analysts-memory", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()  # so that nothing is interrupted that comes after
+
+
+def _resident() -> int:
+    """Bytes that the process has in memory."""
+    return int(_STATM.read_text().split()[1]) * resource.getpagesize()

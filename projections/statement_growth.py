@@ -1,0 +1,195 @@
+"""Could one value of a statement grow without being stopped? What can be told from the text of the statement alone.
+
+DuckDB looks for an interrupt between two steps, and one step makes whole values of up to 2,048 rows. So a value may not
+be multiplied at will: the numbers written into functions that make values as large as a number says, the ratio of a
+replacement, and the lists and lambdas that hold them are multiplied along their nesting. A lambda runs within one step
+for each element of a list, so it holds no second lambda and nothing that grows by a number; one that makes values reads
+its own parameters alone, and one that reduces a list uses its accumulator once. What comes from a column or a subquery
+has a size that nobody knows before: it is not counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+LARGEST = 1_000_000
+"""Characters or elements, as far as the text of the statement says."""
+
+GROWING = frozenset(
+    (
+        *("repeat", "lpad", "rpad", "list_resize", "array_resize", "range", "generate_series", "bitstring", "bar"),
+        *("printf", "format"),
+    )
+)
+_REPLACING = frozenset(("replace", "regexp_replace"))
+_REDUCING = frozenset(("list_reduce", "array_reduce", "reduce"))
+_FILTERING = frozenset(("list_filter", "array_filter", "filter"))
+WITH_LAMBDA = (
+    frozenset(("list_transform", "array_transform", "list_apply", "array_apply", "apply")) | _REDUCING | _FILTERING
+)
+# They take as long as the product of two lengths.
+_COMPARING = frozenset(
+    ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity", "jaccard")
+)
+_MULTIPLYING = _REPLACING | WITH_LAMBDA | _COMPARING | {"array_to_string"}
+
+_WIDTH = re.compile(r"[0-9]{1,18}")
+_UNNEST = "unnest the list instead (SELECT ... FROM t, unnest(t.list) AS u(x))"
+
+
+def growth_refusal(tree: dict[str, Any]) -> str | None:
+    """Why a statement may make a value that is too large, or None."""
+    nodes = list(nodes_of(tree))
+    for node in nodes:
+        name = function_of(node)
+        reason = None
+        if name in WITH_LAMBDA:
+            reason = _lambda_refusal(name, node)
+        elif name in _REPLACING:
+            reason = _replacement_refusal(name, node)
+        if reason is not None:
+            return reason
+    return _size_refusal(nodes)
+
+
+def nodes_of(tree: object) -> Iterator[dict[str, Any]]:
+    """Every object of the tree, parents before children, without recursion: depth is the caller's choice."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def function_of(node: dict[str, Any]) -> str:
+    """The function that a node calls, in lower case; empty for another node."""
+    name = node.get("function_name")
+    return name.lower() if isinstance(name, str) else ""
+
+
+def _arguments(call: dict[str, Any]) -> list[dict[str, Any]]:
+    return [child for child in call.get("children") or [] if isinstance(child, dict)]
+
+
+def _lambdas(call: dict[str, Any]) -> list[tuple[list[str], object]]:
+    """Names of the parameters, and the body. A first argument with an arrow reads JSON."""
+    return [
+        (_columns(argument.get("lhs")), argument.get("expr"))
+        for argument in _arguments(call)[1:]
+        if argument.get("class") == "LAMBDA"
+    ]
+
+
+def _columns(tree: object) -> list[str]:
+    """The first part of each name, as often as it is used; those of a row in their order."""
+    found = [
+        str(node["column_names"][0]).lower()
+        for node in nodes_of(tree)
+        if node.get("class") == "COLUMN_REF" and node.get("column_names")
+    ]
+    return found[::-1]
+
+
+def _lambda_refusal(name: str, call: dict[str, Any]) -> str | None:
+    for parameters, body in _lambdas(call):
+        called = {function_of(node) for node in nodes_of(body)}
+        if called & WITH_LAMBDA:
+            return f"a lambda within the lambda of {name}() is not admitted: {_UNNEST}"
+        grows = called & (GROWING | _REPLACING if name in _REDUCING else GROWING)
+        if grows:
+            return f"{min(grows)}() within the lambda of {name}() is not admitted: {_UNNEST}"
+        used = _columns(body)
+        if name not in _FILTERING and (outside := set(used) - set(parameters)):
+            return f"the lambda of {name}() reads {min(outside)!r} from outside of it, which is not admitted: {_UNNEST}"
+        if name in _REDUCING and parameters and used.count(parameters[0]) > 1:
+            return f"the lambda of {name}() uses {parameters[0]!r}, what it has so far, more than once"
+    return None
+
+
+def _replacement_refusal(name: str, call: dict[str, Any]) -> str | None:
+    for node in nodes_of(_arguments(call)[2:3]):
+        if node.get("class") in {"COLUMN_REF", "SUBQUERY", "STAR"}:
+            return f"the replacement of {name}() has to be written in the statement"
+    return None
+
+
+def _size_refusal(nodes: list[dict[str, Any]]) -> str | None:
+    """Sizes from the leaves to the root. `number` is the product of all that is written below a node."""
+    number: dict[int, int] = {}
+    size: dict[int, int] = {}
+    for node in reversed(nodes):
+        below = [child for value in node.values() for child in (value if isinstance(value, list) else [value])]
+        below = [child for child in below if isinstance(child, dict)]
+        name = function_of(node)
+        factor = _factor(name, node)
+        number[id(node)] = _product([factor * _written(node), *(number[id(child)] for child in below)])
+        sizes = [size[id(child)] for child in below]
+        if name in GROWING:
+            size[id(node)] = number[id(node)]
+        elif name in _MULTIPLYING:
+            size[id(node)] = _product([factor, *sizes])
+        else:
+            size[id(node)] = max(sizes, default=1)
+        if name in GROWING | _MULTIPLYING and size[id(node)] > LARGEST:
+            return f"{name}() would make a value of more than {LARGEST} characters or elements"
+    return None
+
+
+def _factor(name: str, call: dict[str, Any]) -> int:
+    """By how much a call makes its first argument larger."""
+    if name in _REPLACING:
+        letters = [_letters(argument) for argument in _arguments(call)[1:3]]
+        if len(letters) < 2:
+            return 1
+        found, replacement = letters
+        return max(1, replacement if name == "regexp_replace" else -(-replacement // max(1, found)))
+    if name in WITH_LAMBDA:
+        return max((len(_columns(body)) for _, body in _lambdas(call)), default=1) or 1
+    return 1
+
+
+def _letters(tree: object) -> int:
+    """Characters of the texts that are written below."""
+    texts = [_value(node) for node in nodes_of(tree) if node.get("class") == "CONSTANT"]
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
+def _written(node: dict[str, Any]) -> int:
+    """The number that a node states: its own, the width in a format, or a text that is cast to one."""
+    if node.get("class") == "CAST":
+        child = node.get("child")
+        value = _value(child) if isinstance(child, dict) and child.get("class") == "CONSTANT" else None
+        return _number(value) if isinstance(value, str) else 1
+    if node.get("class") != "CONSTANT":
+        return 1
+    value = _value(node)
+    if isinstance(value, str):  # a text that is no format has no say
+        return max(map(int, _WIDTH.findall(value)), default=1) if "%" in value or "{" in value else 1
+    return _number(value)
+
+
+def _value(constant: dict[str, Any]) -> object:
+    value = constant.get("value")
+    return value.get("value") if isinstance(value, dict) else None
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int | float | str):
+        return 1
+    try:
+        return int(max(1.0, min(abs(float(value)), 1e18)))
+    except ValueError:
+        return 1
+
+
+def _product(factors: list[int]) -> int:
+    """Not beyond what is too much anyway."""
+    product = 1
+    for factor in factors:
+        product = min(product * max(1, factor), 10**18)
+    return product

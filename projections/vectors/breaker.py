@@ -1,0 +1,50 @@
+"""Is it any use to ask the endpoint now? Not after it failed several times in a row, until it is known to be back.
+
+A library was looked for: those that are kept count failures and let a real call through to see whether the other end
+is back. Here no search may be that call, and how long to wait is what a refusal states (Retry-After).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+FAILURES = 3
+"""In a row, before the circuit opens."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+LONGEST_STATED = 300.0
+"""The most that a Retry-After is followed."""
+
+
+class Breaker:
+    """A circuit: closed while calls go well, open after FAILURES in a row, closed again by a probe that goes well."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._pause = FIRST_PAUSE
+        self._again_at = 0.0
+        self.reason: str | None = None
+        """Why the circuit is open; None while it is closed."""
+
+    def succeeded(self) -> None:
+        """A call went well: the circuit is closed."""
+        self._failures, self._pause, self.reason = 0, FIRST_PAUSE, None
+
+    def failed(self, reason: str, retry_after: float | None = None, *, useless: bool = False) -> None:
+        """A call failed. One that states when to come again, or that was answered uselessly, opens the circuit at once.
+
+        Useless answers are paid for: the pauses between probes grow longer than others.
+        """
+        self._failures += 1
+        if self.reason is None and self._failures < FAILURES and retry_after is None and not useless:
+            return
+        pause = self._pause if retry_after is None else min(max(retry_after, self._pause), LONGEST_STATED)
+        self._pause = min(self._pause * 2, LONGEST_STATED if useless else LONGEST_PAUSE)
+        self._again_at = self._clock() + pause
+        self.reason = reason
+
+    def due(self) -> float:
+        """Seconds until the next probe; 0 when it is due."""
+        return max(0.0, self._again_at - self._clock())

@@ -1,0 +1,158 @@
+"""Do the vectors hold what the view says? Compared point by point, and searched as a caller would.
+
+Compared are the ids, the versions, who reads them, from when until when, the hash of the text, every term with its
+weight, and the count. A hashed vector is compared number by number; what a model gave cannot be computed again, so of
+that it is compared that it is there, of the right size and of length one. A few versions are also searched for by their
+own words and vectors, which finds damaged indexes. A node does this with a few versions every few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import structlog
+
+from ledger.errors import LedgerError, ViewBehind
+from ledger.sealed import ERASED
+from projections.sql_text import among
+from projections.vectors.errors import VectorsDamaged
+from projections.vectors.wire import Store
+from projections.view import View
+from projections.visibility import readers
+
+if TYPE_CHECKING:
+    from projections.vectors.feed import VectorFeed
+
+log = structlog.get_logger(__name__)
+
+CANARIES = 4
+EVERY_SECONDS = 5.0
+_AT_ONCE = 500
+_SEARCHED = 8  # of each slice that is compared whole, so many are also searched for
+_SHOWN = 5
+_WITHIN_SECONDS = 10.0
+
+
+class Canary:
+    """Looks at a few versions every few seconds; `damage` is what it found, until the vectors are made anew."""
+
+    def __init__(self, feed: VectorFeed, view: View) -> None:
+        self._feed = feed
+        self._view = view
+        self.damage: VectorsDamaged | None = None
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            try:
+                await self.look()
+            except (LedgerError, RuntimeError, duckdb.Error) as error:
+                log.warning("the vectors could not be examined", error=str(error))
+
+    async def look(self) -> None:
+        """Examine a few versions drawn by chance."""
+        async with self._feed.turn:
+            applied = self._feed.applied
+            some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
+            found = await self._feed.client.examine(some, searched=len(some))
+        if found:
+            self.found(found)
+
+    def found(self, wrong: Sequence[str]) -> None:
+        """Note damage."""
+        if self.damage is None:
+            log.error("the vectors are damaged", found=list(wrong[:_SHOWN]))
+        self.damage = VectorsDamaged(
+            f"{'; '.join(wrong[:_SHOWN])}: searches may miss items; make the vectors anew with kledger rebuild"
+        )
+
+
+async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
+    """All versions in the vectors beside those of the view, at the position that the vectors have applied."""
+    wrong: list[str] = []
+    positions = await view.ask(_positions, feed.org, feed.applied)
+    for at in range(0, len(positions), _AT_ONCE):
+        async with feed.turn:  # of one slice at a time: new items are indexed between two
+            stores = await view.ask(_versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
+            wrong += await feed.client.examine(stores, searched=_SEARCHED)
+    async with feed.turn:
+        applied = feed.applied
+        positions = await view.ask(_positions, feed.org, applied)
+        status = await feed.client.status()
+        if status["count"] != len(positions):
+            wrong.append(f"the vectors hold {status['count']} versions, the view {len(positions)}")
+        try:
+            digest = await feed.client.digest()
+        except VectorsDamaged as error:
+            digest = None
+            wrong.append(error.message)
+    if wrong:
+        feed.canary.found(wrong)
+    return {
+        "position": applied,
+        "versions": len(positions),
+        "count": status["count"],
+        "awaiting": status["awaiting"],
+        "digest": digest,
+        "equal": not wrong,
+        "differences": wrong[:_SHOWN],
+    }
+
+
+async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
+    """What `examined` says, once the vectors have come as far as the view; a process that is gone holds nothing."""
+    try:
+        with contextlib.suppress(ViewBehind):
+            await feed.wait_for(view.position, _WITHIN_SECONDS)
+        return await examined(feed, view)
+    except (LedgerError, RuntimeError) as error:
+        return {"equal": False, "differences": [str(error)]}
+
+
+def vector_reasons(feed: VectorFeed) -> list[str]:
+    """Why a node is not well, as far as it is damage or the embedding endpoint."""
+    reasons = []
+    if (damage := feed.canary.damage) is not None:
+        reasons.append(f"vectors: {damage.message} ({damage.code})")
+    state = feed.backlog.state
+    if state.trouble is not None:
+        reasons.append(f"embeddings: {state.trouble}; searches go by words, {state.awaiting} versions await theirs")
+    return reasons
+
+
+def _positions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int) -> list[int]:
+    found = cursor.execute(
+        "SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2 AND content <> $3 ORDER BY 1",
+        [org, applied, ERASED],
+    )
+    return [row[0] for row in found.fetchall()]
+
+
+def _some(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, most: int) -> list[Store]:
+    drawn = cursor.execute(
+        f"""SELECT valid_from FROM (SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2)
+        USING SAMPLE {int(most)} ROWS""",  # no text is read but that of those drawn
+        [org, applied],
+    )
+    return _versions(cursor, org, applied, [row[0] for row in drawn.fetchall()])
+
+
+def _versions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, positions: Sequence[int]) -> list[Store]:
+    rows = cursor.execute(
+        f"""SELECT id, version, valid_from, task, content, {readers()}, types, owner, valid_to,
+        status <> 'active' FROM knowledge_versions
+        WHERE org = $1 AND valid_from IN ({among(positions)}) AND content <> $2""",
+        [org, ERASED],
+    ).fetchall()
+    return list(_stores(rows, applied))
+
+
+def _stores(rows: Sequence[Any], applied: int) -> Iterator[Store]:
+    for item_id, version, at, task, content, read_by, types, owner, valid_to, retired in rows:
+        ended = valid_to if valid_to is not None and valid_to <= applied else None
+        yield Store(item_id, version, at, task, content, read_by, types, owner, at, ended, retired)

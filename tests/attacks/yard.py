@@ -1,0 +1,68 @@
+"""A nats-server with two publishers, and a node that folds what it keeps: where a foreign client attacks."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from ledger.publishers import Publisher, Written, write_nats_config
+from ledger.server_config import find_binary
+from tests.journeys import running_node
+from tests.journeys.running_node import RunningNode, running, until
+
+SCRIBE, BOB = "agent:scribe", "user:bob"
+
+
+@dataclass
+class Yard:
+    """A nats-server with two publishers, and a node that folds what it keeps."""
+
+    url: str
+    server: subprocess.Popen[bytes]
+    directory: Path
+    written: Written
+    node: RunningNode
+
+    def publisher(self, actor: str) -> Publisher:
+        (found,) = [one for one in self.written.publishers if one.actor == actor]
+        return found
+
+    async def connect(self, actor: str, **changed: Any) -> Client:
+        one = self.publisher(actor)
+        asked = {"user": one.user, "password": one.password, "inbox_prefix": one.inbox, **changed}
+        return await nats.connect(self.url, allow_reconnect=False, **asked)
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Yard]:
+    """A yard below `directory`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    written = write_nats_config(directory / "broker", [SCRIBE, BOB], listen=listen)
+    with (directory / "nats.log").open("wb") as log:
+        server = subprocess.Popen([find_binary(), "-c", written.config], stdout=log, stderr=log)
+    try:
+        until(lambda: _listens(listen), "the server listens")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setitem(running_node.ENVIRONMENT, "KLEDGER_NATS_CREDENTIALS", str(written.credentials))
+            with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off") as node:
+                yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.partition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0

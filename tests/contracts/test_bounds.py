@@ -1,0 +1,148 @@
+"""What a request may say, an event may say, and the other way round: no interface has a limit of its own."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
+
+from ledger.earlier import EARLIER
+from ledger.events import FACTS
+from ledger.events.conflict import ConflictResolved
+from ledger.events.extraction import ExtractionRequested
+from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import (
+    AclEntry,
+    Case,
+    KnowledgeReverted,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeShared,
+    Source,
+)
+from ledger.events.profile import ProfileReplaced
+from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.resource import ResourceSaved
+from ledger.events.scope_type import ScopeTypeRegistered
+from ledger.events.slim import SlimRequested
+from producers import model_requests, requests, resource_requests, slim_request
+from producers.http.parameters import SearchQuery
+
+PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
+    # A save's tags, scopes and owner may be left out; they are stated in the event all the same.
+    (requests.SaveRequest, KnowledgeSaved, set()),
+    (requests.EvalBody, KnowledgeSaved, set()),
+    (requests.UpdateRequest, KnowledgeRevised, set()),
+    (requests.ShareRequest, KnowledgeShared, set()),
+    (requests.AclEntryBody, AclEntry, set()),
+    (requests.SourceBody, Source, set()),
+    (requests.CaseBody, Case, set()),
+    (requests.ScopeTypeRequest, ScopeTypeRegistered, set()),
+    (requests.ContentRequest, ProfileReplaced, set()),
+    (requests.FocusRequest, GoalFocused, set()),
+    # What is a secret at the interface is sealed in the event.
+    (resource_requests.ResourceRequest, ResourceSaved, {"secure_body"}),
+    # A message without an id gets one, and is an object in the event.
+    (model_requests.ExtractRequest, ExtractionRequested, {"messages"}),
+    (model_requests.ResolveRequest, ConflictResolved, set()),
+    (model_requests.RevertRequest, KnowledgeReverted, set()),
+    (slim_request.SlimRequest, SlimRequested, set()),
+]
+
+
+def shape(annotation: Any, metadata: Any = ()) -> Any:
+    """What a field admits: its kind, its constraints, and the same of its parts; not whether it may be absent."""
+    constraints = list(metadata)
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            constraints += more
+            continue
+        rest = [one for one in get_args(annotation) if one is not type(None)]
+        if get_origin(annotation) in (Union, types.UnionType) and len(rest) == 1:
+            (annotation,) = rest
+            continue
+        break
+    single = [one for each in constraints for one in (each.metadata if isinstance(each, FieldInfo) else [each])]
+    # Before a value is checked it may be spelled anew (a mail address as an entity), which admits nothing more.
+    told = sorted({str(one) for one in single if not isinstance(one, BeforeValidator)})
+    if get_origin(annotation) is list:
+        return ["list", told, shape(get_args(annotation)[0])]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return ["object", told, sorted((name, shape(*of(info))) for name, info in annotation.model_fields.items())]
+    return [str(annotation), told]
+
+
+def of(info: FieldInfo) -> tuple[Any, Any]:
+    return info.annotation, info.metadata
+
+
+@pytest.mark.parametrize(("request_model", "fact", "apart"), PAIRS, ids=lambda one: getattr(one, "__name__", ""))
+def test_each_field_of_a_request_has_the_limits_of_the_event_that_it_becomes(
+    request_model: type[BaseModel], fact: type[BaseModel], apart: set[str]
+) -> None:
+    shared = (request_model.model_fields.keys() & fact.model_fields.keys()) - apart
+    assert shared, "they have a field in common"
+    for name in sorted(shared):
+        ours, theirs = request_model.model_fields[name], fact.model_fields[name]
+        assert shape(*of(ours)) == shape(*of(theirs)), name
+
+
+def test_what_a_search_asks_fits_into_the_record_of_what_it_served() -> None:
+    asked, kept = SearchQuery.model_fields["q"], RecallServed.model_fields["query"]
+    longest = {str(one) for one in kept.metadata if "max_length" in str(one)}
+    assert longest
+    assert longest <= {str(one) for one in asked.metadata}
+
+
+@pytest.mark.parametrize("fact", [KnowledgeSaved, ResourceSaved])
+def test_whatever_may_be_kept_under_an_id_may_be_served_under_it(fact: Any) -> None:
+    longest = "王" * 200
+    assert fact.fault_of_id(longest) is None
+    assert fact.fault_of_id(longest + "王") is not None
+    assert ServedItem(id=longest, version=1, relevance=0.0).id == longest
+
+
+def _unbounded(told: Any, place: str) -> list[str]:
+    kind, constraints, *parts = told
+    if kind == "object":
+        return [found for name, part in parts[0] for found in _unbounded(part, f"{place}.{name}")]
+    if kind != "list":
+        return []
+    bounded = any("max_length" in one for one in constraints)
+    return [*([] if bounded else [place]), *_unbounded(parts[0], f"{place}[]")]
+
+
+@pytest.mark.parametrize("fact", [*FACTS.values(), *EARLIER.values()], ids=lambda fact: fact.name)
+def test_every_list_that_an_event_states_has_an_end(fact: type[BaseModel]) -> None:
+    endless = [found for name, info in fact.model_fields.items() for found in _unbounded(shape(*of(info)), name)]
+    assert endless == []
+
+
+@pytest.mark.parametrize("fact", FACTS.values(), ids=lambda fact: fact.name)
+def test_every_object_that_an_event_states_is_a_bounded_document_and_every_fraction_a_number(
+    fact: type[BaseModel],
+) -> None:
+    def check(told: Any, place: str) -> None:
+        kind, constraints, *parts = told
+        if kind.startswith("dict"):
+            assert any("check_document" in one for one in constraints), place
+        if kind == str(float):
+            assert any("without_sign_of_zero" in one for one in constraints), place
+            assert any("allow_inf_nan=False" in one for one in constraints), place
+        for part in parts:
+            if kind == "object":
+                for name, inner in part:
+                    check(inner, f"{place}.{name}")
+            else:
+                check(part, f"{place}[]")
+
+    for name, info in fact.model_fields.items():
+        check(shape(*of(info)), name)
+
+
+def test_a_word_out_of_a_list_is_told_apart_from_another_list() -> None:
+    assert shape(Literal["a"]) != shape(Literal["b"])

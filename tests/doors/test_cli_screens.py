@@ -1,0 +1,124 @@
+"""Do the commands fit a screen: hits on few lines, examples that can be pasted, advice in the command's own options?"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from rich.cells import cell_len
+from typer.testing import CliRunner, Result
+
+from producers.cli.advice import advised
+from producers.cli.examples import HEAD
+from producers.cli.main import app
+from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.test_cli_knowledge import ITEM
+from tests.house.project import ROOT
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    with commanded_node(monkeypatch) as running:
+        yield running
+
+
+def kledger(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+LONG = {**ITEM, "task": "测试偶尔失败怎么办 " * 6, "content": "Run it two hundred times. " * 40}
+
+
+@pytest.mark.parametrize("columns", [60, 80, 99])
+def test_on_a_narrow_screen_a_hit_takes_two_lines_and_an_item_of_a_list_one(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    hits = [{**LONG, "quality_score": 5.0, "relevance": 0.8} for _ in range(5)]
+    node.says("GET /api/knowledge/search", {"results": hits, "count": 5, "position": 9, "recall_id": None})
+    node.says("GET /api/knowledge", {"results": [LONG] * 5, "count": 5, "total": 5, "next": None, "position": 9})
+    for command, lines in ((("search", "q"), 14 + 2), (("list",), 5 + 2)):
+        shown = kledger(*command).stdout.rstrip("\n").splitlines()
+        assert len(shown) <= lines, shown
+        assert all(cell_len(line) <= columns for line in shown)
+        assert sum(ITEM["id"] in line for line in shown) == 5
+
+
+def test_full_shows_the_content_whole_on_any_screen(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = {**LONG, "quality_score": 5.0, "relevance": 0.8}
+    node.says("GET /api/knowledge/search", {"results": [hit], "count": 1, "position": 9, "recall_id": None})
+    for columns in (80, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert kledger("search", "q").stdout.count("two hundred") < 20
+        assert " ".join(kledger("search", "q", "--full").stdout.split()).count("two hundred") == 40
+
+
+def test_an_example_is_shown_on_lines_that_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every command; on a screen of 80 columns no line of an example is broken."""
+    monkeypatch.setenv("COLUMNS", "80")
+    seen = 0
+    for path, command in every_command(typer.main.get_command(app), []):
+        source = inspect.cleandoc(command.help or "").partition(f"{HEAD}\n")[2]
+        assert source, path
+        shown = CliRunner().invoke(app, [*path, "--help"]).stdout
+        lines = [line.strip() for line in source.splitlines()]
+        assert [line.strip() for line in shown.splitlines() if line.strip() in lines] == lines, (path, shown)
+        assert all(line.endswith("\\") for line in lines[:-1])
+        words = shlex.split(source.replace("\\\n", " "))
+        assert words[0] == "kledger" or "kledger" in words, path
+        seen += 1
+    assert seen > 60
+
+
+def every_command(command: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from every_command(inner, [*path, name])
+    if not hasattr(command, "commands"):
+        yield path, command
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("ask as user:jonas, in the X-Ledger headers", "ask with --user jonas"),
+        ("ask as team:web & co, in the X-Ledger headers", "ask with --team 'web & co'"),
+        ("ask as department:hr, in the X-Ledger headers", "ask with --entity department:hr"),
+        ("x-ledger-trace-id has to be 1 to 512 characters", "--trace has to be 1 to 512 characters"),
+    ],
+)
+def test_advice_names_the_options_of_the_command(node: ScriptedNode, message: str, advice: str) -> None:
+    node.refuses("DELETE /api/knowledge/k", "not_owner", 403, f"you may not: {message}")
+    ran = kledger("retire", "k")
+    assert f"error: you may not: {advice} (not_owner)" in ran.stderr
+    assert f"you may not: {advice}" in kledger("retire", "k", "--json").stdout
+
+
+def test_no_message_of_the_product_speaks_of_headers_to_who_uses_the_command() -> None:
+    """Every text in the code that an error may say, but for what is wrong with a request that no command sends."""
+    spoken = re.compile(r"[Xx]-[Ll]edger|identity headers|Authorization|\b(GET|POST|PUT|PATCH|DELETE)\b")
+    left, seen = [], 0
+    for module in (*(ROOT / "producers" / "operations").glob("*.py"), *(ROOT / "producers" / "access").glob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if (isinstance(node, ast.Raise) and node.exc is not None) or isinstance(node, ast.Return | ast.Assign):
+                for text in texts_in(node):
+                    if spoken.search(text) and "several" not in text:
+                        seen += 1
+                        left += [text] if spoken.search(advised(text)) else []
+    assert seen >= 6
+    assert left == []
+
+
+def texts_in(statement: ast.AST) -> Iterator[str]:
+    """The texts of a statement as they are said, each value in them as an identity."""
+    parts = [part for node in ast.walk(statement) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)]
+    for node in ast.walk(statement):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "user:ann" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and node not in parts:
+            yield node.value

@@ -1,0 +1,101 @@
+"""Rows of `kledger sql` for other programs: every column, every value, and the types that JSON can carry."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from producers.cli.main import app
+from producers.http.answers import Json
+from projections import quack
+from projections.analyst_sql import answer_to
+from tests.doors.scripted_node import ScriptedNode, commanded_node
+
+QUERY = (
+    "SELECT i::INT AS i, 'a,\"' || i || chr(10) || '字' AS a, 'b' AS b, i > 1 AS a, i / 4 AS d, "
+    "1.25::DECIMAL(9, 2) AS n, "
+    "now() AS t, current_date AS day, [i] AS l, {'k': NULL} AS s, 1000000000000000000000000000001::HUGEINT AS h, "
+    "NULL AS none, 'x'::BLOB AS bytes, INTERVAL 1 DAY AS gap, TIME '01:02:03' AS o FROM range(3) r(i)"
+)
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    with commanded_node(monkeypatch) as node:
+        yield node
+
+
+def kledger(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def rows(node: ScriptedNode) -> dict[str, Any]:
+    """What a node answers to the query, by DuckDB and through JSON."""
+    connection = duckdb.connect()
+    quack.prepare(connection)
+    document = {**answer_to(connection, QUERY), "position": 7}
+    told: dict[str, Any] = json.loads(bytes(Json(document).body))
+    node.says("POST /api/admin/sql", told)
+    return told
+
+
+def test_csv_has_every_column_and_row(node: ScriptedNode, rows: dict[str, Any]) -> None:
+    ran = kledger("sql", QUERY, "--format", "csv")
+    assert ran.exit_code == 0, ran.stderr
+    head, *lines = csv.reader(io.StringIO(ran.stdout))
+    assert head == rows["columns"]
+    assert [line[1] for line in lines] == ['a,"0\n字', 'a,"1\n字', 'a,"2\n字']
+    assert [line[3] for line in lines] == ["false", "false", "true"]
+    assert all(len(line) == len(head) for line in lines)
+
+
+def test_parquet_keeps_types_and_tells_columns_of_one_name_apart(
+    node: ScriptedNode, rows: dict[str, Any], tmp_path: Path
+) -> None:
+    ran = kledger("sql", QUERY, "--out", str(tmp_path / "rows.parquet"))
+    assert ran.exit_code == 0, ran.stderr
+    table = pq.read_table(tmp_path / "rows.parquet")
+    kept = {name: str(kind) for name, kind in zip(table.column_names, table.schema.types, strict=True)}
+    assert {name: kept[name] for name in ("i", "a", "a_1", "d", "n", "day")} == {
+        "i": "int32",
+        "a": "string",
+        "a_1": "bool",
+        "d": "double",
+        "n": "decimal128(9, 2)",
+        "day": "date32[day]",
+    }
+    assert kept["t"].startswith("timestamp[us, tz=")
+    assert kept["h"] == "decimal128(38, 0)"
+    assert int(table["h"][0].as_py()) == 10**30 + 1
+    assert json.loads(table["l"][2].as_py()) == [2]
+    assert table.num_rows == 3
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "json"])
+def test_no_rows_make_a_file_with_its_columns(node: ScriptedNode, form: str, tmp_path: Path) -> None:
+    node.says(
+        "POST /api/admin/sql", {"columns": ["a"], "types": ["int64"], "rows": [], "truncated": False, "position": 1}
+    )
+    file = tmp_path / "rows"
+    ran = kledger("sql", "SELECT 1 AS a WHERE false", "--format", form, "--out", str(file))
+    assert ran.exit_code == 0, ran.stderr
+    assert b"a" in file.read_bytes()
+
+
+def test_a_file_of_no_known_kind_is_refused_before_the_node_is_asked(node: ScriptedNode, tmp_path: Path) -> None:
+    for more in (["--out", str(tmp_path / "rows.xlsx")], ["--format", "table", "--out", str(tmp_path / "rows.csv")]):
+        ran = kledger("sql", "SELECT 1", *more)
+        assert ran.exit_code == 2
+        assert "--format" in ran.stderr
+    assert not node.asked
+    assert not list(tmp_path.iterdir())

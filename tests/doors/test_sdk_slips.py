@@ -1,0 +1,107 @@
+"""What does the SDK refuse before it sends anything? What an append-only log would keep as a slip."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+from ledger.errors import InvalidPayload
+from producers.sdk import AsyncLedgerClient, LedgerClient
+from producers.sdk.clients import LedgerEndpoints, MemoryEndpoints, ResourceEndpoints, ToolEndpoints
+from producers.sdk.faces import Endpoint
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+
+FAMILIES: dict[type, Callable[[Any], Any]] = {
+    LedgerEndpoints: lambda client: client,
+    MemoryEndpoints: lambda client: client.memories,
+    ResourceEndpoints: lambda client: client.resources,
+    ToolEndpoints: lambda client: client.tools,
+}
+
+
+@pytest.fixture
+def node() -> Iterator[ScriptedNode]:
+    with scripted_node() as running:
+        yield running
+
+
+def arguments_of(*kinds: str) -> list[Any]:
+    """Every argument of every endpoint whose hint names one of these kinds."""
+    found = []
+    for family in FAMILIES:
+        for name, endpoint in vars(family).items():
+            if isinstance(endpoint, Endpoint):
+                hints = get_type_hints(endpoint._function)
+                for argument, hint in hints.items():
+                    if argument != "return" and any(kind in kinds_of(hint) for kind in kinds):
+                        found.append(pytest.param(family, name, argument, id=f"{family.__name__}.{name}.{argument}"))
+    return found
+
+
+def kinds_of(hint: Any) -> set[str]:
+    parts = [hint] if get_origin(hint) in (Literal, None) else [hint, *get_args(hint)]
+    return {getattr(get_origin(part) or part, "__name__", str(get_origin(part) or part)) for part in parts}
+
+
+def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any:
+    """The endpoint with this one argument, and something harmless for the others that it needs."""
+    function = vars(family)[name]._function
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    needed = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
+    hints = get_type_hints(function)
+    for each in needed:
+        if each != argument and (kinds := kinds_of(hints[each])):
+            needed[each] = ["x"] if {"list", "Sequence", "Iterable"} & kinds else needed[each]
+            needed[each] = {} if {"dict", "Mapping"} & kinds and not isinstance(needed[each], list) else needed[each]
+            needed[each] = get_args(hints[each])[0] if get_origin(hints[each]) is Literal else needed[each]
+    stated = needed | {argument: value}
+    return getattr(FAMILIES[family](client), name)(**stated)
+
+
+@pytest.mark.parametrize(("family", "name", "argument"), arguments_of("list", "Sequence", "Iterable"))
+@pytest.mark.parametrize("slip", ["tool", b"tool", {"tool": 1}])
+async def test_a_text_where_a_list_is_meant_is_refused_and_nothing_is_sent(
+    node: ScriptedNode, family: type, name: str, argument: str, slip: Any
+) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match=f"{argument} is a") as caught:
+            await call(ledger, family, name, argument, slip)
+    assert caught.value.details["errors"][0]["field"] == argument
+    assert node.asked == []
+
+
+@pytest.mark.parametrize(("family", "name", "argument"), arguments_of("Literal"))
+async def test_a_word_that_is_not_known_is_refused_with_those_that_are(
+    node: ScriptedNode, family: type, name: str, argument: str
+) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match=f"{argument} is 'good': write .* or "):
+            await call(ledger, family, name, argument, "good")
+    assert node.asked == []
+
+
+@pytest.mark.parametrize(("family", "name", "argument"), arguments_of("dict", "Mapping"))
+async def test_a_text_where_an_object_is_meant_is_refused(
+    node: ScriptedNode, family: type, name: str, argument: str
+) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match=f"{argument} is "):
+            await call(ledger, family, name, argument, "tool")
+    assert node.asked == []
+
+
+def test_what_a_slip_would_have_kept_is_named_with_what_to_write(node: ScriptedNode) -> None:
+    with LedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload) as types:
+            ledger.save("Name a branch", "Use the number of the ticket.", "tool")
+        with pytest.raises(InvalidPayload) as verdict:
+            ledger.rate("k-1", "good")  # type: ignore[arg-type]
+        with pytest.raises(InvalidPayload) as scopes:
+            ledger.acting_as(scopes="team:web")
+    assert types.value.message == "types is a text, and a list is meant: write ['tool']"
+    assert verdict.value.message == "verdict is 'good': write helpful or harmful"
+    assert scopes.value.message == "scopes is a text, and a list is meant: write ['team:web']"
+    assert node.asked == []

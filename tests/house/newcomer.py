@@ -1,0 +1,228 @@
+"""Somebody who types what a page says: in terminals that know nothing of each other, in a folder after `make setup`.
+
+A terminal keeps what was exported in it. One in which a node runs takes no more commands: what a page says next is
+typed into a new one, with the same fresh environment that the first began with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from tests.house.project import ROOT
+
+DEFAULT_ADDRESS = "127.0.0.1:8420"
+ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
+PLACEHOLDERS = {"sk-…": "k"}
+"""What a page leaves to its reader, and what this reader puts there."""
+ENDS_WITHIN = 100  # seconds; the machine may be busy
+_STARTS_NODE = re.compile(r"^kledger up$", re.MULTILINE)
+_INSTALLS = re.compile(r"^pip install (?P<what>.+)$", re.MULTILINE)
+
+Done = subprocess.CompletedProcess[str]
+
+PRODUCT = "knowledge-ledger"
+
+
+def starts_a_node(text: str) -> bool:
+    """Whether the block runs a node, in a terminal that is the node's from then on."""
+    return bool(_STARTS_NODE.search(text))
+
+
+def installs(text: str) -> list[str]:
+    """The packages that a block has its reader install, beside the product itself."""
+    words = [word for line in _INSTALLS.finditer(text) for word in shlex.split(line["what"])]
+    named = [re.split(r"[=<>~!\[]", word)[0] for word in words]
+    return [name for name in named if name != PRODUCT]
+
+
+def without_the_product(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a machine on which nobody has set the product up, nor any settings of it."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(("KLEDGER_", "MAKE", "MFLAGS", "VIRTUAL_ENV", "PYTHON"))
+    }
+    folders = kept["PATH"].split(os.pathsep)
+    ours = {Path(sys.executable).parent, ROOT / ".venv" / "bin"}
+    kept["PATH"] = os.pathsep.join(
+        folder for folder in folders if Path(folder) not in ours and not (Path(folder) / "kledger").exists()
+    )
+    return kept
+
+
+def set_up(desk: Path) -> None:
+    """Make `desk` what a checkout is after `make setup`: its files that this reads, and `.venv` with the command."""
+    programs = desk / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, desk / name)
+    for name, runs in (("kledger", "-m producers.cli.main"), ("python", "")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec env PYTHONPATH={ROOT} {shlex.quote(sys.executable)} {runs} "$@"\n')
+        program.chmod(0o755)
+    (desk / ".venv" / ".set-up").touch()
+
+
+class Terminal:
+    """One terminal: what is typed goes to a shell, and what was exported stays for the next block."""
+
+    def __init__(self, desk: Path, environment: Mapping[str, str]) -> None:
+        self.desk = desk
+        self.environment = dict(environment)
+
+    def bash(self, text: str) -> Done:
+        """Type one block, and wait for its end."""
+        kept = self.desk.parent / "exported"
+        done = self._run(["bash", "-euo", "pipefail", "-c", f"{text}\nenv -0 > {shlex.quote(str(kept))}"])
+        if done.returncode == 0:
+            pairs = (pair.partition("=") for pair in kept.read_text().split("\0") if pair)
+            self.environment = {name: value for name, _, value in pairs if name not in ("_", "SHLVL")}
+        return done
+
+    def python(self, text: str, packages: Path | None = None) -> Done:
+        """Run a program with the Python of this terminal; with `packages` it can import those in there alone."""
+        if packages is None:
+            return self._run(["python", "-W", "error", "-c", text])
+        alone = {**self.environment, "PYTHONPATH": str(packages)}
+        return self._run([sys.executable, "-S", "-s", "-c", text], alone)
+
+    def sql(self, text: str) -> Done:
+        """Ask the node."""
+        return self._run(["kledger", "sql", text])
+
+    def _run(self, command: list[str], environment: Mapping[str, str] | None = None) -> Done:
+        env = environment or self.environment
+        program = shutil.which(command[0], path=env["PATH"])
+        if program is None:
+            return subprocess.CompletedProcess(command, 127, "", f"{command[0]}: command not found")
+        return subprocess.run(
+            [program, *command[1:]],
+            cwd=self.desk,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=ENDS_WITHIN,
+            check=False,
+        )
+
+
+class NodeTerminal:
+    """A terminal in which a node runs until Ctrl-C."""
+
+    def __init__(self, desk: Path, environment: Mapping[str, str], text: str) -> None:
+        self._log = desk.parent / "node.log"
+        with self._log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                ["bash", "-euo", "pipefail", "-c", text],
+                cwd=desk,
+                env=dict(environment),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+
+    def until_ready(self) -> None:
+        """Read what it prints until the node says that it is ready."""
+        output = self._process.stdout
+        assert output is not None
+        seen = ""
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(output, selectors.EVENT_READ)
+            while waiting.select(ENDS_WITHIN) and (line := output.readline()):
+                seen += line
+                if line.startswith("kledger is ready"):
+                    return
+        raise AssertionError(f"no node came of it:\n{seen}\n{self._log.read_text()[-4000:]}")
+
+    def close(self) -> None:
+        """Ctrl-C, and wait for the end."""
+        try:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGINT)
+            self._process.wait(ENDS_WITHIN)
+        finally:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+
+
+class Newcomer:
+    """Who follows one page. `address` is where the page's node is, in place of the default one."""
+
+    def __init__(self, folder: Path, address: str, settings: Mapping[str, str] | None = None) -> None:
+        self.desk = folder / "desk"
+        self.desk.mkdir()
+        set_up(self.desk)
+        self.address = address
+        self.packages: Path | None = None
+        home = folder / "home"
+        home.mkdir()
+        self._fresh = without_the_product(os.environ)
+        self._fresh |= {"KLEDGER_URL": f"http://{address}", "COLUMNS": "100", "HOME": str(home)}
+        self._fresh |= settings or {}
+        self._nodes: list[NodeTerminal] = []
+        self.terminal = self.new_terminal()
+
+    def new_terminal(self, *, prepared: bool = False) -> Terminal:
+        """A terminal as it opens; `prepared` has the command on its path, as how-to pages take for granted."""
+        programs = [str(self.desk / ".venv" / "bin")] if prepared else []
+        path = os.pathsep.join([*programs, self._fresh["PATH"]])
+        return Terminal(self.desk, self._fresh | {"PATH": path})
+
+    def types(self, language: str, text: str) -> Done:
+        """Type one block of the page into the terminal at hand."""
+        typed = self._meant(text)
+        if language == "python":
+            return self.terminal.python(typed, self.packages)
+        return self.terminal.sql(typed) if language == "sql" else self.terminal.bash(typed)
+
+    def runs_a_node(self, text: str) -> None:
+        """Type a block that ends with `kledger up`; the page goes on in a new terminal."""
+        typed = _STARTS_NODE.sub(f"kledger up --http {self.address}", self._meant(text))
+        self._nodes.append(NodeTerminal(self.desk, self.terminal.environment, typed))
+        self._nodes[-1].until_ready()
+        self.terminal = self.new_terminal()
+
+    def installs(self, names: list[str]) -> None:
+        """From now on programs find these packages and what they need, and no other."""
+        self.packages = self.desk.parent / "packages"
+        self.packages.mkdir(exist_ok=True)
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            files = metadata.distribution(name).files or []
+            for top in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
+                link = self.packages / top
+                if not link.exists():
+                    link.symlink_to(Path(str(metadata.distribution(name).locate_file(top))))
+            needed = [each for each in metadata.requires(name) or [] if "extra ==" not in each]
+            waiting += [found[0] for each in needed if (found := re.findall(r"^[\w.-]+", each))]
+
+    def close(self) -> None:
+        """Stop every node that was started."""
+        for node in self._nodes:
+            node.close()
+
+    def _meant(self, text: str) -> str:
+        """What a page says, with this page's node and what its reader has to put in."""
+        typed = text.replace(DEFAULT_ADDRESS, self.address)
+        for placeholder, value in PLACEHOLDERS.items():
+            typed = typed.replace(placeholder, value)
+        if ATTACH in typed:
+            attach = self.terminal.bash("kledger sql --json")
+            typed = typed.replace(ATTACH, json.loads(attach.stdout)["statement"])
+        return typed

@@ -1,0 +1,207 @@
+"""Damaged vectors do not pass as well: health states it, verify finds it, rebuild mends it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import qdrant_edge as edge
+
+from projections.search.tokens import query_terms
+from projections.vectors.client import VectorClient
+from projections.vectors.edge import EdgeStore
+from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
+from projections.vectors.examination import differences
+from projections.vectors.hashed import DIMENSIONS, MODEL, hashed_vectors
+from projections.vectors.points import point_of, text_of
+from projections.vectors.port import point_id
+from projections.vectors.soundness import CANARIES
+from projections.vectors.wire import EmbeddingModel, Settings, Store
+from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+from tests.openai_server import embedding_endpoint
+
+ITEMS = 60
+_NAMES = ("config", "version", "state", "json", "checkpoint")
+READERS_INDEX = "now-map"
+"""The index of who reads an item now: zeroed, the store loads, holds every point, and finds none."""
+
+
+def files_of_points(data: Path, named: str = "") -> list[Path]:
+    """The files in which a store holds points: vectors, payloads and their indexes."""
+    found = [
+        path
+        for path in sorted(data.rglob("*"))
+        if path.is_file() and "shard" in path.parts and path.stat().st_size and named in str(path)
+    ]
+    assert found
+    return [path for path in found if not any(name in path.name for name in _NAMES)]
+
+
+def zero(files: Sequence[Path]) -> None:
+    """Overwrite files with zeros, as long as they are."""
+    for path in files:
+        with path.open("r+b") as file:
+            file.write(b"\0" * path.stat().st_size)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def health(node: RunningNode) -> dict[str, Any]:
+    told: dict[str, Any] = httpx.get(f"{node.url}/health/ready", timeout=30).json()
+    return told
+
+
+def found(node: RunningNode) -> int:
+    asked = {"q": "bread oven", "top_k": "100", "record": "false"}
+    answer = httpx.get(f"{node.url}/api/knowledge/search", params=asked, timeout=60)
+    return len(answer.json().get("results", ()))
+
+
+def saved(node: RunningNode) -> None:
+    with node.client() as ledger:
+        bread = [
+            {"task": f"bake {n}", "content": f"bread number{n} in an oven", "types": ["tool"]} for n in range(ITEMS)
+        ]
+        ledger.save_many([{**item, "scopes": ["public"]} for item in bread])
+        caught_up(ledger)
+
+
+@pytest.mark.parametrize("named", ["", READERS_INDEX])
+def test_zeroed_files_of_a_stopped_node_are_stated_and_mended(named: str, tmp_path: Path) -> None:
+    with running(tmp_path / "node") as node:
+        saved(node)
+        with node.client() as ledger:
+            sound = result_of(ledger, "verify")
+        assert sound["equal"]
+        assert sound["vectors"]["equal"]
+        assert sound["vectors"]["count"] == sound["vectors"]["versions"] == ITEMS
+        assert found(node) == ITEMS
+        assert node.stop() == 0
+    zero(files_of_points(tmp_path / "node", named))
+    with running(tmp_path / "node") as node, node.client() as ledger:
+        if named:
+            assert found(node) == 0, "the store loads and finds nothing"
+        until(lambda: health(node)["status"] == "degraded", "health states the damage", 60)
+        assert any("vector" in reason for reason in health(node)["reasons"])
+        assert not result_of(ledger, "verify")["equal"]
+        rebuilt = result_of(ledger, "rebuild")
+        assert rebuilt["vectors"]["made_anew"]
+        until(lambda: health(node)["status"] == "ready", "health is good again", 60)
+        assert found(node) == ITEMS
+        assert result_of(ledger, "verify")["equal"]
+
+
+def test_zeroed_files_of_a_running_node_are_stated_and_mended(tmp_path: Path) -> None:
+    with running(tmp_path / "node") as node, node.client() as ledger:
+        saved(node)
+        zero(files_of_points(tmp_path / "node"))
+        until(lambda: health(node)["status"] == "degraded", "health states the damage", 60)
+        assert any("vector" in reason for reason in health(node)["reasons"])
+        assert not result_of(ledger, "verify")["equal"]
+        assert result_of(ledger, "rebuild")["vectors"]["made_anew"]
+        assert found(node) == ITEMS
+        assert result_of(ledger, "verify")["equal"]
+
+
+STORES = [
+    Store(f"item-{n}", 1, n, f"bake {n}", f"bread number{n} in an oven", ["public"], ["tool"], "user:ann", n)
+    for n in range(1, ITEMS + 1)
+]
+
+
+def answers(store: EdgeStore) -> list[int]:
+    """How many items each way of searching finds."""
+    terms, vector, everybody, most = query_terms("bread oven"), hashed_vectors(["bread oven"])[0], ["public"], ITEMS * 2
+    return [
+        len(store.search(dense=None, sparse=terms, visible_scopes=everybody, limit=most)),
+        len(store.search(dense=vector, sparse=None, visible_scopes=everybody, limit=most)),
+        len(store.search(dense=vector, sparse=terms, visible_scopes=everybody, limit=most, types=["tool"])),
+        len(store.search(dense=vector, sparse=terms, visible_scopes=everybody, limit=most, as_of=ITEMS)),
+    ]
+
+
+def test_no_zeroed_part_takes_items_from_searches_unnoticed(tmp_path: Path) -> None:
+    points = [
+        point_of(each, vector) for each, vector in zip(STORES, hashed_vectors([*map(text_of, STORES)]), strict=True)
+    ]
+    whole = EdgeStore(tmp_path, MODEL, DIMENSIONS)
+    whole.upsert(points)
+    whole.set_checkpoint(ITEMS)
+    assert answers(whole) == [ITEMS] * 4
+    whole.close()
+    kept = {path: (path.read_bytes().rstrip(b"\0"), path.stat().st_size) for path in files_of_points(tmp_path)}
+    noticed = []
+    segment = next(path for path in tmp_path.rglob("segments/*") if path.is_dir())
+    parts = {path: path.relative_to(segment).parts[:2] for path in kept}  # an index, a storage
+    for damaged in sorted(set(parts.values())):
+        for path, (content, size) in kept.items():
+            path.write_bytes(b"" if parts[path] == damaged else content)
+            os.truncate(path, size)
+        try:
+            store = EdgeStore(tmp_path, MODEL, DIMENSIONS)
+        except (VectorStoreFailed, VectorsDamaged):
+            noticed.append(damaged)
+            continue
+        if differences(store, points, CANARIES):
+            noticed.append(damaged)
+        else:
+            assert answers(store) == [ITEMS] * 4, damaged
+        store.close()
+    assert any(READERS_INDEX in str(path) for path in noticed)
+
+
+async def test_a_vector_that_is_neither_there_nor_awaited_is_found(tmp_path: Path) -> None:
+    with embedding_endpoint() as endpoint:
+        model = EmbeddingModel(endpoint.url, "k", "small", 64, deadline=5.0)
+        settings = Settings(directory=str(tmp_path), embedding=model)
+        client = await VectorClient.start(settings)
+        await client.index(STORES[:3], after=0, checkpoint=3)
+        assert await client.examine(STORES[:3], searched=3) == [], "awaited"
+        await client.embed([("item-1", 1, "bake 1", "bread"), ("item-2", 1, "", "")])
+        assert await client.examine(STORES[:3], searched=3) == [], "there, and never to be"
+        await client.close()
+        store = EdgeStore(tmp_path, "small", 64)
+        lost = edge.UpdateOperation.delete_vectors([point_id("item-1", 1)], ["dense"])
+        store._shard.update(lost)
+        points = [point_of(each, None) for each in STORES[:3]]
+        assert differences(store, points, 3) == ["version 1 of 'item-1' has another vector"]
+        store.close()
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"scopes": ["user:bob"]},
+        {"content": "other words altogether"},
+        {"types": ["plan"]},
+        {"owner": "user:eve"},
+        {"retired": True},
+        {"valid_to": 9},
+        {"version": 2},
+    ],
+)
+async def test_whatever_the_store_has_otherwise_is_found(otherwise: dict[str, Any], tmp_path: Path) -> None:
+    said: dict[str, Any] = {
+        "item_id": "tar", "version": 1, "position": 1, "task": "tar", "content": "compress a folder",
+        "scopes": ["public"], "types": ["tool"], "owner": "user:ann", "valid_from": 1,
+    }  # fmt: skip
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    await client.index([Store(**said)], after=0, checkpoint=1)
+    assert await client.examine([Store(**said)], searched=1) == []
+    (wrong,) = await client.examine([Store(**{**said, **otherwise})], searched=1)
+    assert "'tar'" in wrong
+    await client.close()
+
+
+@pytest.mark.parametrize("text", ["👍", "!!!", "-", "the of and", "\u200b", "   .  "])
+async def test_a_text_that_nothing_finds_is_no_damage(text: str, tmp_path: Path) -> None:
+    """A text without a word or a letter has nothing to be found by: a node that holds one is well."""
+    store = Store("mark", 1, 1, text, text, ["public"], ["tool"], "user:ann", 1)
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    await client.index([store], after=0, checkpoint=1)
+    assert await client.examine([store], searched=1) == []
+    await client.close()

@@ -1,0 +1,310 @@
+"""An embedding endpoint that misbehaves takes nothing down: words are found at once, meaning when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from projections.vectors.asking import PROBE, QueryEmbedder
+from projections.vectors.breaker import FAILURES, LONGEST_STATED, Breaker
+from projections.vectors.client import VectorClient
+from projections.vectors.embeddings import OpenAIEmbedder
+from projections.vectors.errors import EmbeddingFailed
+from projections.vectors.kept import KeptEmbedder, MemoryEmbeddings
+from projections.vectors.wire import EmbeddingModel, Settings, Store
+from tests.journeys.running_node import RunningNode, caught_up, head, result_of, running, until
+from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+
+Misbehaviour = Callable[[EmbeddingEndpoint], None]
+SLOW = 10.0
+
+
+def _dead(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.dead = True
+
+
+def _slow(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.delay = SLOW
+
+
+def _too_many(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.retry_after = "2"
+
+
+def _wrong_size(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.dimensions = 32
+
+
+def _fails(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.fail_next = 1_000_000
+
+
+def _mend(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.dead, endpoint.delay, endpoint.retry_after, endpoint.half = False, 0.0, "", False
+    endpoint.dimensions, endpoint.fail_next = 64, 0
+
+
+@pytest.fixture
+def endpoint() -> Iterator[EmbeddingEndpoint]:
+    with embedding_endpoint() as started:
+        yield started
+
+
+def environment(endpoint: EmbeddingEndpoint) -> dict[str, str]:
+    return {
+        "KLEDGER_EMBEDDING_MODEL": "small",
+        "KLEDGER_EMBEDDING_URL": endpoint.url,
+        "KLEDGER_EMBEDDING_DIMENSIONS": "64",
+        "KLEDGER_EMBEDDING_KEY": "k",
+        "KLEDGER_EMBEDDING_DEADLINE": "0.25",
+    }
+
+
+def found(node: RunningNode, query: str, path: str = "fused", min_position: int = 0) -> dict[str, Any]:
+    asked: dict[str, str | int] = {"q": query, "paths": path, "record": "false", "min_position": min_position}
+    answer = httpx.get(f"{node.url}/api/knowledge/search", params=asked, timeout=30)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def health(node: RunningNode) -> dict[str, Any]:
+    told: dict[str, Any] = httpx.get(f"{node.url}/health/ready", timeout=30).json()
+    return told
+
+
+@pytest.mark.parametrize("misbehave", [_dead, _slow, _too_many, _wrong_size, _fails])
+def test_an_endpoint_that_misbehaves_delays_no_search_and_loses_no_item(
+    misbehave: Misbehaviour, endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        ledger.save("tar", "compress a folder into an archive", ["tool"], scopes=["public"], id="before")
+        caught_up(ledger)
+        until(lambda: found(node, "archive", "vector")["results"], "the first item is embedded")
+
+        misbehave(endpoint)
+        ledger.save("bread", "bake bread in a hot oven", ["tool"], scopes=["public"], id="meanwhile")
+        began = time.monotonic()
+        told = [found(node, f"bread oven {n}", min_position=head(ledger)) for n in range(FAILURES + 2)]
+        assert time.monotonic() - began < SLOW, "no search waits for the endpoint"
+        for one in told:
+            assert one["results"][0]["id"] == "meanwhile"
+            assert [each["part"] for each in one["degraded"]] == ["embeddings"]
+            assert one["degraded"][0]["reason"]
+            assert one["degraded"][0]["position"] is not None
+        assert found(node, "bread", "keyword")["degraded"] == [], "words need no endpoint"
+        until(lambda: any("embeddings" in reason for reason in health(node)["reasons"]), "health states it")
+        assert health(node)["status"] == "degraded"
+        if misbehave is _dead:
+            assert result_of(ledger, "verify")["equal"]
+            assert result_of(ledger, "rebuild")["equal"]
+            assert found(node, "bread oven")["results"][0]["id"] == "meanwhile"
+            metrics = httpx.get(f"{node.url}/metrics", timeout=30).text
+            assert "kledger_embeddings_awaiting 1.0" in metrics
+            assert "kledger_embeddings_available 0.0" in metrics
+
+        _mend(endpoint)
+        until(lambda: health(node)["status"] == "ready", "health is good again", 60, instead=health(node))
+        until(lambda: not found(node, "bake bread")["degraded"], "answers are whole again")
+        assert "meanwhile" in {each["id"] for each in found(node, "hot bread", "vector")["results"]}
+        asked = Counter(text for text in endpoint.texts if text != PROBE)
+        again = {text: times for text, times in asked.items() if times > 1}
+        if misbehave is not _wrong_size:  # there each answer was of no use
+            assert not again, "each text is asked for once"
+
+
+def test_a_node_that_starts_beside_a_dead_endpoint_is_searched_by_words(
+    endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    endpoint.dead = True
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        for number in range(5):
+            ledger.save(
+                f"tool {number}", f"item number{number} about bread", ["tool"], scopes=["public"], id=f"item-{number}"
+            )
+        assert len(found(node, "bread", min_position=head(ledger))["results"]) == 5
+        assert node.stop() == 0
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        assert len(found(node, "bread", min_position=head(ledger))["results"]) == 5
+        endpoint.dead = False
+        until(
+            lambda: len(found(node, "bread", "vector")["results"]) == 5, "what waited over the restart is embedded", 60
+        )
+        assert max(Counter(endpoint.texts).values()) == 1
+
+
+@pytest.fixture
+async def client(endpoint: EmbeddingEndpoint, tmp_path: Path) -> AsyncIterator[VectorClient]:
+    model = EmbeddingModel(endpoint.url, "k", "small", 64, retries=0, deadline=2.0)
+    started = await VectorClient.start(Settings(directory=str(tmp_path), embedding=model))
+    yield started
+    await started.close()
+
+
+def stores(count: int) -> list[Store]:
+    return [
+        Store(f"item-{n}", 1, n, f"task {n}", f"content {n}", ["public"], ["tool"], "user:a")
+        for n in range(1, count + 1)
+    ]
+
+
+def texts(count: int) -> list[tuple[str, int, str, str]]:
+    return [(each.item_id, 1, each.task, each.content) for each in stores(count)]
+
+
+async def test_half_a_batch_is_taken_and_the_other_half_asked_for(
+    client: VectorClient, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.half = True
+    await client.index(stores(9), after=0, checkpoint=9)
+    assert (await client.embeddings())["awaiting"] == 9
+    await client.embed(texts(9))
+    assert (await client.embeddings())["awaiting"] == 0
+    assert len(await client.search("content 3", ["public"], paths="vector")) == 9
+    assert sorted(endpoint.texts) == sorted(["content 3", *(f"{task}\n{content}" for _, _, task, content in texts(9))])
+
+
+async def test_what_awaits_its_embedding_is_found_by_words_and_survives_a_restart(
+    client: VectorClient, endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    endpoint.dead = True
+    await client.index(stores(3), after=0, checkpoint=3)
+    assert len(await client.search("content", ["public"], paths="keyword")) == 3
+    with pytest.raises(EmbeddingFailed):
+        await client.embed(texts(3))
+    await client.close()
+    endpoint.dead = False
+    model = EmbeddingModel(endpoint.url, "k", "small", 64, deadline=2.0)
+    again = await VectorClient.start(Settings(directory=str(tmp_path), embedding=model))
+    assert {each.item_id for each in await again.awaiting(10)} == {"item-1", "item-2", "item-3"}
+    await again.embed([*texts(3), ("never-was", 1, "", "")])
+    assert await again.awaiting(10) == []
+    await again.close()
+
+
+def test_a_text_that_the_endpoint_refuses_keeps_no_other_from_its_embedding(
+    endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    endpoint.refuse = "poison"
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        for number, word in enumerate(("bread", "poison", "oven", "cake")):
+            ledger.save("food", f"{word} is in the kitchen", ["tool"], scopes=["public"], id=f"item-{number}")
+        embedded = {"item-0", "item-2", "item-3"}
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others", 60)
+        assert len(found(node, "kitchen")["results"]) == 4
+        until(lambda: ledger.status()["embeddings"]["refused"] == 1, "the status counts it")
+
+
+def test_an_endpoint_that_refuses_everything_costs_no_text_its_embedding(
+    endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    endpoint.refuse = "e"
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        ids = {f"item-{number}" for number in range(4)}
+        for one in sorted(ids):
+            ledger.save("food", f"{one} is in the kitchen", ["tool"], scopes=["public"], id=one)
+        until(lambda: any("embeddings" in reason for reason in health(node)["reasons"]), "health states it")
+        assert len(found(node, "kitchen", min_position=head(ledger))["results"]) == 4
+        endpoint.refuse = ""
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them", 60)
+        assert ledger.status()["embeddings"]["refused"] == 0
+
+
+def test_vectors_of_a_wrong_size_are_paid_for_one_text_a_try(endpoint: EmbeddingEndpoint, tmp_path: Path) -> None:
+    many = 60
+    endpoint.dimensions = 32
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        items = [{"task": f"bake {n}", "content": f"bread number{n}", "types": ["tool"]} for n in range(many)]
+        ledger.save_many([{**item, "scopes": ["public"]} for item in items])
+        until(lambda: endpoint.calls > 3, "it is tried again", 60)
+        for number in range(20):
+            assert found(node, f"bread {number}")["degraded"]
+        texts, calls = len(endpoint.texts), endpoint.calls
+        assert texts <= many + calls, "a whole batch is paid for once"
+        assert sum(text.startswith("bread ") for text in endpoint.texts) <= 1, "no query asks after a useless answer"
+
+
+async def test_a_query_that_the_endpoint_refuses_keeps_no_other_from_its_vector(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.refuse = "poison"
+    paid = OpenAIEmbedder(base_url=endpoint.url, api_key="k", model="small", dimensions=64, retries=0)
+    queries = QueryEmbedder(KeptEmbedder(paid, MemoryEmbeddings()), paid, 10.0)
+    for number in range(FAILURES + 1):
+        vector, reason = await queries.vector(f"poison {number}")
+        assert vector is None
+        assert reason is not None
+    assert queries.breaker.reason is None
+    vector, reason = await queries.vector("bread")
+    assert vector is not None
+    assert reason is None
+    await queries.close()
+    await paid.close()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_circuit_opens_after_failures_in_a_row_and_waits_longer_each_time() -> None:
+    clock = Clock()
+    breaker = Breaker(clock)
+    for _ in range(FAILURES - 1):
+        breaker.failed("gone")
+    breaker.succeeded()
+    for _ in range(FAILURES - 1):
+        breaker.failed("gone")
+    assert breaker.reason is None
+    breaker.failed("gone")
+    assert breaker.reason == "gone"
+    first = breaker.due()
+    clock.now += first
+    assert breaker.due() == 0
+    breaker.failed("still gone")
+    assert breaker.due() > first
+    breaker.succeeded()
+    assert breaker.reason is None
+
+
+def test_a_stated_time_opens_the_circuit_at_once_and_is_followed_within_reason() -> None:
+    breaker = Breaker(Clock())
+    breaker.failed("too many", 20.0)
+    assert breaker.due() == 20.0
+    breaker.failed("too many", 1e9)
+    assert breaker.due() == LONGEST_STATED
+
+
+def test_useless_answers_open_the_circuit_at_once_and_are_asked_for_ever_more_seldom() -> None:
+    clock = Clock()
+    breaker = Breaker(clock)
+    for _ in range(12):
+        breaker.failed("32 numbers", useless=True)
+        assert breaker.reason is not None
+        clock.now += breaker.due()
+    breaker.failed("32 numbers", useless=True)
+    assert breaker.due() == LONGEST_STATED
+
+
+async def test_a_query_that_missed_its_deadline_has_its_answer_the_next_time(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.delay = 1.0
+    paid = OpenAIEmbedder(base_url=endpoint.url, api_key="k", model="small", dimensions=64, retries=0)
+    queries = QueryEmbedder(KeptEmbedder(paid, MemoryEmbeddings()), paid, 0.1)
+    assert await queries.vector("bread") == (None, "small gave no vector within 0.1 s")
+    async with asyncio.timeout(30):
+        while queries._under_way:
+            await asyncio.wait(queries._under_way.values())
+    vector, reason = await queries.vector("bread")
+    assert vector is not None
+    assert reason is None
+    assert endpoint.texts == ["bread"]
+    await queries.close()
+    await paid.close()

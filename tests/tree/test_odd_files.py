@@ -1,0 +1,119 @@
+"""Files and directories that a tree may not have: each gets a sentence, nothing hangs, and the rest is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import IllegalTree
+from producers.tree.bringing import import_tree
+from producers.tree.reading import read_tree
+from producers.tree.writing import export_tree
+from tests.tree.in_process import in_process
+
+ENTRY = {"task": "Deploy", "content": "Deploy on Tuesday.", "types": ["strategy"]}
+NOBODY = 65534
+ROOT = Path(tempfile.gettempdir())
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """As a user to whom modes mean something, where the tests are run by root."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree with one good file in it, reachable for everybody."""
+    directory = tmp_path / "tree"
+    (directory / "global").mkdir(parents=True)
+    (directory / "global" / "good.json").write_text(json.dumps([ENTRY]))
+    for each in (directory, *directory.parents):
+        if each != ROOT and each.is_relative_to(ROOT):
+            each.chmod(0o755)
+    return directory
+
+
+def test_a_pipe_in_a_tree_is_refused_with_a_sentence_and_not_waited_for(tree: Path) -> None:
+    os.mkfifo(tree / "global" / "pipe.json")
+    with in_process() as ledger:
+        brought = import_tree(ledger, tree)
+    assert brought.saved == 1
+    (refused,) = brought.tree.refused
+    assert (refused["file"], refused["code"]) == ("global/pipe.json", "illegal_tree")
+    assert "not a file" in refused["message"]
+
+
+def test_a_socket_and_a_directory_with_a_files_name_are_refused_or_passed_over(tree: Path) -> None:
+    (tree / "global" / "folder.json").mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tree / "global" / "socket.json"))
+        found = read_tree(tree)
+    assert [each["file"] for each in found.refused] == ["global/socket.json"]
+    assert len(found.entries) == 1
+
+
+def test_a_directory_that_cannot_be_read_is_refused_and_the_rest_comes(tree: Path) -> None:
+    closed = tree / "agents"
+    closed.mkdir(mode=0o000)
+    try:
+        with without_rights():
+            found = read_tree(tree)
+    finally:
+        closed.chmod(0o755)
+    (refused,) = found.refused
+    assert (refused["file"], refused["code"]) == ("agents", "illegal_tree")
+    assert len(found.entries) == 1
+
+
+def test_a_tree_that_cannot_be_read_at_all_gets_a_sentence(tree: Path) -> None:
+    tree.chmod(0o311)
+    try:
+        with without_rights(), pytest.raises(IllegalTree, match="cannot be read"):
+            read_tree(tree)
+    finally:
+        tree.chmod(0o755)
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_an_export_into_a_directory_that_may_not_be_written_gets_a_sentence(tree: Path, *, below: bool) -> None:
+    closed = tree / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    with in_process() as ledger:
+        ledger.save("Deploy", "Deploy on Tuesday.", ["strategy"])
+        with without_rights(), pytest.raises(IllegalTree, match="cannot be written"):
+            export_tree(ledger, closed / "new" if below else closed)
+
+
+def test_an_export_onto_a_file_or_a_pipe_gets_a_sentence(tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    with in_process() as ledger:
+        for target in (tree / "pipe", tree / "global" / "good.json", tree / "global" / "good.json" / "below"):
+            with pytest.raises(IllegalTree, match="cannot be written"):
+                export_tree(ledger, target)
+
+
+def test_an_export_replaces_a_pipe_that_stands_in_the_place_of_one_of_its_files(tree: Path, tmp_path: Path) -> None:
+    with in_process() as ledger:
+        ledger.save("Deploy", "Deploy on Tuesday.", ["strategy"], scopes=["public"])
+        written = export_tree(ledger, tmp_path / "out")
+        (name,) = written.files
+        (tmp_path / "out" / name).unlink()
+        os.mkfifo(tmp_path / "out" / name)
+        export_tree(ledger, tmp_path / "out")
+    assert (tmp_path / "out" / name).is_file()
