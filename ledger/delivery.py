@@ -46,6 +46,14 @@ class Interrupted(Exception):
     """This delivery is over; another one may go on from where it ended."""
 
 
+class EndMissing(Interrupted):
+    """The server that delivers does not have the last events: they are gone, or its copy of the stream lags behind."""
+
+    def __init__(self, gap: LogGap) -> None:
+        super().__init__(gap.message)
+        self.gap = gap
+
+
 class Delivery:
     """One consumer and what it delivers, from after `position` until it is interrupted.
 
@@ -119,7 +127,7 @@ class Delivery:
     async def take(self) -> list[StoredEvent]:
         """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a while.
 
-        Raises Interrupted, LogGap.
+        Raises Interrupted, EndMissing, LogGap.
         """
         arrived = self._arrived
         while True:
@@ -239,7 +247,7 @@ class Delivery:
             self._break(str(error_of(info, "a reader")))
         elif info["num_pending"] == 0 and not self._arrived and self._position < self._end:
             if self._suspicious:  # said twice, a second apart: nothing was on its way
-                raise await self._gap(self._position + 1, self._end)
+                raise EndMissing(await self._gap(self._position + 1, self._end))
             self._suspicious = True
 
     async def _gap(self, first: int, last: int) -> LogGap:

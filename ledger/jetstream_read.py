@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 import structlog
 
 from ledger.connection import BrokerConnection
-from ledger.delivery import Delivery, Interrupted
+from ledger.delivery import Delivery, EndMissing, Interrupted
 from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.event import JsonObject, StoredEvent
 from ledger.publication import PASSING, error_code, error_of
@@ -22,7 +22,9 @@ from ledger.same_event import check_still_there
 log = structlog.get_logger(__name__)
 
 PATIENCE = 30.0
-_LEADER_CATCHES_UP_S = 5.0
+# For so long a stream with several copies may be behind itself: after servers were killed, a new leader answers before
+# it has read in what its members have.
+COPIES_CATCH_UP_S = 30.0
 _NO_STREAM = 10059
 _PAUSE = 0.05
 
@@ -47,6 +49,7 @@ async def read_stream(
     position = max(1, start) - 1
     end: int | None = None
     last: StoredEvent | None = None
+    config: JsonObject = {}
     loop = asyncio.get_running_loop()
     troubled_since: float | None = None
     while True:
@@ -70,6 +73,10 @@ async def read_stream(
         except Interrupted as interruption:
             now = loop.time()
             troubled_since = troubled_since or now
+            if isinstance(interruption, EndMissing) and (
+                not _has_copies(config) or now - troubled_since > COPIES_CATCH_UP_S
+            ):
+                raise interruption.gap from interruption
             log.debug("log_reading_resumes", after=position, reason=str(interruption))
             if now - troubled_since > PATIENCE:
                 raise BrokerUnavailable(
@@ -81,6 +88,10 @@ async def read_stream(
                 await delivery.end()
         if troubled_since is not None:
             await asyncio.sleep(_PAUSE)
+
+
+def _has_copies(config: JsonObject) -> bool:
+    return int(config.get("num_replicas", 1)) > 1
 
 
 async def _check_same(connection: BrokerConnection, stream: str, last: StoredEvent, restored_to: int) -> None:
@@ -96,7 +107,7 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
     Raises Interrupted, LogGap (the stream ends earlier: it was cut, or is another one).
     """
     loop = asyncio.get_running_loop()
-    until = loop.time() + _LEADER_CATCHES_UP_S
+    until = loop.time() + COPIES_CATCH_UP_S
     while True:
         try:
             await connection.until_connected(PATIENCE)
@@ -113,8 +124,7 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
         last = int(info["state"]["last_seq"])
         if last >= position:
             return last, info["config"]
-        # In a cluster a new leader may still be reading in what its members have.
-        if info["config"].get("num_replicas", 1) == 1 or loop.time() > until:
+        if not _has_copies(info["config"]) or loop.time() > until:
             raise LogGap(
                 f"the stream {stream} ends at position {last} and was to be read on after {position}: it was "
                 "cut, is an older copy, or is another one. Bring it back from a backup (kledger restore); or, if this "

@@ -106,6 +106,30 @@ async def created(connection: BrokerConnection, config: JsonObject) -> JsonObjec
         await asyncio.sleep(0.1)
 
 
+async def created_anew(connection: BrokerConnection, config: JsonObject) -> JsonObject:
+    """As `created`, where the stream of that name was removed before: the new one holds nothing of it.
+
+    Raises BrokerUnavailable, also when the broker keeps bringing the removed events back.
+    """
+    # nats-server 2.15.1 moves the directory of a removed stream aside and deletes it later. Where an earlier one of
+    # that name is still being deleted, the directory stays, and a new stream takes its events up:
+    # https://github.com/nats-io/nats-server/issues/8472
+    until = asyncio.get_running_loop().time() + _NOT_YET_FOR
+    while True:
+        answer = await created(connection, config)
+        if error_code(answer) or not int(answer["state"]["last_seq"]):
+            return answer
+        if asyncio.get_running_loop().time() > until:
+            raise BrokerUnavailable(
+                f"the broker brings the events of the stream {config['name']} back, which was removed: restart the "
+                "broker, and try again"
+            )
+        removed = await connection.api(f"STREAM.DELETE.{config['name']}", timeout=_SETUP_TIMEOUT)
+        if error_code(removed):
+            return removed
+        await asyncio.sleep(0.1)
+
+
 def check_settings(config: JsonObject) -> None:
     """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events.
 

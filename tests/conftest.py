@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from ledger.access import LEDGER_STREAM, BrokerAccess
+from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
@@ -20,7 +20,7 @@ from ledger.memory_stream import MemoryLedger
 from ledger.publication import error_code
 from ledger.server import EmbeddedServer
 from ledger.stream import Ledger
-from ledger.stream_setup import ensure_stream
+from ledger.stream_setup import created_anew, ensure_stream
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
@@ -158,15 +158,22 @@ async def ledger(request: pytest.FixtureRequest) -> AsyncIterator[Ledger]:
 
 
 async def remove_streams(access: BrokerAccess) -> None:
-    """Remove every stream of the account, as only admin can."""
+    """Remove every stream of the account, as only admin can; none of them comes back with what it held."""
     connection = await BrokerConnection.open(access, "admin", name="test-clean")
     try:
-        names = (await connection.api("STREAM.NAMES")).get("streams") or []
-        for name in {LEDGER_STREAM, *names}:
-            answer = await connection.api(f"STREAM.DELETE.{name}")
-            assert error_code(answer) in (0, 10059), answer
+        for info in (await connection.api("STREAM.LIST")).get("streams") or []:
+            config = info["config"]
+            await remove_stream(connection, config["name"])
+            assert not error_code(await created_anew(connection, config))
+            await remove_stream(connection, config["name"])
     finally:
         await connection.close()
+
+
+async def remove_stream(connection: BrokerConnection, name: str) -> None:
+    """Remove one stream."""
+    answer = await connection.api(f"STREAM.DELETE.{name}")
+    assert not error_code(answer), answer
 
 
 @pytest.fixture

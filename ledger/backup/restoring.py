@@ -28,7 +28,7 @@ from ledger.jetstream_read import read_stream
 from ledger.publication import error_code, error_of
 from ledger.restored import RESTORED_TO, RESTORING
 from ledger.signing_keys import VerifyingKey
-from ledger.stream_setup import check_settings, created, stream_config
+from ledger.stream_setup import check_settings, created, created_anew, stream_config
 
 _NO_STREAM = 10059
 _READ_EVENTS = 1_000
@@ -114,9 +114,16 @@ async def _open(
         info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info) == _NO_STREAM:
         config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
-        answer = await created(connection, config)
+        create = created_anew if start_over or settings else created
+        answer = await create(connection, config)
         if error_code(answer):
             raise error_of(answer, f"to create the stream {stream}")
+        if held := int(answer["state"]["last_seq"]):
+            raise RestoreRefused(
+                f"the broker takes up {held:,} events of an earlier stream {stream}, which was removed: bring the "
+                "backup back with --start-over, which removes them",
+                position=held,
+            )
         return 0
     if error_code(info):
         raise error_of(info, f"a look at the stream {stream}")

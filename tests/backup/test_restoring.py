@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -212,6 +213,41 @@ async def test_who_writes_between_is_noticed(target: BrokerAccess, admin_of: Bro
     with pytest.raises(RestoreUnfinished):
         await JetStreamLedger.connect(target)
     assert (await restore(target, tmp_path / "b", start_over=True)).position == 30
+
+
+@pytest.fixture
+async def brings_back(tmp_path: Path) -> AsyncIterator[tuple[BrokerAccess, Path]]:
+    """A broker that cannot move a removed stream away, as while an earlier one is still being deleted."""
+    server = EmbeddedServer(tmp_path / "broker")
+    access = await server.start()
+    await ensure_stream(access)
+    (streams,) = (tmp_path / "broker").rglob("streams")
+    in_the_way = streams / ".LEDGER"
+    in_the_way.mkdir()
+    (in_the_way / "file").touch()
+    yield access, in_the_way
+    await server.stop()
+
+
+async def test_events_of_a_removed_stream_that_the_broker_brings_back_are_no_part_of_a_restore(
+    brings_back: tuple[BrokerAccess, Path], tmp_path: Path
+) -> None:
+    target, in_the_way = brings_back
+    await backed_up(history(3), tmp_path / "b")
+    ledger = await JetStreamLedger.connect(target)
+    await ledger.append(saved("of the removed stream"))
+    await ledger.close()
+    admin = await BrokerConnection.open(target, "admin", name="test")
+    assert not error_code(await admin.api("STREAM.DELETE.LEDGER"))
+    with pytest.raises(RestoreRefused, match=r"takes up 1 events of an earlier stream.*--start-over"):
+        await restore(target, tmp_path / "b")
+    starting_over = asyncio.create_task(restore(target, tmp_path / "b", start_over=True))
+    while not starting_over.done() and not error_code(await admin.api("STREAM.INFO.LEDGER")):
+        pass  # the stream is not removed yet
+    shutil.rmtree(in_the_way)
+    assert (await starting_over).position == 3
+    assert [event.message_id for event in await told_by(target)] == ["id-0", "id-1", "id-2"]
+    await admin.close()
 
 
 FORGED = {"Ledger-Stored-Ns": "5", "Ledger-Message-Id": "Zm9yZ2Vk", "Nats-Msg-Id": "mine"}
