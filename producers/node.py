@@ -13,9 +13,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -55,6 +56,7 @@ from producers.node_sizes import NodeSizes
 from producers.operations.desk import Desk
 from producers.operations.recording import recorded_from_environment
 from producers.receipts import Receipts
+from producers.registration import keep_registered
 from producers.sealing import SealingLedger
 from producers.telling import of_folding, traced
 from projections.live import LiveFiles
@@ -223,11 +225,12 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         async def health() -> JsonObject:
             return await operator.status()
 
-        loops = {
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
             "projector": projector.run,
             "vectors": feed.run,
             "notary": notary.run,
             "forgetting": eraser.run,
+            "registration": partial(keep_registered, desk, tokens),
         }
         consumer = create_consumer(
             access, loops, health, version("knowledge-ledger"), org=settings.org, reactors=reactors

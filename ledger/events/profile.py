@@ -5,6 +5,7 @@ The entity id is `{owner}/{memory_type}`, for example `user:123/work`. Only the 
 
 from __future__ import annotations
 
+import uuid
 from typing import ClassVar, Literal
 
 from ledger.event import Fact
@@ -17,6 +18,15 @@ MemoryType = Literal["user", "work"]
 def profile_id(owner: str, memory_type: MemoryType) -> str:
     """The entity id of one memory of one user."""
     return f"{owner}/{memory_type}"
+
+
+MEMORIES = uuid.UUID("9b0c2f57-3a5c-5c0e-9d0e-0c6ed7a2f0b1")
+"""The namespace of the ids of memories (RFC 9562, version 5)."""
+
+
+def memory_id(org: str, owner: str, memory_type: MemoryType) -> uuid.UUID:
+    """The id of one memory: the same in every answer, view and node. The view `profiles` makes it in SQL."""
+    return uuid.uuid5(MEMORIES, f"{org}\n{profile_id(owner, memory_type)}")
 
 
 class ProfileFact(Fact):

@@ -52,6 +52,13 @@ class TokenBook:
         """How many tokens there are, good or not."""
         return len(self._records)
 
+    def users(self) -> frozenset[str]:
+        """The users that tokens are bound to which are good now."""
+        self._renew()
+        now = datetime.now(UTC)
+        good = [record for record in self._records.values() if record.state(now) == "active"]
+        return frozenset(user for record in good for user in record.bound.get("user", ()))
+
     def principal_of(self, values: Sequence[bytes]) -> Principal | None:
         """Whose the Authorization headers of a request are; None where no token is needed and none is sent.
 

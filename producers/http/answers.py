@@ -298,6 +298,7 @@ class MemoryHistoryAnswer(ReadAnswer):
         message_id: str | None
         event_id: str
 
+    id: str
     owner: str
     memory_type: Literal["user", "work"]
     versions: list[Version]
@@ -310,6 +311,7 @@ class MemoriesAnswer(BaseModel):
 
 
 class DisabledAnswer(BaseModel):
+    id: str
     owner: str
     memory_type: Literal["user", "work"]
     status: Literal["disabled"]

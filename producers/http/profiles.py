@@ -9,7 +9,7 @@ from producers.http import answers
 from producers.http.answers import Json, ReadJson, in_headers, told
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
-from producers.operations import profiles
+from producers.operations import profile_changes, profiles
 from producers.operations.desk import ANY, Desk, Freshness
 from producers.requests import ContentRequest
 from projections.profiles.content import CONTENTS
@@ -37,14 +37,14 @@ def _all(desk: Desk) -> APIRouter:
     @router.get(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
     @router.get(BASE, responses=told(answers.MemoriesAnswer))
     async def both(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
-        """Both memories of the user; null for one that is not there or disabled."""
+        """Both memories of the user, with their defaults until something is stated; null for one that is disabled."""
         return _memories(await profiles.both(desk, caller, as_of=as_of, freshness=fresh), fresh)
 
     @router.post(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
     @router.post(BASE, responses=told(answers.MemoriesAnswer))
     async def register(caller: Who, lineage: From) -> Json:
         """Create what the user has not yet, with default content."""
-        return _memories(await profiles.register(desk, caller, lineage))
+        return _memories(await profile_changes.register(desk, caller, lineage))
 
     return router
 
@@ -55,7 +55,7 @@ def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
 
     @router.get("", responses=told(content | None), name=f"get_{memory_type}_memory")
     async def get(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
-        """The memory, or null."""
+        """The memory, with its defaults until something is stated; null while it is disabled."""
         return _memory(await profiles.one(desk, caller, memory_type, as_of=as_of, freshness=fresh), fresh)
 
     @router.get("/prompt", responses=told(answers.MemoryPromptAnswer), name=f"prompt_{memory_type}_memory")
@@ -73,16 +73,16 @@ def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
     @router.put("", responses=told(content, 400, 413), name=f"replace_{memory_type}_memory")
     async def replace(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
         """State the memory anew, whole."""
-        return _memory(await profiles.replace(desk, caller, lineage, memory_type, body.content, retry))
+        return _memory(await profile_changes.replace(desk, caller, lineage, memory_type, body.content, retry))
 
     @router.patch("", responses=told(content, 400, 409, 413), name=f"patch_{memory_type}_memory")
     async def patch(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
         """State part of the memory anew: a JSON merge patch, RFC 7396."""
-        return _memory(await profiles.patch(desk, caller, lineage, memory_type, body.content, retry))
+        return _memory(await profile_changes.patch(desk, caller, lineage, memory_type, body.content, retry))
 
-    @router.delete("", responses=told(answers.DisabledAnswer, 404, 409), name=f"disable_{memory_type}_memory")
+    @router.delete("", responses=told(answers.DisabledAnswer, 409), name=f"disable_{memory_type}_memory")
     async def disable(caller: Who, lineage: From, retry: Retry, reason: Reason = None) -> Json:
         """Take the memory out of use; its content and history stay."""
-        return Json(await profiles.disable(desk, caller, lineage, memory_type, reason, retry))
+        return Json(await profile_changes.disable(desk, caller, lineage, memory_type, reason, retry))
 
     return router

@@ -1,35 +1,21 @@
-"""What is remembered of a user? The memories `user` and `work`: read, stated anew, patched, disabled (P1, P2)."""
+"""What is remembered of a user? The memories `user` and `work`, now and as of any moment (P1, P2)."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from pydantic import ValidationError
-
-from ledger.errors import IllegalState, InvalidPayload, UnknownProfile, VersionConflict
-from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
+from ledger.errors import InvalidPayload, UnknownProfile
+from ledger.event import JsonObject
 from ledger.events.profile import (
     MemoryType,
-    ProfileCreated,
-    ProfileDisabled,
-    ProfilePatched,
-    ProfileReplaced,
-    profile_id,
+    memory_id,
 )
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
-from producers.operations.knowledge import ATTEMPTS
-from producers.publish import event_id, publish
-from producers.requests import refusal
-from projections.lineage import ask as events
 from projections.profiles import ask
-from projections.profiles.content import default_content, filled, unknown_names, validated
-from projections.profiles.merge_patch import merge_patch
+from projections.profiles.content import default_content, filled
 from projections.profiles.prompt import READERS, AgentType, build_memory_prompt
-from projections.profiles.stamping import stamped
 from projections.profiles.stated import stated as stated_memories
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
@@ -37,11 +23,13 @@ MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """Both memories of a user; None for one that was never created, or is disabled."""
+    """Both memories of a user: with their defaults until something is stated, None for one that is disabled."""
 
     user_memory: JsonObject | None
     work_memory: JsonObject | None
     position: int
+    begun: frozenset[MemoryType] = field(default=frozenset())
+    """Those that are in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +38,12 @@ class Memory:
 
     content: JsonObject | None
     position: int
+    is_begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPrompt:
-    """A memory as text for the agent that it is for; `prompt` is None where there is none that is active."""
+    """A memory as text for the agent that it is for; `prompt` is None for one that is disabled, or not begun yet."""
 
     memory_type: MemoryType
     agent_type: AgentType
@@ -66,21 +55,11 @@ class MemoryPrompt:
 class MemoryHistory:
     """Every version of one memory, oldest first, each with its content, complete."""
 
+    id: str
     owner: str
     memory_type: MemoryType
     versions: list[JsonObject]
     position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """A memory that is not to be used any more."""
-
-    owner: str
-    memory_type: MemoryType
-    status: str
-    position: int
-    event_id: str
 
 
 def owner_of(caller: Caller) -> str:
@@ -102,7 +81,8 @@ async def both(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     found = await desk.view.ask(ask.profiles, desk.org, owner, then)
-    return Memories(_content(found, "user"), _content(found, "work"), position)
+    begun = frozenset(memory_type for memory_type in MEMORY_TYPES if memory_type in found)
+    return Memories(_content(found, "user"), _content(found, "work"), position, begun)
 
 
 async def one(
@@ -115,7 +95,8 @@ async def one(
 ) -> Memory:
     """One memory of the user, now or as of then. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     found = await both(desk, caller, as_of=as_of, freshness=freshness)
-    return Memory(found.user_memory if memory_type == "user" else found.work_memory, found.position)
+    content = found.user_memory if memory_type == "user" else found.work_memory
+    return Memory(content, found.position, memory_type in found.begun)
 
 
 async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, JsonObject]:
@@ -132,10 +113,21 @@ async def prompt(
     freshness: Freshness = ANY,
 ) -> MemoryPrompt:
     """One memory as the section of a system prompt. Raises InvalidPayload (no user named; as_of), ViewBehind."""
-    memory = await one(desk, caller, memory_type, as_of=as_of, freshness=freshness)
-    said = await stated_in(desk, caller, memory.position)
-    section = None if memory.content is None else build_memory_prompt(memory_type, said.get(memory_type, {}))
-    return MemoryPrompt(memory_type, READERS[memory_type], section, memory.position)
+    found = await both(desk, caller, as_of=as_of, freshness=freshness)
+    section = (await sections(desk, caller, found))[memory_type]
+    return MemoryPrompt(memory_type, READERS[memory_type], section, found.position)
+
+
+async def sections(desk: Desk, caller: Caller, found: Memories) -> dict[MemoryType, str | None]:
+    """Each memory as the section of a system prompt; None for one that is disabled, or not begun yet."""
+    said = await stated_in(desk, caller, found.position)
+    active = {"user": found.user_memory is not None, "work": found.work_memory is not None}
+    return {
+        memory_type: build_memory_prompt(
+            memory_type, said.get(memory_type, {}) if active[memory_type] and memory_type in found.begun else None
+        )
+        for memory_type in MEMORY_TYPES
+    }
 
 
 async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshness: Freshness = ANY) -> MemoryHistory:
@@ -148,178 +140,19 @@ async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshn
         raise _no_memory(owner, memory_type)
     for version in found:
         version["content"] = filled(memory_type, version["content"])
-    return MemoryHistory(owner, memory_type, found, position)
+    return MemoryHistory(str(memory_id(desk.org, owner, memory_type)), owner, memory_type, found, position)
 
 
 def _no_memory(owner: str, memory_type: MemoryType) -> UnknownProfile:
-    return UnknownProfile(f"{owner} has no {memory_type} memory: POST /api/v1/memories creates it")
+    return UnknownProfile(
+        f"nothing was stated in the {memory_type} memory of {owner} yet: POST /api/v1/memories begins it"
+    )
 
 
 def _content(found: dict[str, ask.Profile], memory_type: MemoryType) -> JsonObject | None:
     profile = found.get(memory_type)
-    if profile is None or profile.status != "active":
+    if profile is None:
+        return default_content(memory_type)
+    if profile.status != "active":
         return None
     return filled(memory_type, profile.content)
-
-
-async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
-    """Create what the user has not yet, with default content; asking again changes nothing.
-
-    Raises InvalidPayload (no user named), BrokerUnavailable, ViewBehind.
-    """
-    owner = owner_of(caller)
-    position = 0
-    for memory_type in MEMORY_TYPES:
-        fact = ProfileCreated(owner=owner, memory_type=memory_type, content=default_content(memory_type))
-        last = await desk.ledger.last_position_of(desk.org, "profile", profile_id(owner, memory_type))
-        if desk.view.position < last:
-            await desk.view.wait_for(last)
-        if memory_type in await desk.view.ask(ask.profiles, desk.org, owner):
-            continue
-        event = NewEvent(fact, profile_id(owner, memory_type), owner, desk.org, lineage, expects=last)
-        try:
-            (kept,) = await publish(desk.ledger, desk.tally, [event])
-            position = kept.position
-        except VersionConflict:  # somebody registered the same user in between
-            position = max(position, (await desk.ledger.head()).position)
-    if desk.view.position < position:
-        await desk.view.wait_for(position)
-    return await both(desk, caller)
-
-
-async def replace(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    memory_type: MemoryType,
-    content: JsonObject,
-    retry: uuid.UUID | None = None,
-) -> Memory:
-    """State a memory anew, whole; one that is missing is created, one that is disabled is active again.
-
-    Raises InvalidPayload, PayloadTooLarge, BrokerUnavailable, ViewBehind.
-    """
-    owner = owner_of(caller)
-    now = utc_now()
-
-    def stated(profile: ask.Profile | None) -> tuple[Fact, JsonObject]:
-        whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
-        return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
-
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
-
-
-async def patch(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    memory_type: MemoryType,
-    changes: JsonObject,
-    retry: uuid.UUID | None = None,
-) -> Memory:
-    """State part of a memory anew, by a JSON merge patch (RFC 7396); one that is missing is created first.
-
-    Raises InvalidPayload, IllegalState (disabled), PayloadTooLarge, BrokerUnavailable, ViewBehind.
-    """
-    owner = owner_of(caller)
-    if unknown := unknown_names(memory_type, changes):
-        raise InvalidPayload(
-            f"the {memory_type} memory has no {', '.join(unknown)}: correct the spelling or leave it out",
-            errors=[{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown],
-        )
-
-    now = utc_now()
-
-    def stated(profile: ask.Profile | None) -> tuple[Fact, JsonObject]:
-        if profile is not None and profile.status != "active":
-            raise IllegalState(f"the {memory_type} memory of {owner} is disabled: PUT it to use it again")
-        before = _before(memory_type, profile)
-        timed = stamped(memory_type, changes, before, now)
-        merged = _checked(memory_type, merge_patch(before, timed))
-        return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
-
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
-
-
-async def _change(
-    desk: Desk,
-    owner: str,
-    lineage: Lineage,
-    memory_type: MemoryType,
-    stated: Callable[[ask.Profile | None], tuple[Fact, JsonObject]],
-    retry: uuid.UUID | None,
-) -> Memory:
-    entity_id = profile_id(owner, memory_type)
-    own_id = event_id(retry)
-    for _ in range(ATTEMPTS):
-        profile, last = await _standing(desk, owner, memory_type)
-        if retry is not None and profile is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Memory(filled(memory_type, profile.content), kept[own_id].position)
-        fact, content = stated(profile)
-        batch = [NewEvent(fact, entity_id, owner, desk.org, lineage, id=own_id, expects=last)]
-        if profile is None:
-            begins = ProfileCreated(owner=owner, memory_type=memory_type, content=default_content(memory_type))
-            created = NewEvent(begins, entity_id, owner, desk.org, lineage, id=event_id(retry, "created"), expects=last)
-            batch = [created, NewEvent(fact, entity_id, owner, desk.org, lineage, id=own_id)]
-        try:
-            done = await publish(desk.ledger, desk.tally, batch)
-        except VersionConflict:
-            continue
-        return Memory(content, done[-1].position)
-    raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
-
-
-async def _standing(desk: Desk, owner: str, memory_type: MemoryType) -> tuple[ask.Profile | None, int]:
-    last = await desk.ledger.last_position_of(desk.org, "profile", profile_id(owner, memory_type))
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
-    found = await desk.view.ask(ask.profiles, desk.org, owner)
-    return found.get(memory_type), last
-
-
-async def disable(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    memory_type: MemoryType,
-    reason: str | None = None,
-    retry: uuid.UUID | None = None,
-) -> Disabled:
-    """Take a memory out of use. Raises UnknownProfile, IllegalState (disabled already), BrokerUnavailable."""
-    owner = owner_of(caller)
-    own_id = event_id(retry)
-    for _ in range(ATTEMPTS):
-        profile, last = await _standing(desk, owner, memory_type)
-        if profile is None:
-            raise _no_memory(owner, memory_type)
-        if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Disabled(owner, memory_type, "disabled", kept[own_id].position, own_id)
-        if profile.status != "active":
-            raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
-        fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
-        entity_id = profile_id(owner, memory_type)
-        event = NewEvent(fact, entity_id, owner, desk.org, lineage, id=own_id, expects=last)
-        try:
-            (done,) = await publish(desk.ledger, desk.tally, [event])
-        except VersionConflict:
-            continue
-        return Disabled(owner, memory_type, "disabled", done.position, own_id)
-    raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
-
-
-def _before(memory_type: MemoryType, profile: ask.Profile | None) -> JsonObject:
-    """What the memory says before a change, complete."""
-    return default_content(memory_type) if profile is None else filled(memory_type, profile.content)
-
-
-def _checked(memory_type: MemoryType, content: JsonObject) -> JsonObject:
-    try:
-        return validated(memory_type, content)
-    except ValidationError as error:
-        raise refusal(
-            error.errors(include_url=False, include_input=False), f"the content of the {memory_type} memory"
-        ) from error

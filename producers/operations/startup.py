@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.event import JsonObject, Lineage, utc_now
+from ledger.events.profile import MemoryType
 from ledger.language import ENGLISH, Language
 from ledger.scopes import Caller
 from producers.operations import profiles
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.recall import keep, recall_event, search
 from producers.operations.recording import is_recorded
-from projections.profiles.prompt import build_memory_prompt
 from projections.recalls.section import knowledge_section, profile_section
 from projections.recalls.startup import best_items, profile_items
 
@@ -62,13 +62,13 @@ async def startup(
     known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
     related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
     memories = profiles.Memories(None, None, position)
-    said: dict[str, JsonObject] = {}
+    remembered: dict[MemoryType, str | None] = {"user": None, "work": None}
     if caller.user is not None:
         memories = await profiles.both(desk, caller)
-        said = await profiles.stated_in(desk, caller, memories.position)
+        remembered = await profiles.sections(desk, caller, memories)
     sections = {
-        "user_memory": build_memory_prompt("user", said.get("user", {}) if memories.user_memory is not None else None),
-        "work_memory": build_memory_prompt("work", said.get("work", {}) if memories.work_memory is not None else None),
+        "user_memory": remembered["user"],
+        "work_memory": remembered["work"],
         "profile": profile_section(known, language) if known else None,
         "knowledge": knowledge_section(related, language) if related else None,
     }

@@ -245,7 +245,7 @@ class ResourceHistory(Answered):
 
 
 class Memories(TypedDict):
-    """The two memories of a user; null where there is none, or none that is active."""
+    """The two memories of a user, with their defaults until something is stated; null for one that is disabled."""
 
     user_memory: dict[str, Any] | None
     work_memory: dict[str, Any] | None
@@ -254,6 +254,7 @@ class Memories(TypedDict):
 class MemoryHistory(Answered):
     """Every version of one memory of a user, oldest first."""
 
+    id: str
     owner: str
     memory_type: Literal["user", "work"]
     versions: list[dict[str, Any]]

@@ -26,7 +26,7 @@ async def register(wire: Wire) -> Memories:
 
 
 async def get(wire: Wire, memory: MemoryType, *, as_of: Moment | None = None) -> dict[str, Any] | None:
-    """The content of one memory, None when there is none or it is disabled; now or as of then."""
+    """The content of one memory, its defaults until something is stated, None while disabled; now or as of then."""
     content: dict[str, Any] | None = await wire.read(f"{MEMORIES}/{memory}", {"as_of": moment(as_of)})
     return content
 

@@ -22,6 +22,7 @@ from ledger.errors import IllegalTree
 from ledger.sealed import ERASED
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
+from projections.profiles.content import CONTENTS, default_content
 
 if TYPE_CHECKING:
     from producers.sdk import LedgerClient
@@ -85,7 +86,7 @@ def _export(ledger: LedgerClient, directory: Path, user: str | None, told: Calla
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
             memories = ledger.memories.both()
-            if any(memories.values()):
+            if any(memories[f"{name}_memory"] not in (None, default_content(name)) for name in CONTENTS):
                 _put(directory, memories_place(user), memories)
                 written.files[str(memories_place(user))] = 1
     finally:

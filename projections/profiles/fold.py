@@ -8,14 +8,19 @@ import duckdb
 import orjson
 import pyarrow as pa
 
-from ledger.events.profile import ProfileFact
+from ledger.events.profile import MEMORIES, ProfileFact
 from projections.ended import end_versions
 from projections.profiles.merge_patch import merge_patch
 from projections.ruling import Counted
 from projections.sql_text import Json, Moment, Value, among, insert
 from projections.workbench import Facts, Workbench, table_of
 
-TABLES = """
+# Version 5 of RFC 9562, as `ledger/events/profile.py:memory_id` makes it: SHA-1 of the namespace and the name.
+_SHA1 = f"sha1(unhex('{MEMORIES.hex}') || encode(org || chr(10) || owner || '/' || memory_type))"
+_ID = f"""CAST(list_transform([{_SHA1}], lambda h: substr(h, 1, 12) || '5' || substr(h, 14, 3)
+            || substr('89ab', CAST('0x' || substr(h, 17, 1) AS INTEGER) % 4 + 1, 1) || substr(h, 18, 15))[1] AS UUID)"""
+
+TABLES = f"""
 CREATE TABLE profile_versions (
     org VARCHAR NOT NULL, owner VARCHAR NOT NULL, memory_type VARCHAR NOT NULL, version INTEGER NOT NULL,
     change VARCHAR NOT NULL, status VARCHAR NOT NULL, content JSON NOT NULL,
@@ -26,12 +31,13 @@ CREATE TABLE profile_versions (
 COMMENT ON TABLE profile_versions IS 'Every version of every profile; valid_from and valid_to are log positions';
 COMMENT ON COLUMN profile_versions.valid_to IS 'Position of the event that ended this version; null while it holds';
 CREATE VIEW profiles AS
-    SELECT org, owner, memory_type, content, status, version, created_at,
+    SELECT {_ID} AS id, org, owner, memory_type, content, status, version, created_at,
         valid_from_time AS updated_at, valid_from AS position
     FROM profile_versions WHERE valid_to IS NULL;
 COMMENT ON VIEW profiles IS 'The current profiles: two memories a user, user and work';
+COMMENT ON COLUMN profiles.id IS 'Of the memory, the same for good; made of org, owner and memory_type';
 CREATE MACRO profiles_at(asked) AS TABLE
-    SELECT org, owner, memory_type, content, status, version, created_at,
+    SELECT {_ID} AS id, org, owner, memory_type, content, status, version, created_at,
         valid_from_time AS updated_at, valid_from AS position
     FROM profile_versions WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
 COMMENT ON MACRO TABLE profiles_at IS 'Internal: profiles_as_of, of a position';

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 import pytest
 
+from ledger.events.profile import memory_id
+from producers.operations.profiles import MEMORY_TYPES
 from tests.doors.http_door import ALICE, Door, http_door
 
 M = "/api/v1/memories"
@@ -24,12 +27,16 @@ async def read(door: Door, path: str = "") -> Any:
     return (await door.get(M + path, params={"min_position": await door.head()}, headers=ALICE)).json()
 
 
-async def test_nothing_is_there_before_registration_and_both_after(door: Door) -> None:
-    assert await read(door) == {"user_memory": None, "work_memory": None}
-    assert await read(door, "/user") is None
+async def test_both_memories_are_there_from_the_first_look_on_with_their_defaults(door: Door) -> None:
+    before = await read(door)
+    assert await read(door, "/user") == before["user_memory"]
+    assert await read(door, "/work") == before["work_memory"]
+    assert (await door.get(M + "/user/prompt", headers=ALICE)).json()["prompt"] is None
+    assert await door.head() == 0
     answer = await door.post(M, headers=ALICE)
     assert answer.status_code == 200
     told = answer.json()
+    assert told == before
     assert answer.headers["X-Ledger-Position"] == "2"
     assert set(told["user_memory"]) == {
         *("occupation", "timezone", "primary_language", "people", "places", "preferences"),
@@ -51,11 +58,57 @@ async def test_registering_twice_at_once_creates_each_memory_once(door: Door) ->
     assert await door.head() == 2
 
 
+async def kinds(door: Door) -> list[tuple[str, str]]:
+    """Each event about a memory: what it is, and of which of the two."""
+    events = [event async for events in door.desk.ledger.read() for event in events]
+    said = (orjson.loads(event.body) for event in events)
+    return [(one["type"], one["data"]["memory_type"]) for one in said]
+
+
+async def test_the_first_change_of_either_memory_begins_both_at_once(door: Door) -> None:
+    await door.patch(M + "/work", json={"content": {"expertise": ["sql"]}}, headers=ALICE)
+    begins = [("profile.created", "user"), ("profile.created", "work")]
+    assert await kinds(door) == [*begins, ("profile.patched", "work")]
+    assert (await read(door))["user_memory"]["interests"] == []
+    await door.put(M + "/user", json={"content": {"occupation": "cook"}}, headers=ALICE)
+    await door.patch(M + "/user", json={"content": {"timezone": "Asia/Shanghai"}}, headers=ALICE)
+    assert (await kinds(door))[3:] == [("profile.replaced", "user"), ("profile.patched", "user")]
+
+
+async def test_first_changes_of_both_memories_at_once_begin_each_once(door: Door) -> None:
+    both = [door.put(f"{M}/{name}", json={"content": {"occupation": "a"}}, headers=ALICE) for name in ("user", "work")]
+    assert {answer.status_code for answer in await asyncio.gather(*both)} == {200}
+    told = await kinds(door)
+    assert sorted(told) == sorted(
+        (f"profile.{verb}", of) for verb in ("created", "replaced") for of in ("user", "work")
+    )
+
+
+async def test_a_memory_of_which_nothing_was_said_can_be_disabled(door: Door) -> None:
+    assert (await door.delete(M + "/user", headers=ALICE)).json()["status"] == "disabled"
+    told = await read(door)
+    assert told["user_memory"] is None
+    assert told["work_memory"] is not None
+
+
+async def test_the_id_of_a_memory_is_a_uuid_that_every_answer_and_the_view_agree_on(door: Door) -> None:
+    await door.put(M + "/user", json={"content": {"occupation": "cook"}}, headers=ALICE)
+    await read(door)
+    rows = await door.desk.view.ask(
+        lambda cursor: cursor.execute("SELECT memory_type, id, owner FROM profiles ORDER BY memory_type").fetchall()
+    )
+    wanted = {name: memory_id("default", "user:alice", name) for name in MEMORY_TYPES}
+    assert rows == [(name, wanted[name], "user:alice") for name in ("user", "work")]
+    history = (await door.get(M + "/user/history", headers=ALICE)).json()
+    assert history["id"] == str(wanted["user"])
+    assert (await door.delete(M + "/work", headers=ALICE)).json()["id"] == str(wanted["work"])
+
+
 async def test_a_missing_memory_is_created_by_what_is_put_or_patched(door: Door) -> None:
     answer = await door.put(M + "/user", json={"content": {"occupation": "厨师"}}, headers=ALICE)
     assert answer.json()["occupation"] == "厨师"
     assert answer.json()["interests"] == []
-    assert answer.headers["X-Ledger-Position"] == "2"
+    assert answer.headers["X-Ledger-Position"] == "3"
     patch = {"work_habits": {"notes": "early"}, "expertise": ["sql"]}
     patched = await door.patch(M + "/work", json={"content": patch}, headers=ALICE)
     assert patched.json()["work_habits"]["notes"] == "early"

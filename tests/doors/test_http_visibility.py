@@ -114,7 +114,7 @@ async def test_any_identity_can_be_named(door: Door) -> None:
 async def test_memories_are_the_users_own(door: Door) -> None:
     await door.put("/api/v1/memories/user", json={"content": {"occupation": "cook"}}, headers=ALICE)
     await door.desk.view.wait_for(await door.head())
-    assert (await door.get("/api/v1/memories/user", headers=BOB)).json() is None
+    assert (await door.get("/api/v1/memories/user", headers=BOB)).json()["occupation"] is None
     edges = await door.get("/api/lineage", params={"ref": "trace:t"}, headers=BOB)
     refusal(edges, 404, "unknown_reference")
 
