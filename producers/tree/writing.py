@@ -86,7 +86,8 @@ def _export(ledger: LedgerClient, directory: Path, user: str | None, told: Calla
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
             memories = ledger.memories.both()
-            if any(memories[f"{name}_memory"] not in (None, default_content(name)) for name in CONTENTS):
+            of_each = {"user": memories["user_memory"], "work": memories["work_memory"]}
+            if any(of_each[name] not in (None, default_content(name)) for name in CONTENTS):
                 _put(directory, memories_place(user), memories)
                 written.files[str(memories_place(user))] = 1
     finally:

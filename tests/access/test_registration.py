@@ -55,6 +55,7 @@ async def test_a_token_for_a_user_begins_both_memories_of_theirs(desk: Desk, tmp
         told = await subjects(desk, 4)
     assert len(told) == 4
     assert all(one.endswith("created") for one in told)
+    await desk.view.wait_for(4)
     found = await desk.view.ask(lambda c: c.execute("SELECT DISTINCT owner FROM profiles ORDER BY 1").fetchall())
     assert found == [("user:ann",), ("user:王 小明",)]
 
