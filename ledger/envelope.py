@@ -20,6 +20,7 @@ from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.scopes import Entity
 from ledger.upcasts import upcast
+from ledger.witness import ATTRIBUTE
 
 SCHEMA_PREFIX = "urn:kledger:"
 # The broker's max_payload counts headers too; ours are under 1 KiB plus the subject.
@@ -98,6 +99,8 @@ def encode(event: NewEvent) -> bytes:
         ):
             if value:
                 attributes[name] = value
+    if event.sealmac:
+        attributes[ATTRIBUTE] = event.sealmac
     attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
     body = orjson.dumps(attributes)
     if len(body) > MAX_BODY_BYTES:

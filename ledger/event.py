@@ -113,7 +113,8 @@ class NewEvent:
     """A fact to append. `entity_id` names what it is about, `actor` (`kind:id`) who states it.
 
     `expects` is the position of the last event of this entity that the writer knows (0: there is none);
-    when the entity's history has moved on, the append is refused with VersionConflict.
+    when the entity's history has moved on, the append is refused with VersionConflict. `sealmac` bears out what is
+    sealed in it (ledger/witness.py); empty where nothing is.
     """
 
     fact: Fact
@@ -125,6 +126,7 @@ class NewEvent:
     id: str = field(default_factory=new_event_id)
     time: datetime = field(default_factory=utc_now)
     expects: int | None = None
+    sealmac: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,15 @@ class Keyring:
         if missing:
             self.take(self._fetch(missing))
 
+    def again(self, names: Iterable[str]) -> None:
+        """Ask for these whatever is known of them, unless it is a tombstone. Raises what the vault raises."""
+        names = list(names)
+        with self._lock:
+            for name in names:
+                if not isinstance(self._held.get(name), Tombstone):
+                    self._held.pop(name, None)
+        self.learn(names)
+
     def take(self, found: Mapping[str, Held]) -> None:
         """Remember these; a tombstone is never replaced by a key."""
         with self._lock:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
 from pydantic import BaseModel
 
 from ledger.event import Fact, NewEvent
@@ -57,7 +58,7 @@ from ledger.events.slim import (
 )
 from ledger.scopes import OPERATOR
 from ledger.sealed import USER, seal
-from ledger.subjects import stated_by
+from ledger.subjects import event_subject, stated_by
 from ledger.vault import DataKey
 
 NOBODY = OPERATOR
@@ -153,12 +154,14 @@ def about_item(event: NewEvent) -> str | None:
 
 
 def has_text(fact: Fact) -> bool:
-    """Whether the fact holds words of somebody."""
-    return any(_at(fact, path) for path in _PATHS.get(type(fact), ()))
+    """Whether the fact holds words of somebody, or a secret."""
+    return any(_at(fact, path) for path in _PATHS.get(type(fact), ())) or any(
+        getattr(fact, name) is not None for name in fact.sealed_only
+    )
 
 
 def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
-    """The event with its words sealed for every one of these keys; itself when there are none."""
+    """The event with its words sealed for every one of these keys, and borne out by the last; itself without any."""
     if not keys:
         return event
 
@@ -167,7 +170,10 @@ def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
     def sealing(value: Any, place: str) -> Any:
         return seal(value, keys, event.id, place, by)
 
-    return replace(event, fact=_changed(event.fact, TEXTS.get(type(event.fact), ()), sealing))
+    fact = _changed(event.fact, TEXTS.get(type(event.fact), ()), sealing)
+    subject = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
+    data = orjson.loads(fact.__pydantic_serializer__.to_json(fact))
+    return replace(event, fact=fact, sealmac=keys[-1].witness.mac(subject, event.id, data))
 
 
 def _at(fact: BaseModel, path: Iterable[str]) -> Any:

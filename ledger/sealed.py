@@ -35,6 +35,14 @@ MOST_DEPTH = 64
 """How deep a document may be nested that holds sealed values."""
 
 Lookup = Callable[[str], Held | None]
+Vouch = Callable[[Tombstone, str, str], bool]
+"""Whether the text at a place was sealed with the key that is destroyed; asked in the order of the document. What lies
+within another person's seal is vouched for by that."""
+
+
+def _as_stated(_gone: Tombstone, _place: str, _sealed: str) -> bool:
+    """Every seal counts."""
+    return True
 
 
 def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str = "") -> Any:
@@ -92,11 +100,13 @@ def bound_to(event_id: str, place: str, by: str) -> bytes:
     return (f"{event_id}\n{place}\n{by}" if by else f"{event_id}\n{place}").encode()
 
 
-def opened(sealed: str, look: Lookup, event_id: str, place: str, by: str = "") -> bytes | None:
-    """The JSON of a sealed value; None when a key that it needs is destroyed.
+def opened(
+    sealed: str, look: Lookup, event_id: str, place: str, by: str = "", vouch: Vouch = _as_stated
+) -> bytes | None:
+    """The JSON of a sealed value; None when a key that it needs is destroyed and `vouch` says that it was one.
 
     What is sealed for a resource stays so: only a reader who may have it opens that (ledger/secure_body.py).
-    Raises KeyMissing (the vault knows no such key), SealBroken (it does not verify: changed, or moved).
+    Raises KeyMissing (the vault knows no such key), SealBroken (it does not verify: changed, moved, or forged).
     """
     text = sealed
     while True:
@@ -105,6 +115,8 @@ def opened(sealed: str, look: Lookup, event_id: str, place: str, by: str = "") -
             return orjson.dumps(text)
         key = look(name)
         if isinstance(key, Tombstone):
+            if text == sealed and not vouch(key, place, sealed):
+                raise not_verified(place)
             return None
         if key is None:
             raise KeyMissing(f"the vault has no key {name!r}: is it the vault of this ledger?", key=name, place=place)
@@ -119,8 +131,10 @@ def opened(sealed: str, look: Lookup, event_id: str, place: str, by: str = "") -
         text = inner.decode()
 
 
-def not_verified(place: str) -> SealBroken:
-    """What is said of a seal at this place that no key opens."""
+def not_verified(place: str = "") -> SealBroken:
+    """What is said of a seal at this place that no key opens; without a place, of one that its event's MAC belies."""
+    if not place:
+        return SealBroken("what is sealed in it does not verify: it was changed, or moved")
     return SealBroken(f"what is sealed at {place} does not verify: it was changed, or moved")
 
 
@@ -132,7 +146,9 @@ def _decrypted(key: DataKey, cipher: bytes, event_id: str, place: str, by: str) 
     return key.decrypt(cipher, bound_to(event_id, place, ""))
 
 
-def open_document(data: Any, look: Lookup, event_id: str, place: str = "/data", by: str = "") -> Any:
+def open_document(
+    data: Any, look: Lookup, event_id: str, place: str = "/data", by: str = "", vouch: Vouch = _as_stated
+) -> Any:
     """A copy of a document with every sealed value in it opened, or its fallback; for orjson to write.
 
     Raises KeyMissing, SealBroken.
@@ -140,15 +156,19 @@ def open_document(data: Any, look: Lookup, event_id: str, place: str = "/data", 
     if isinstance(data, str):
         if not data.startswith(MARK):
             return data
-        found = opened(data, look, event_id, place, by)
+        found = opened(data, look, event_id, place, by, vouch)
         return ERASED if found is None else orjson.Fragment(found)
     if isinstance(data, dict):
         if _is_sealed(data):
-            found = opened(data[OBJECT], look, event_id, place, by)
+            found = opened(data[OBJECT], look, event_id, place, by, vouch)
             return {} if found is None else orjson.Fragment(found)
-        return {name: open_document(value, look, event_id, f"{place}/{name}", by) for name, value in data.items()}
+        return {
+            name: open_document(value, look, event_id, f"{place}/{name}", by, vouch) for name, value in data.items()
+        }
     if isinstance(data, list):
-        return [open_document(value, look, event_id, f"{place}/{number}", by) for number, value in enumerate(data)]
+        return [
+            open_document(value, look, event_id, f"{place}/{number}", by, vouch) for number, value in enumerate(data)
+        ]
     return data
 
 

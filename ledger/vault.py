@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
@@ -17,6 +17,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ledger.errors import SubjectForgotten, VaultDamaged, WrongMasterKey
+from ledger.event import JsonObject
+from ledger.witness import Unsworn, Witness
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -24,23 +26,31 @@ NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of a destroyed key. `at` is RFC 3339, `by` an entity, `receipt` the receipt's id."""
+    """What is left of a destroyed key. `at` is RFC 3339, `by` an entity, `receipt` the receipt's id.
+
+    `witness` and `unsworn` tell its seals from forged ones. An earlier version left one without a witness: to that a
+    MAC says nothing; where `unsworn` is None as well, every seal counts.
+    """
 
     name: str
     by: str
     at: str
     receipt: str
+    witness: Witness | None = None
+    unsworn: Unsworn | None = None
 
-    def record(self) -> bytes:
-        """As it is kept."""
-        return orjson.dumps({"v": 1, **asdict(self)})
+    def record(self, seals: JsonObject | None = None) -> bytes:
+        """As it is kept, with what the vault writes down of `witness` and `unsworn`."""
+        told = {"v": 1, "name": self.name, "by": self.by, "at": self.at, "receipt": self.receipt}
+        return orjson.dumps(told if seals is None else {**told, "seals": seals})
 
     @classmethod
     def read(cls, record: bytes) -> Tombstone:
-        """Undo `record`. Raises VaultDamaged."""
+        """Undo `record`, but for what it says of seals. Raises VaultDamaged."""
         try:
             told = orjson.loads(record)
-            return cls(*(str(told[part]) for part in ("name", "by", "at", "receipt")))
+            name, by, at, receipt = (str(told[part]) for part in ("name", "by", "at", "receipt"))
+            return cls(name, by, at, receipt)
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise VaultDamaged(f"a tombstone of the vault cannot be read ({error}): restore the bucket") from error
 
@@ -48,10 +58,11 @@ class Tombstone:
 class DataKey:
     """A subject's key, ready for use. It never shows itself."""
 
-    __slots__ = ("_cipher", "name")
+    __slots__ = ("_cipher", "name", "witness")
 
     def __init__(self, name: str, secret: bytes) -> None:
         self.name = name
+        self.witness = Witness.of_key(name, secret)
         self._cipher = AESGCM(secret)
 
     def encrypt(self, value: bytes, about: bytes) -> bytes:
@@ -82,8 +93,11 @@ class Vault(Protocol):
         """The key of a name, made (and kept) now when there is none. Raises SubjectForgotten (destroyed)."""
         ...
 
-    async def destroy(self, name: str, *, by: str, at: str, receipt: str) -> Tombstone:
-        """Leave a tombstone and erase the key. Again: the first tombstone stays, what is left of a key goes."""
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
+        """Leave a tombstone and erase the key. Again: the first tombstone stays, what is left of a key goes.
+
+        With `unsworn` the tombstone tells the key's seals from forged ones from now on.
+        """
         ...
 
 
@@ -137,9 +151,10 @@ class MemoryVault:
             raise forgotten(held)
         return held
 
-    async def destroy(self, name: str, *, by: str, at: str, receipt: str) -> Tombstone:
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
         """See `Vault.destroy`."""
         held = self._held.get(name)
         if not isinstance(held, Tombstone):
-            held = self._held[name] = Tombstone(name, by, at, receipt)
+            witness = (held or await self.obtain(name)).witness if unsworn is not None else None
+            held = self._held[name] = Tombstone(name, by, at, receipt, witness, unsworn)
         return held

@@ -1,6 +1,7 @@
 """Where do data keys lie? In a key-value bucket of the broker, one message a key, each wrapped by the master key.
 
-`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….master` the
+`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….seals.<name>` up
+to where a tombstone that tells no seals apart speaks, `….part.<digest>` what one has no room for, `….master` the
 fingerprint of the master key. A subject takes one message and no second one, so a key is never written over; a
 destroyed key is deleted with the server's secure erase, which writes random bytes over it in the bucket's file.
 Questions go to the stream's leader: a copy that lags behind would make a key seem missing.
@@ -11,20 +12,27 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 import orjson
 
 from ledger.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable, VaultDamaged, WrongMasterKey
+from ledger.errors import BrokerMisconfigured, BrokerUnavailable, SubjectForgotten, VaultDamaged, WrongMasterKey
 from ledger.event import JsonObject
 from ledger.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.sealed import USER
 from ledger.stream_setup import ensure
 from ledger.subjects import encode_token
 from ledger.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
+from ledger.witness import Unsworn, Witness
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
+_PART = "part."
+_ROOM = 64 * 1024
+_NO_BUCKET = 10059
 _NOT_FOUND = frozenset({10037, 10057, 404})
 _ONE_A_SUBJECT = 10077
 _CONCURRENCY = 64
@@ -63,6 +71,26 @@ async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None
 def subject_of(kind: str, name: str) -> str:
     """The bucket's subject of a key (`key`) or tombstone (`gone`)."""
     return f"{_PREFIX}{kind}.{encode_token(name)}"
+
+
+async def kept_subjects(connection: BrokerConnection) -> list[str]:
+    """The subjects of the bucket that hold a record; none where there is no bucket.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    subjects = list[str]()
+    more = True
+    while more:
+        asked: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
+        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", asked)
+        if error_code(info) in (*_NOT_FOUND, _NO_BUCKET):
+            return subjects
+        if error_code(info):
+            raise error_of(info, "a look into the vault")
+        found = list(info["state"].get("subjects") or {})
+        subjects += found
+        more = bool(found) and len(subjects) < int(info.get("total", 0))
+    return subjects
 
 
 class JetStreamVault:
@@ -122,14 +150,32 @@ class JetStreamVault:
             raise BrokerUnavailable(f"the key of {name} was kept and cannot be read back: retry")
         return held
 
-    async def destroy(self, name: str, *, by: str, at: str, receipt: str) -> Tombstone:
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
         """See `Vault.destroy`. The tombstone is durable before the key goes: a crash between leaves no doubt."""
-        await self._put_once(subject_of("gone", name), Tombstone(name, by, at, receipt).record())
-        told = await self._get(subject_of("gone", name))
+        stone = Tombstone(name, by, at, receipt)
+        seals = None if unsworn is None else await self._told_of_seals(name, unsworn)
+        await self._put_once(subject_of("gone", name), stone.record(seals))
+        told = await self._held(name)
         await self._erase(subject_of("key", name))
-        if told is None:
+        if not isinstance(told, Tombstone):
             raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
-        return Tombstone.read(told[1])
+        return told
+
+    async def bound(self, position: int) -> int:
+        """Let the tombstones of persons that tell no seals apart speak for the log up to `position`; how many they are.
+
+        Each is bound once: an earlier version left it, and what is said after it was bound cannot be that person's.
+        """
+        kept = set(await kept_subjects(self._connection))
+        gone, bounds = subject_of("gone", USER), subject_of("seals", USER)
+        loose = [subject for subject in sorted(kept) if subject.startswith(gone)]
+        loose = [subject for subject in loose if subject.replace(gone, bounds, 1) not in kept]
+        for subject in loose:
+            told = await self._get(subject)
+            tells = told is None or "seals" in _read(told[1], subject)
+            bound = {"v": 1} if tells else {"v": 1, "until": position}
+            await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
+        return len(loose)
 
     async def close(self) -> None:
         """Let go of the connection."""
@@ -138,7 +184,7 @@ class JetStreamVault:
     async def _held(self, name: str) -> Held | None:
         gone, kept = await asyncio.gather(self._get(subject_of("gone", name)), self._get(subject_of("key", name)))
         if gone is not None:
-            return Tombstone.read(gone[1])
+            return await self._tombstone(name, gone[1])
         if kept is None:
             return None
         try:
@@ -146,6 +192,45 @@ class JetStreamVault:
         except (ValueError, KeyError, TypeError) as error:
             raise VaultDamaged(f"the record of the key of {name} cannot be read ({error}): restore it") from error
         return DataKey(name, unwrap(self._master, name, wrapped))
+
+    async def _tombstone(self, name: str, record: bytes) -> Tombstone:
+        stone = Tombstone.read(record)
+        seals: JsonObject | None = _read(record, name).get("seals")
+        try:
+            if seals is None:
+                bound = await self._get(subject_of("seals", name))
+                until = None if bound is None else _read(bound[1], name).get("until")
+                return stone if until is None else replace(stone, unsworn=Unsworn(int(until)))
+            pieces = list(await asyncio.gather(*map(self._piece, seals["broken"])))
+            witness = Witness(unwrap(self._master, f"seals\n{name}", base64.b64decode(seals["mac"], validate=True)))
+            return replace(stone, witness=witness, unsworn=Unsworn.read(int(seals["until"]), pieces))
+        except (ValueError, KeyError, TypeError, StopIteration, zlib.error) as error:
+            raise VaultDamaged(
+                f"what the tombstone of {name} says of seals cannot be read: restore the bucket"
+            ) from error
+
+    async def _told_of_seals(self, name: str, unsworn: Unsworn) -> JsonObject | None:
+        """What a tombstone keeps of the key's seals; None where the key is gone already."""
+        try:
+            key = await self.obtain(name)
+        except SubjectForgotten:
+            return None
+        pieces = unsworn.pieces()
+        if len(pieces) > 1 or len("".join(pieces)) > _ROOM:
+            for number, piece in enumerate(pieces):
+                part = _PART + hashlib.sha256(piece.encode()).hexdigest()
+                await self._put_once(_PREFIX + part, piece.encode())
+                pieces[number] = part
+        mac = _text(wrap(self._master, f"seals\n{name}", key.witness.secret))
+        return {"mac": mac, "until": unsworn.until, "broken": pieces}
+
+    async def _piece(self, told: str) -> str:
+        if not told.startswith(_PART):
+            return told
+        kept = await self._get(_PREFIX + told)
+        if kept is None:
+            raise ValueError(f"{told} is not there")
+        return kept[1].decode("ascii")
 
     async def _check_master(self) -> None:
         subject, mark = f"{_PREFIX}master", hashlib.sha256(b"kledger master key\n" + self._master).hexdigest().encode()
@@ -191,6 +276,15 @@ class JetStreamVault:
         answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
         if error_code(answer) and await self._get(subject) is not None:
             raise error_of(answer, "the erasure of a key")
+
+
+def _read(record: bytes, what: str) -> JsonObject:
+    """A record as JSON. Raises VaultDamaged."""
+    try:
+        document: JsonObject = orjson.loads(record)
+    except orjson.JSONDecodeError as error:
+        raise VaultDamaged(f"the record of {what} cannot be read ({error}): restore it") from error
+    return document
 
 
 def _text(value: bytes) -> str:

@@ -28,6 +28,7 @@ from ledger.personal import is_person
 from ledger.secure_body import key_name
 from ledger.vault import Tombstone
 from ledger.vault_jetstream import JetStreamVault
+from ledger.witness import Unsworn
 from producers.publish import NAMESPACE
 from producers.receipts import Order, Receipts, moment, new_order
 from producers.sealing import SealingLedger
@@ -35,6 +36,7 @@ from projections import persons
 from projections.files import discard_others
 from projections.lineage.ask import kept_events
 from projections.snapshot import copy_frozen
+from projections.unsworn import Examination
 from projections.vectors.forget_kept import forget_embeddings
 from projections.vectors.renewal import renew
 
@@ -45,6 +47,7 @@ log = structlog.get_logger(__name__)
 
 _OLD_FILE_SECONDS = 10.0
 _AGAIN_SECONDS = 5.0
+_READ_EVENTS = 10_000
 
 
 @dataclass(slots=True)
@@ -120,6 +123,7 @@ class Eraser:
                     continue
                 held = (await self.vault.look([subject])).get(subject)
                 if isinstance(held, Tombstone) and held.receipt == receipt:
+                    self.sealing.forget(subject)
                     order = Order(receipt, subject, held.by, held.at)
                     if await self._knows_nothing_of(subject):
                         self.receipts.finish(order, _receipt(order, position, self.operator.view.position))
@@ -133,8 +137,9 @@ class Eraser:
             order = replace(order, hashes=hashes, items=items)
         self.receipts.begin(order)
         secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
-        for name in (*secrets, order.subject):
+        for name in secrets:
             await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
+        order = self._as_first_ordered(order, await self._destroyed(order))
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
         position = await self._tell(order)
@@ -151,6 +156,31 @@ class Eraser:
         receipt["embeddings_removed"], receipt["snapshots_removed"] = embeddings, snapshots
         receipt["secrets_destroyed"], receipt["left_in_clear"] = len(secrets), left
         return self.receipts.finish(order, receipt)
+
+    async def _destroyed(self, order: Order) -> Tombstone:
+        """The tombstone of the person's key, which is gone; the first one, where another node's order came before."""
+        name = order.subject
+        held = (await self.vault.look([name])).get(name)
+        unsworn = None if isinstance(held, Tombstone) else await self._unsworn(name)
+        return await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt, unsworn=unsworn)
+
+    async def _unsworn(self, name: str) -> Unsworn:
+        """Which seals without a MAC verify while the person's key is there. Reads the log."""
+        self.keyring.take({name: await self.vault.obtain(name)})  # whoever seals at this moment gets the same key
+        examination = Examination(name, self.keyring.look)
+        async with contextlib.aclosing(self.operator.ledger.read(1, batch=_READ_EVENTS)) as batches:
+            async for events in batches:
+                await asyncio.to_thread(examination.read, events)
+        return examination.found
+
+    def _as_first_ordered(self, order: Order, stone: Tombstone) -> Order:
+        """The order under which the key was destroyed: of two nodes asked at once, the first one's."""
+        if stone.receipt == order.receipt:
+            return order
+        first = replace(order, receipt=stone.receipt, by=stone.by, at=stone.at)
+        self.receipts.begin(first)
+        self.receipts.drop(order)
+        return first
 
     async def _knows_nothing_of(self, subject: str) -> bool:
         """True on a node that folded the log after the key was gone, and has no frozen file: nothing is to be done."""

@@ -171,6 +171,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
+        await vault.bound((await ledger.head()).position)
         notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 

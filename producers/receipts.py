@@ -75,6 +75,10 @@ class Receipts:
         """Keep an order until `finish`, whatever happens to the node."""
         self._write(self._path(order.receipt, _PENDING), orjson.dumps(asdict(order), option=orjson.OPT_INDENT_2))
 
+    def drop(self, order: Order) -> None:
+        """Keep the order no longer: it is carried out under another receipt."""
+        self._path(order.receipt, _PENDING).unlink(missing_ok=True)
+
     def finish(self, order: Order, receipt: JsonObject) -> JsonObject:
         """Write the receipt, signed where the node signs, and drop the order; what was written."""
         signed = orjson.dumps(receipt, option=orjson.OPT_SORT_KEYS)

@@ -6,13 +6,16 @@ vault gives the same views. What is refused for any reason keeps the bytes that 
 A seal whose key the vault does not have is refused as one that does not verify. The key may come later, of a person who
 was named before it was theirs; then a replay, which has it, has to give the same reason.
 
+Whether a seal counts is the same with the key and after that is gone: an event's MAC bears it out, and where it has
+none, the tombstone says which did (ledger/witness.py).
+
 The vault is asked for the keys of whole sealed values alone, and for a bounded number of well-formed names an event:
 what an event states can have that event refused, and never makes a question that the vault cannot answer.
 """
 
 from __future__ import annotations
 
-import contextlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +23,14 @@ from typing import Any
 import orjson
 import structlog
 
-from ledger.errors import IllegalSubject, InvalidPayload, KeyMissing, LedgerError, SealBroken
+from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
 from ledger.event import StoredEvent
 from ledger.keyring import Keyring
 from ledger.sealed import HINT, USER, Lookup, name_in, not_verified, open_document, sealed_values
-from ledger.subjects import decode_token, stated_by_in
+from ledger.subjects import stated_by_in
+from ledger.vault import Held, Tombstone
+from ledger.witness import ATTRIBUTE
+from projections import forgotten
 from projections.ruling import Refusal
 
 log = structlog.get_logger(__name__)
@@ -32,7 +38,6 @@ log = structlog.get_logger(__name__)
 MOST_NAMES = 4
 """Persons that the sealed values of one event may name. Our writers name one: the last of those it belongs to."""
 
-_FORGOTTEN = ".subject."
 # Never JSON, so that decoding refuses it whatever road it takes; the reason is then told by `told`.
 _UNREADABLE = b""
 
@@ -57,12 +62,17 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealed:
-    """An event that holds sealed values: its number in the batch, its document, and the persons' keys it names."""
+class Sealed:
+    """An event that holds sealed values, its document, and the persons whose keys they name."""
 
-    at: int
+    event: StoredEvent
     document: dict[str, Any]
     names: set[str]
+
+    @property
+    def id(self) -> str:
+        """The event's id, as its seals are bound to it."""
+        return str(self.document.get("id"))
 
 
 def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
@@ -71,22 +81,22 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. What an event states
     raises nothing.
     """
+    opened, sealed, failed = list(events), list[Sealed](), dict[int, tuple[str, str]]()
+    first = events[0].position if events else 0
+
+    def fails(event: StoredEvent, error: LedgerError) -> None:
+        failed[event.position] = (error.code, error.message)
+        opened[event.position - first] = event._replace(body=_UNREADABLE)
+
+    for event, unfounded in forgotten.untold(keyring, events):
+        fails(event, unfounded)
     for event in events:
-        if _FORGOTTEN in event.subject:
-            _notice(keyring, event.subject)
-    opened, sealed, failed = list(events), list[_Sealed](), dict[int, tuple[str, str]]()
-
-    def fails(at: int, error: LedgerError) -> None:
-        failed[events[at].position] = (error.code, error.message)
-        opened[at] = events[at]._replace(body=_UNREADABLE)
-
-    for at, event in enumerate(events):
-        if HINT not in event.body:
+        if HINT not in event.body or event.position in failed:
             continue
         try:
-            found = _sealed(at, event.body)
+            found = sealed_in(event)
         except (InvalidPayload, SealBroken) as error:
-            fails(at, error)
+            fails(event, error)
         else:
             sealed += [found] if found is not None else []
     if not sealed and not failed:
@@ -95,14 +105,12 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     missing = dict[str, int]()
     for each in sealed:
         try:
-            opened[each.at] = events[each.at]._replace(
-                body=_opened(each.document, look, stated_by_in(events[each.at].subject))
-            )
+            opened[each.event.position - first] = each.event._replace(body=body_opened(each, look))
         except KeyMissing as error:
-            missing.setdefault(str(error.details["key"]), events[each.at].position)
-            fails(each.at, not_verified(str(error.details["place"])))
+            missing.setdefault(str(error.details["key"]), each.event.position)
+            fails(each.event, not_verified(str(error.details["place"])))
         except (InvalidPayload, SealBroken) as error:
-            fails(each.at, error)
+            fails(each.event, error)
     if missing:
         log.warning(
             "events are refused whose keys the vault does not have: is it the vault of this ledger?",
@@ -113,18 +121,10 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     return Opened(opened, events, failed)
 
 
-def _notice(keyring: Keyring, subject: str) -> None:
-    """Another node may have destroyed a key that this one knows: the vault is asked again."""
-    tokens = subject.split(".")
-    if len(tokens) == 7 and tokens[2] == "subject":
-        with contextlib.suppress(IllegalSubject):  # decoding refuses it, with the reason
-            keyring.forget(decode_token(tokens[3]))
-
-
-def _sealed(at: int, body: bytes) -> _Sealed | None:
+def sealed_in(event: StoredEvent) -> Sealed | None:
     """The event's sealed values; None where it has none. Raises InvalidPayload, SealBroken."""
     try:
-        document = orjson.loads(body)
+        document = orjson.loads(event.body)
     except orjson.JSONDecodeError:
         return None  # decoding says what is wrong with it
     if not isinstance(document, dict) or "data" not in document:
@@ -140,7 +140,7 @@ def _sealed(at: int, body: bytes) -> _Sealed | None:
                 f"its sealed values name more than {MOST_NAMES} persons: seal all of an event for the same ones",
                 errors=[],
             )
-    return _Sealed(at, document, names) if found else None
+    return Sealed(event, document, names) if found else None
 
 
 def _asked(keyring: Keyring, names: set[str]) -> Lookup:
@@ -149,9 +149,45 @@ def _asked(keyring: Keyring, names: set[str]) -> Lookup:
     return lambda name: keyring.known(name) if name in names else keyring.look(name)
 
 
-def _opened(document: dict[str, Any], look: Lookup, by: str) -> bytes:
-    document["data"] = open_document(document["data"], look, str(document.get("id")), by=by)
+def body_opened(sealed: Sealed, look: Lookup) -> bytes:
+    """The body as it is decoded: what is sealed opened, and what bore it out left away.
+
+    Raises KeyMissing, SealBroken, InvalidPayload.
+    """
+    position, document, numbers = sealed.event.position, {**sealed.document}, Counter[str]()
+    borne_out = _borne_out(sealed, document.pop(ATTRIBUTE, None), look)
+
+    def vouch(gone: Tombstone, _place: str, _sealed: str) -> bool:
+        number = numbers[gone.name]
+        numbers[gone.name] += 1
+        return borne_out or gone.unsworn is None or gone.unsworn.counts(position, number)
+
+    if not borne_out and not all(_fits(look(name), position) for name in sealed.names):
+        raise InvalidPayload("what is sealed in it did not fit it", errors=[])
+    by = stated_by_in(sealed.event.subject)
+    document["data"] = open_document(document["data"], look, sealed.id, by=by, vouch=vouch)
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError as error:  # an attribute nested without end
         raise InvalidPayload(f"what is sealed in it cannot be opened: {error}", errors=[]) from error
+
+
+def _borne_out(sealed: Sealed, stated: object, look: Lookup) -> bool:
+    """Whether a MAC bears out what is sealed; False where none can. Raises KeyMissing, SealBroken (it belies it)."""
+    if stated is None or not sealed.names:
+        return False
+    if len(sealed.names) > 1:  # our writers seal all of an event for the same persons
+        raise not_verified()
+    (name,) = sealed.names
+    held = look(name)
+    if held is None:
+        raise KeyMissing(f"the vault has no key {name!r}: is it the vault of this ledger?", key=name, place="")
+    if held.witness is None:  # an earlier version left this tombstone
+        return False
+    if not held.witness.vouches(stated, sealed.event.subject, sealed.id, sealed.document["data"]):
+        raise not_verified()
+    return True
+
+
+def _fits(held: Held | None, position: int) -> bool:
+    return not isinstance(held, Tombstone) or held.unsworn is None or held.unsworn.fits(position)

@@ -19,7 +19,7 @@ from ledger.errors import BackupDamaged
 from ledger.event import JsonObject
 from ledger.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 from ledger.server_config import write_private
-from ledger.vault_jetstream import ensure_keys_bucket
+from ledger.vault_jetstream import ensure_keys_bucket, kept_subjects
 
 FILE = "keys.json"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
@@ -61,7 +61,7 @@ def kept_keys(directory: Path) -> Records:
 
 
 async def bring_back_keys(access: BrokerAccess, connection: BrokerConnection, directory: Path) -> int:
-    """Put a backup's keys and tombstones into the vault, tombstones first; how many. The role is `admin`.
+    """Put a backup's keys and tombstones into the vault, keys last; how many. The role is `admin`.
 
     A record that is there already stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
@@ -69,7 +69,7 @@ async def bring_back_keys(access: BrokerAccess, connection: BrokerConnection, di
     if not records:
         return 0
     await ensure_keys_bucket(access)
-    for subject, record in sorted(records.items(), key=lambda each: not each[0].startswith(f"{_PREFIX}gone.")):
+    for subject, record in sorted(records.items(), key=lambda each: each[0].startswith(f"{_PREFIX}key.")):
         answer = parse_answer((await connection.request(subject, record, {EXPECTED: "0"})).data)
         code = error_code(answer)
         if code and code not in WRONG_LAST_SEQUENCE and code != _ONE_A_SUBJECT:
@@ -79,23 +79,13 @@ async def bring_back_keys(access: BrokerAccess, connection: BrokerConnection, di
 
 async def _records(connection: BrokerConnection) -> Records:
     records: Records = {}
-    offset, more = 0, True
-    while more:
-        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", {"subjects_filter": KEY_SUBJECTS, "offset": offset})
-        if error_code(info) in _NOT_THERE:
-            return records
-        if error_code(info):
-            raise error_of(info, "a look into the vault")
-        subjects = list(info["state"].get("subjects") or {})
-        for subject in subjects:
-            answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
-            if error_code(answer) in _NOT_THERE:
-                continue  # destroyed meanwhile
-            if error_code(answer):
-                raise error_of(answer, "a look into the vault")
-            records[subject] = base64.b64decode(answer["message"].get("data") or "")
-        offset += len(subjects)
-        more = bool(subjects) and offset < int(info.get("total", 0))
+    for subject in await kept_subjects(connection):
+        answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
+        if error_code(answer) in _NOT_THERE:
+            continue  # destroyed meanwhile
+        if error_code(answer):
+            raise error_of(answer, "a look into the vault")
+        records[subject] = base64.b64decode(answer["message"].get("data") or "")
     return records
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -12,15 +14,18 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from ledger.access import KEYS_STREAM, BrokerAccess, Role
+from ledger.backup.keys import bring_back_keys, keep_keys, kept_keys
 from ledger.connection import BrokerConnection
 from ledger.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
 from ledger.publication import error_code
 from ledger.server import EmbeddedServer
 from ledger.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
 from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
+from ledger.witness import UNFIT, Unsworn
 from tests.conftest import remove_streams
 
 MASTER = bytes(range(32))
+AT = "2026-03-05T12:00:00Z"
 NAMES = ["user:ada", "user:李雷 a.b*>", "resource:code/db/password"]
 
 
@@ -98,10 +103,67 @@ async def test_destroying_again_keeps_the_first_tombstone(vault: Vault) -> None:
     assert await destroyed(vault, "user:ada", "r-2") == first
 
 
+async def test_a_tombstone_tells_the_keys_seals_from_others(vault: Vault) -> None:
+    witness = (await vault.obtain("user:ada")).witness
+    unsworn = Unsworn(70, {3: 0, 40: 2, 41: UNFIT})
+    told = await vault.destroy("user:ada", by="user:local", at=AT, receipt="r-1", unsworn=unsworn)
+    assert (told.witness, told.unsworn) == (witness, unsworn)
+    assert await vault.look(["user:ada"]) == {"user:ada": told}
+    assert await vault.destroy("user:ada", by="user:local", at=AT, receipt="r-2", unsworn=Unsworn(1)) == told
+
+
+async def test_who_never_had_a_key_has_a_witness_too_when_forgotten(vault: Vault) -> None:
+    told = await vault.destroy("user:ada", by="user:local", at=AT, receipt="r-1", unsworn=Unsworn())
+    assert told.witness is not None
+    with pytest.raises(SubjectForgotten):
+        await vault.obtain("user:ada")
+
+
 def test_a_key_does_not_show_itself() -> None:
     secret = new_secret()
     shown = repr(DataKey("user:ada", secret))
     assert shown == "DataKey('user:ada')"
+    assert repr(DataKey("user:ada", secret).witness) == "Witness()"
+
+
+async def test_a_tombstone_has_room_for_however_much_was_forged(on_broker: JetStreamVault) -> None:
+    chance = random.Random(7)
+    broken = {position: chance.randrange(200) for position in range(1, 1_500_000, 3)}
+    unsworn = Unsworn(2_000_000, broken)
+    assert len("".join(unsworn.pieces())) > 512 * 1024, "more than one part"
+    told = await on_broker.destroy("user:ada", by="user:local", at=AT, receipt="r-1", unsworn=unsworn)
+    assert told.unsworn == unsworn
+    assert (await on_broker.look(["user:ada"]))["user:ada"] == told
+
+
+async def test_a_tombstone_of_an_earlier_version_speaks_up_to_where_it_is_bound_once(
+    on_broker: JetStreamVault, tmp_path: Path
+) -> None:
+    await destroyed(on_broker, "user:ada")
+    await destroyed(on_broker, "resource:db")
+    new = await on_broker.destroy("user:bob", by="user:local", at=AT, receipt="r-2", unsworn=Unsworn(7))
+    assert await on_broker.bound(40) == 2
+    assert await on_broker.bound(50) == 0
+    held = await on_broker.look(["user:ada", "user:bob", "resource:db"])
+    assert held["user:ada"] == replace(await destroyed(on_broker, "user:ada"), unsworn=Unsworn(40))
+    assert held["user:bob"] == new
+    assert held["resource:db"] == Tombstone("resource:db", "user:local", AT, "r-1")
+
+
+async def test_a_backup_brings_back_what_a_tombstone_tells_of_seals(
+    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    unsworn = Unsworn(400_000, {position: chance.randrange(200) for position in range(1, 300_000, 2)})
+    told = await on_broker.destroy("user:ada", by="user:local", at=AT, receipt="r-1", unsworn=unsworn)
+    await destroyed(on_broker, "user:bob")
+    await on_broker.bound(40)
+    before = await on_broker.look(["user:ada", "user:bob"])
+    assert before["user:ada"] == told
+    await keep_keys(on_broker.connection, tmp_path)
+    await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
+    assert await bring_back_keys(bucket, admin, tmp_path) == len(kept_keys(tmp_path))
+    assert await on_broker.look(["user:ada", "user:bob"]) == before
 
 
 async def test_the_bucket_holds_no_byte_of_a_destroyed_key(broker_directory: Path) -> None:

@@ -1,0 +1,93 @@
+"""Which seals without a MAC verify? It is found out while their key is there, to be the same when it is gone.
+
+Earlier versions sealed without a MAC. The log is read once for them, before a person's key is destroyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
+from ledger.event import StoredEvent
+from ledger.sealed import HINT, Lookup, open_document, opened
+from ledger.subjects import stated_by_in
+from ledger.vault import Tombstone
+from ledger.witness import ATTRIBUTE, UNFIT, Unsworn
+from projections.judging import judged
+from projections.sealed import Sealed, body_opened, sealed_in
+
+
+class Examination:
+    """Finds out which seals of one person verify that no MAC bears out, event by event of the log from its start.
+
+    `look` has to know the person's key.
+    """
+
+    def __init__(self, name: str, look: Lookup) -> None:
+        self._name, self._look = name, look
+        self._until = 0
+        self._broken: dict[int, int] = {}
+
+    @property
+    def found(self) -> Unsworn:
+        """What was found so far. Nothing is said of what is forged altogether after the last that verifies."""
+        broken = {at: verdict for at, verdict in self._broken.items() if at <= self._until or verdict > 0}
+        return Unsworn(self._until, broken)
+
+    def read(self, events: Iterable[StoredEvent]) -> None:
+        """Examine the next events of the log. Raises what `look` raises."""
+        for event in events:
+            if HINT not in event.body:
+                continue
+            try:
+                sealed = sealed_in(event)
+            except (InvalidPayload, SealBroken):  # refused whatever the vault has
+                continue
+            if sealed is None or self._name not in sealed.names or ATTRIBUTE in sealed.document:
+                continue
+            verdict = _verdict(sealed, self._name, self._look)
+            if verdict is not None:
+                self._broken[event.position] = verdict
+            if verdict is None or verdict == UNFIT:
+                self._until = event.position
+
+
+def _verdict(sealed: Sealed, name: str, look: Lookup) -> int | None:
+    """None when the person's seals verify, else what `Unsworn.broken` says of the event."""
+    by = stated_by_in(sealed.event.subject)
+    verified: list[bool] = []
+
+    def verify(gone: Tombstone, place: str, text: str) -> bool:
+        if gone.name == name:
+            verified.append(_verifies(text, look, sealed.id, place, by))
+        return True
+
+    open_document(sealed.document["data"], _gone, sealed.id, vouch=verify)
+    if not all(verified):
+        return verified.index(False)
+    try:
+        body = body_opened(sealed, look)
+    except (KeyMissing, SealBroken, InvalidPayload):  # because of somebody else's
+        return None
+    erased = body_opened(sealed, lambda asked: _gone(name) if asked == name else look(asked))
+    return UNFIT if _refused(sealed, body) and not _refused(sealed, erased) else None
+
+
+def _verifies(text: str, look: Lookup, event_id: str, place: str, by: str) -> bool:
+    try:
+        opened(text, look, event_id, place, by)
+    except (KeyMissing, SealBroken):
+        return False
+    return True
+
+
+def _gone(name: str) -> Tombstone:
+    return Tombstone(name, "", "", "")
+
+
+def _refused(sealed: Sealed, body: bytes) -> bool:
+    try:
+        judged(sealed.event._replace(body=body))
+    except LedgerError:
+        return True
+    return False
