@@ -20,16 +20,16 @@ from ledger.events.profile import (
     profile_id,
 )
 from ledger.scopes import Caller
+from producers.operations import stated_before
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge import ATTEMPTS
-from producers.publish import event_id, publish
+from producers.publish import event_id, mismatch, publish
 from producers.requests import refusal
-from projections.lineage import ask as events
 from projections.profiles import ask
 from projections.profiles.content import default_content, filled, unknown_names, validated
 from projections.profiles.merge_patch import merge_patch
 from projections.profiles.prompt import READERS, AgentType, build_memory_prompt
-from projections.profiles.stamping import stamped
+from projections.profiles.stamping import says_the_same, stamped
 from projections.profiles.stated import stated as stated_memories
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
@@ -206,7 +206,7 @@ async def replace(
         whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
         return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
 
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
+    return await _change(desk, owner, lineage, memory_type, stated, {"content": content}, retry)
 
 
 async def patch(
@@ -238,7 +238,7 @@ async def patch(
         merged = _checked(memory_type, merge_patch(before, timed))
         return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
 
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
+    return await _change(desk, owner, lineage, memory_type, stated, {"patch": changes}, retry)
 
 
 async def _change(
@@ -247,6 +247,7 @@ async def _change(
     lineage: Lineage,
     memory_type: MemoryType,
     stated: Callable[[ask.Profile | None], tuple[Fact, JsonObject]],
+    said: JsonObject,
     retry: uuid.UUID | None,
 ) -> Memory:
     entity_id = profile_id(owner, memory_type)
@@ -254,9 +255,11 @@ async def _change(
     for _ in range(ATTEMPTS):
         profile, last = await _standing(desk, owner, memory_type)
         if retry is not None and profile is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Memory(filled(memory_type, profile.content), kept[own_id].position)
+            before = await stated_before.stated(desk, [owner], own_id, {})
+            if before is not None:
+                if not says_the_same(memory_type, said, before.data):
+                    raise mismatch()
+                return Memory(filled(memory_type, profile.content), before.position)
         fact, content = stated(profile)
         batch = [NewEvent(fact, entity_id, owner, desk.org, lineage, id=own_id, expects=last)]
         if profile is None:
@@ -295,9 +298,9 @@ async def disable(
         if profile is None:
             raise _no_memory(owner, memory_type)
         if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Disabled(owner, memory_type, "disabled", kept[own_id].position, own_id)
+            before = await stated_before.stated(desk, [owner], own_id, {"reason": reason})
+            if before is not None:
+                return Disabled(owner, memory_type, "disabled", before.position, own_id)
         if profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
         fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
