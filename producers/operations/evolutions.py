@@ -68,14 +68,16 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
     async def is_settled(process: Process) -> bool:
         if process.status in _ENDED:
             return True
-        return process.status == "proposed" and (not process.requested["apply"] or await _is_stale(desk, process))
+        return process.status == "proposed" and (
+            not process.requested["apply"] or await _is_stale(desk, caller, process)
+        )
 
     found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     answer = told(found)
     if found.status == "proposed" and found.requested["apply"] and done:
         answer["reason"] = (
-            f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given: apply "
-            "nothing, or ask anew"
+            f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given, or no "
+            "longer for you to read: apply nothing, or ask anew"
         )
     return answer, done
 
@@ -182,9 +184,13 @@ async def revert(
     return Decided(process.id, "reverted", done.id, done.position, done.event_id)
 
 
-async def _is_stale(desk: Desk, process: Process) -> bool:
+async def _is_stale(desk: Desk, caller: Caller, process: Process) -> bool:
+    """Whether the item is not the one that the model was given; one that the caller may not see any more is not there.
+
+    Asked for the caller: what became of an item that was closed to them meanwhile is not theirs to know.
+    """
     asked = process.requested
-    found = await desk.view.ask(ask.standings, desk.org, Caller(), [asked["item_id"]])
+    found = await desk.view.ask(ask.standings, desk.org, caller, [asked["item_id"]])
     item = found.get(asked["item_id"])
     return item is None or item.version != asked["base_version"] or item.status != "active"
 
