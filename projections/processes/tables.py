@@ -82,6 +82,7 @@ CREATE VIEW model_usage AS
         AND (data->'usage'->>'model') IS NOT NULL
         AND position < coalesce((SELECT min(position) FROM events WHERE type = 'model.used'), 9223372036854775807)
     );
+COMMENT ON COLUMN slims.seconds IS 'As the stage says it, which is stated in the owner''s name';
 COMMENT ON VIEW model_usage IS 'What each answer of a model cost: tokens, calls, and dollars where a price is known';
 COMMENT ON COLUMN model_usage.actor IS 'For whom the model was asked';
 COMMENT ON COLUMN model_usage.stated_by IS
