@@ -43,6 +43,7 @@ from ledger.events.knowledge import (
     KnowledgeUnmerged,
     Source,
 )
+from ledger.events.model import ModelUsed
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
@@ -243,6 +244,11 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
         AUTHOR,
     ),
     (ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
+    (
+        ModelUsed(kind="evolution", process=EVOLUTION, asked_by=AUTHOR, usage=_USAGE),
+        f"{EVOLUTION}:evolve",
+        "user:local",
+    ),
 )
 
 EXAMPLES: Mapping[str, NewEvent] = {

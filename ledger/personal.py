@@ -40,6 +40,7 @@ from ledger.events.knowledge import (
     KnowledgeShared,
     KnowledgeUnmerged,
 )
+from ledger.events.model import ModelUsed
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
@@ -103,7 +104,7 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
         (
             *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
             *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
-            *(KnowledgeShared, ScopeTypeRegistered),
+            *(KnowledgeShared, ScopeTypeRegistered, ModelUsed),
         ),
         (),
     ),

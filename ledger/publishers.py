@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from ledger.access import ROLES, BrokerAccess, Role, account_users, new_passwords
 from ledger.errors import BrokerMisconfigured, IllegalScope
 from ledger.event import DEFAULT_ORG, JsonObject
-from ledger.scopes import check_entity
+from ledger.scopes import OPERATOR, check_entity
 from ledger.server_config import MAX_PAYLOAD_BYTES, jetstream_settings, write_private
 from ledger.subjects import ROOT, encode_token
 
@@ -91,6 +91,8 @@ def write_nats_config(
     directory.chmod(0o700)
     passwords, publishers = _kept(directory / CREDENTIALS)
     for actor in add:
+        if actor == OPERATOR:
+            raise IllegalScope(f"as {OPERATOR} the node itself and its operator speak: name another publisher")
         publisher = Publisher(check_entity(actor), org, secrets.token_urlsafe(24))
         publishers.setdefault(publisher.user, publisher)
     for actor in remove:

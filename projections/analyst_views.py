@@ -64,7 +64,7 @@ CREATE VIEW last_served AS
     FROM knowledge k LEFT JOIN recalls r ON r.org = k.org AND r.item_id = k.id
     GROUP BY k.org, k.id, k.task, k.owner, k.status;
 COMMENT ON VIEW last_served IS 'When each item was served last, to whom and for what; nulls where it never was';
-COMMENT ON COLUMN last_served.times_served IS 'Recalls that served it';
+COMMENT ON COLUMN last_served.times_served IS 'Recalls that served it, as whoever served it states them';
 CREATE VIEW duplicates AS
     SELECT org, list(id ORDER BY created_position) AS ids, count(*) AS items, list(DISTINCT owner) AS owners,
         arg_min(task, created_position) AS task, arg_min(content, created_position) AS content,

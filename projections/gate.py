@@ -25,6 +25,7 @@ from projections.goals.rules import GoalRules
 from projections.knowledge import plain
 from projections.knowledge.rules import KnowledgeRules
 from projections.processes.rules import KINDS, ProcessRules
+from projections.processes.usage_rules import ModelRules
 from projections.profiles.rules import ProfileRules
 from projections.resources.rules import ResourceRules
 from projections.ruling import ACCEPTED, CANDIDATES, Candidate, Ruling, as_candidates
@@ -52,6 +53,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "resource": ResourceRules,
     "scope_type": ScopeTypeRules,
     "goal": GoalRules,
+    "model": ModelRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }
 

@@ -62,8 +62,9 @@ class Evolving:
         item = await self._item(asked, standing.process.owner)
         name = self._work.model.named("evolve", asked.get("model"))
         said = prompt("evolve", _material(item, asked["feedback"], await self._cases(asked["item_id"])))
-        await self._work.call_begins(standing, EvolutionStarted(call=f"{request.id}:evolve", model=name))
-        answer = await self._work.model.ask("evolve", said, Rewritten, key=f"{request.id}:evolve", model=name)
+        call = f"{request.id}:evolve"
+        await self._work.call_begins(standing, EvolutionStarted(call=call, model=name))
+        answer = await self._work.ask(standing.process, "evolve", said, Rewritten, key=call, model=name)
         try:
             await self._propose(request, answer)
         except LedgerError as error:

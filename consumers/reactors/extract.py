@@ -58,11 +58,13 @@ class Extracting:
         said = extraction_prompt(material(asked, _messages(standing.process)))
         call = f"{request.id}:extract"
         await self._work.call_begins(standing, ExtractionStarted(call=call, model=name))
-        answer: Answer[Findings] = await self._work.model.ask("extract", said, Findings, key=call, model=name)
+        answer: Answer[Findings] = await self._work.ask(
+            standing.process, "extract", said, Findings, key=call, model=name
+        )
         usage = answer.usage
         try:
             found = knowledge_in(answer.said, asked)
-            judged = await self._judged(request, asked, found, name, usage)
+            judged = await self._judged(request, standing.process, found, name, usage)
             usage = judged.usage
             await self._keep(request, found, judged)
         except LedgerError as error:
@@ -77,13 +79,13 @@ class Extracting:
         await self._work.state_failure(standing, error, lambda **told: ExtractionFailed(**told))
 
     async def _judged(
-        self, request: Request, asked: JsonObject, found: list[Finding], name: str, usage: Usage
+        self, request: Request, process: Process, found: list[Finding], name: str, usage: Usage
     ) -> _Judged:
         """What the model says of each finding beside the known items that are most like it."""
         nothing = _Judged({}, Judgement(verdicts=[]), usage)
         if not found:
             return nothing
-        call = f"{request.id}:judge"
+        asked, call = process.requested, f"{request.id}:judge"
         position = await self._judging_begins(request, call, name)
         known: dict[int, list[JsonObject]] = {}
         for number, finding in enumerate(found):
@@ -92,8 +94,8 @@ class Extracting:
                 known[number] = items
         if not known:
             return nothing
-        answer = await self._work.model.ask(
-            "extract", prompt("judge", pairs(found, known)), Judgement, key=call, model=name
+        answer = await self._work.ask(
+            process, "extract", prompt("judge", pairs(found, known)), Judgement, key=call, model=name
         )
         return _Judged(known, answer.said, together(usage, answer.usage))
 

@@ -18,6 +18,7 @@ from ledger.events.knowledge import Case, KnowledgeConfirmed, KnowledgeSaved, So
 from ledger.events.usage import Usage
 from ledger.scopes import PUBLIC
 from projections.knowledge.ask import rfc3339
+from projections.processes.ask import Process
 
 MOST_FINDINGS = 60
 PROFILE = "user_profile"
@@ -131,7 +132,7 @@ def events_of(
                 became.append(Extracted(knowledge_id=other["id"], action="confirmed"))
             confirmed.add(other["id"])
             continue
-        item_id = _item_id(process.id, number, process.requested_us)
+        item_id = _item_id(process, number)
         state(_saved(finding, asked, process.trace_id, process.requested_us), f"saved:{number}", item_id, finding)
         conflicting = verdict is not None and other is not None and verdict.verdict == "conflict"
         if conflicting and verdict is not None and other is not None:
@@ -143,7 +144,7 @@ def events_of(
                 reason=verdict.reason,
                 extraction=process.id,
             )
-            state(fact, f"conflict:{number}", _conflict_id(process.id, number), finding)
+            state(fact, f"conflict:{number}", _conflict_id(process, number), finding)
         became.append(Extracted(knowledge_id=item_id, action="conflict" if conflicting else "saved"))
     completed = ExtractionCompleted(items=became, usage=usage)
     return [*events, work.event(process, completed, "completed", expects=standing.last)]
@@ -170,12 +171,17 @@ def _saved(finding: Finding, asked: JsonObject, trace_id: str | None, requested_
     )
 
 
-def _item_id(extraction: str, number: int, requested_us: int) -> str:
+def _item_id(process: Process, number: int) -> str:
     """As a door makes one, but of the extraction: the same finding is the same item."""
-    raw = uuid.uuid5(NAMESPACE, f"{extraction}\n{number}").bytes[:5]
-    day = datetime.fromtimestamp(requested_us / 1e6, UTC)
+    raw = uuid.uuid5(NAMESPACE, f"{_begun(process)}\n{number}").bytes[:5]
+    day = datetime.fromtimestamp(process.requested_us / 1e6, UTC)
     return f"knowledge-{day:%Y%m%d}-{base64.b32encode(raw).decode().lower()}"
 
 
-def _conflict_id(extraction: str, number: int) -> str:
-    return f"conflict-{uuid.uuid5(NAMESPACE, f'{extraction} conflict {number}').hex[:16]}"
+def _conflict_id(process: Process, number: int) -> str:
+    return f"conflict-{uuid.uuid5(NAMESPACE, f'{_begun(process)} conflict {number}').hex[:16]}"
+
+
+def _begun(process: Process) -> str:
+    """What names an extraction and is known to nobody before it began: its microsecond by the broker's clock."""
+    return f"{process.id} {process.requested_us}"

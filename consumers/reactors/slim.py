@@ -177,7 +177,7 @@ class Slimming:
                 raise VersionConflict(f"another node works on {process.id}")
         said: MergedText | None = None
         try:
-            answer = await self._work.model.ask("slim", _prompt(items), MergedText, key=call, model=model)
+            answer = await self._work.ask(process, "slim", _prompt(items), MergedText, key=call, model=model)
             said, usage = answer.said, answer.usage
         except (ModelRefused, ModelFailed) as error:
             if not isinstance(told := error.details.get("usage"), dict):

@@ -11,11 +11,15 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from consumers.model import ChatModel
+from consumers.model import Answer, ChatModel, Prompt
+from consumers.model_settings import Task
+from consumers.structured import A
 from ledger.errors import BrokerUnavailable, Interrupted, LedgerError, SubjectForgotten, VersionConflict
 from ledger.event import Appended, Fact, Lineage, NewEvent
+from ledger.events.model import ModelUsed
 from ledger.events.process import CallStarted
 from ledger.events.usage import Usage
+from ledger.personal import NOBODY
 from ledger.stream import Ledger
 from projections.processes import ask
 from projections.processes.ask import Process
@@ -82,6 +86,26 @@ class Work:
                 id=process.id,
             )
 
+    async def ask(
+        self, process: Process, task: Task, said: Prompt, form: type[A], *, key: str, model: str
+    ) -> Answer[A]:
+        """What the model says; what that cost is stated first, by the node itself, whatever becomes of the process.
+
+        Raises what ChatModel.ask raises, and what keeping raises.
+        """
+        try:
+            answer = await self.model.ask(task, said, form, key=key, model=model)
+        except LedgerError as error:
+            if isinstance(told := error.details.get("usage"), dict):
+                await self._billed(process, key, Usage.model_validate(told))
+            raise
+        await self._billed(process, key, answer.usage)
+        return answer
+
+    async def _billed(self, process: Process, key: str, usage: Usage) -> None:
+        fact = ModelUsed(kind=process.kind, process=process.id, asked_by=process.owner, usage=usage)
+        await self.keep([self.event(process, fact, f"used:{key}", entity_id=key, actor=NOBODY)])
+
     def event(
         self,
         process: Process,
@@ -91,8 +115,9 @@ class Work:
         entity_id: str | None = None,
         message_id: str | None = None,
         expects: int | None = None,
+        actor: str | None = None,
     ) -> NewEvent:
-        """One step of a process: about the process itself, or about `entity_id`."""
+        """One step of a process, in its owner's name unless `actor` states it: about itself, or about `entity_id`."""
         lineage = Lineage(
             trace_id=process.trace_id,
             message_id=message_id or process.message_id,
@@ -100,7 +125,8 @@ class Work:
             correlation_id=process.id,
         )
         own_id = str(uuid.uuid5(NAMESPACE, "\n".join((self.org, process.kind, process.id, part))))
-        return NewEvent(fact, entity_id or process.id, process.owner, self.org, lineage, id=own_id, expects=expects)
+        by = actor or process.owner
+        return NewEvent(fact, entity_id or process.id, by, self.org, lineage, id=own_id, expects=expects)
 
     async def keep(self, events: Sequence[NewEvent]) -> list[Appended]:
         """Append what may have been paid for: while the broker does not answer, it is tried again.

@@ -9,6 +9,7 @@ from ledger.events import (
     extraction,
     goal,
     knowledge,
+    model,
     profile,
     recall,
     resource,
@@ -17,5 +18,8 @@ from ledger.events import (
     subject,
 )
 
-FAMILIES = (knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type)
+FAMILIES = (
+    *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
+    model,
+)
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

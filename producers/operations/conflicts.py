@@ -12,6 +12,7 @@ from ledger.events.knowledge import KnowledgeRetired
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
 from producers.operations.processes import caused, own
+from producers.operations.stated_before import asked, stated
 from producers.publish import event_id, publish
 from projections.knowledge import ask
 from projections.processes.ask import Process
@@ -69,17 +70,20 @@ async def resolve(
             f"{winner[:200]!r} is neither side of {process_id}: name {sides[0]} or {sides[1]}, or nobody",
             errors=[{"field": "winner", "reason": "is neither side"}],
         )
+    own_id, gone_id = event_id(retry, "resolved"), event_id(retry, "retired")
+    loser = next((side for side in sides if winner is not None and side != winner), "")
+    item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
+    fact = ConflictResolved(winner=winner, reason=reason)
+    if retry is not None and (before := await stated(desk, [process.owner], own_id, asked(fact))) is not None:
+        gone = None if item is None else await stated(desk, [item.owner], gone_id, {})
+        return Resolved(process_id, "resolved", winner, loser if gone else None, (gone or before).position)
     if process.status != "recorded":
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)
     why = caused(lineage, process)
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    fact = ConflictResolved(winner=winner, reason=reason)
-    own_id = event_id(retry, "resolved")
     events = [NewEvent(fact, process_id, process.owner, desk.org, why, id=own_id, expects=expects)]
-    loser = next((side for side in sides if winner is not None and side != winner), "")
-    item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
     if item is not None and item.status == "active" and caller.may_act_for(item.owner):
-        gone = KnowledgeRetired(reason=reason or f"{winner} holds instead")
-        events.append(NewEvent(gone, item.id, item.owner, desk.org, why, id=event_id(retry, "retired")))
+        retired = KnowledgeRetired(reason=reason or f"{winner} holds instead")
+        events.append(NewEvent(retired, item.id, item.owner, desk.org, why, id=gone_id))
     kept = await publish(desk.ledger, desk.tally, events)
     return Resolved(process_id, "resolved", winner, loser if len(events) > 1 else None, kept[-1].position)

@@ -15,6 +15,8 @@ from producers.operations.knowledge import ATTEMPTS
 from producers.operations.processes import caused, own, settled
 from producers.operations.reverting import revert as revert_item
 from producers.operations.sharing import revisable
+from producers.operations.stated_before import asked as said_by
+from producers.operations.stated_before import stated
 from producers.publish import NAMESPACE, event_id, publish
 from projections.knowledge import ask
 from projections.processes.ask import Process
@@ -66,14 +68,16 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
     async def is_settled(process: Process) -> bool:
         if process.status in _ENDED:
             return True
-        return process.status == "proposed" and (not process.requested["apply"] or await _is_stale(desk, process))
+        return process.status == "proposed" and (
+            not process.requested["apply"] or await _is_stale(desk, caller, process)
+        )
 
     found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     answer = told(found)
     if found.status == "proposed" and found.requested["apply"] and done:
         answer["reason"] = (
-            f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given: apply "
-            "nothing, or ask anew"
+            f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given, or no "
+            "longer for you to read: apply nothing, or ask anew"
         )
     return answer, done
 
@@ -94,6 +98,8 @@ async def apply(
     for _ in range(ATTEMPTS):
         process = await own(desk, caller, KIND, process_id)
         asked = process.requested
+        if retry is not None and (before := await _applied(desk, process, own_id)) is not None:
+            return before
         item, last, _ = await revisable(desk, caller, asked["item_id"])
         process = await own(desk, caller, KIND, process_id)  # what the item's history tells of it is folded now
         if process.status != "proposed":
@@ -122,6 +128,12 @@ async def apply(
     raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
 
 
+async def _applied(desk: Desk, process: Process, own_id: str) -> Decided | None:
+    """What came of an earlier try with the same key."""
+    before = await stated(desk, [process.owner], own_id, {"evolution": process.id})
+    return None if before is None else Decided(process.id, "applied", before.entity_id, before.position, own_id)
+
+
 async def reject(
     desk: Desk,
     caller: Caller,
@@ -133,19 +145,14 @@ async def reject(
     """Keep the item as it is. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
+    item_id = process.requested["item_id"]
+    fact, own_id = EvolutionRejected(item_id=item_id, reason=reason), event_id(retry)
+    if retry is not None and (before := await stated(desk, [process.owner], own_id, said_by(fact))) is not None:
+        return Decided(process.id, "rejected", item_id, before.position, own_id)
     if process.status != "proposed":
         raise _not(process, "rejected", "proposed")
-    item_id = process.requested["item_id"]
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    event = NewEvent(
-        EvolutionRejected(item_id=item_id, reason=reason),
-        process.id,
-        process.owner,
-        desk.org,
-        caused(lineage, process),
-        id=event_id(retry),
-        expects=expects,
-    )
+    event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     (kept,) = await publish(desk.ledger, desk.tally, [event])
     return Decided(process.id, "rejected", item_id, kept.position, event.id)
 
@@ -159,9 +166,11 @@ async def revert(
     """
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
+    asked, own_id = process.requested, event_id(retry)
+    if retry is not None and (before := await stated(desk, [process.owner], own_id, {"cause": process.id})) is not None:
+        return Decided(process.id, "reverted", before.entity_id, before.position, own_id)
     if process.status != "applied":
         raise _not(process, "reverted", "applied")
-    asked = process.requested
     done = await revert_item(
         desk,
         caller,
@@ -175,9 +184,13 @@ async def revert(
     return Decided(process.id, "reverted", done.id, done.position, done.event_id)
 
 
-async def _is_stale(desk: Desk, process: Process) -> bool:
+async def _is_stale(desk: Desk, caller: Caller, process: Process) -> bool:
+    """Whether the item is not the one that the model was given; one that the caller may not see any more is not there.
+
+    Asked for the caller: what became of an item that was closed to them meanwhile is not theirs to know.
+    """
     asked = process.requested
-    found = await desk.view.ask(ask.standings, desk.org, Caller(), [asked["item_id"]])
+    found = await desk.view.ask(ask.standings, desk.org, caller, [asked["item_id"]])
     item = found.get(asked["item_id"])
     return item is None or item.version != asked["base_version"] or item.status != "active"
 

@@ -12,7 +12,8 @@ from producers.model_requests import ExtractRequest, MessageBody
 from producers.operations.desk import Desk
 from producers.operations.knowledge import default_owner, not_owner
 from producers.operations.processes import PATIENCE, own, settled
-from producers.publish import NAMESPACE, event_id, publish
+from producers.operations.stated_before import begun
+from producers.publish import event_id
 from projections.processes.ask import Process
 
 KIND = "extraction"
@@ -46,7 +47,7 @@ async def extract(
     """Have the knowledge found and kept; the extraction once it is done, or as it is after `wait` seconds.
 
     The second says which of the two. Raises NotAvailable (no model), NotOwner, Forbidden, InvalidPayload,
-    PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     desk.models.named("extract", payload.model)
     owner = payload.owner or default_owner(caller, None)
@@ -55,19 +56,22 @@ async def extract(
     scopes = list(dict.fromkeys(payload.scopes or [owner]))
     require_addressable(caller, scopes, "what is found")
     own_id = event_id(retry)
-    extraction = f"extraction-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
     said = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
-    fact = ExtractionRequested(
-        kind=payload.kind,
-        messages=[
-            {"id": message.id or f"{extraction}:{number}", "role": message.role, "content": message.content}
-            for number, message in enumerate(said)
-        ],
-        owner=owner,
-        scopes=scopes,
-        model=payload.model,
-    )
-    await publish(desk.ledger, desk.tally, [NewEvent(fact, extraction, owner, desk.org, lineage, id=own_id)])
+
+    def event(name: str) -> NewEvent:
+        fact = ExtractionRequested(
+            kind=payload.kind,
+            messages=[
+                {"id": message.id or f"{name}:{number}", "role": message.role, "content": message.content}
+                for number, message in enumerate(said)
+            ],
+            owner=owner,
+            scopes=scopes,
+            model=payload.model,
+        )
+        return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
+
+    extraction = await begun(desk, KIND, own_id, event, retry)
 
     async def is_settled(process: Process) -> bool:
         return process.status in ("completed", "failed")

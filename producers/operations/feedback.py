@@ -23,10 +23,12 @@ from producers.operations.processes import PATIENCE
 from producers.operations.same_case import case_event_id
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
+from producers.operations.stated_before import agrees, asked, other_name
 from producers.publish import event_id, lifted, mismatch, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
+from projections.lineage.ask import StatedEvent
 
 _WRITERS = {"knowledge.revised", EvolutionRequested.name}
 """What the owner states of an item, and whom the ACL lets write."""
@@ -78,21 +80,21 @@ async def update(
 
     With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
-    UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, PayloadTooLarge,
-    BrokerUnavailable, ViewBehind.
+    UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
+    PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
-    done = await _updated(desk, caller, lineage, item_id, payload, retry)
-    asked = next((event for event in done.events if event.type == EvolutionRequested.name), None)
-    if asked is None:
+    done, begun = await _updated(desk, caller, lineage, item_id, payload, retry)
+    if payload.evolve_feedback is None:
         return done
-    evolution, ended = await evolutions.awaited(desk, caller, evolutions.evolution_id(asked.event_id), wait)
+    evolution, ended = await evolutions.awaited(desk, caller, begun, wait)
     position = max(done.position, int(evolution["position"]))
     return Evolving(done.id, position, done.events, evolution, ended)
 
 
 async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
-) -> Updated:
+) -> tuple[Updated, str]:
+    """Where the change is kept, and the id of the evolution that it asks for, if it does."""
     if payload.evolve_feedback is not None:
         desk.models.named("evolve", payload.evolve_model)
     said = _facts(payload, caller)
@@ -103,6 +105,7 @@ async def _updated(
     by_owner = any(name in _WRITERS for name in names)
     judging = any(name not in _WRITERS for name in names)
     revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
+    begins = evolutions.evolution_id(own_ids[-1])
     for _ in range(ATTEMPTS):
         expects, stated_by = None, ""
         if by_owner:
@@ -114,9 +117,13 @@ async def _updated(
         actors = {stated_by} if judge is None else {stated_by, judge.actor}
         same = {} if judge is None else _same_cases(desk.org, item_id, judge.actor, said, lineage)
         ids = [same.get(number, own_id) for number, own_id in enumerate(own_ids)]
-        before = await _before(desk, actors, list(same.values()) if retry is None else ids)
+        facts = [*(_judged(fact, judge) for fact in said), *_rewriting(payload, item, said)]
+        kept = await _before(desk, actors, list(same.values()) if retry is None else ids)
+        before = {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
+        if any(i in kept and not agrees(asked(fact), kept[i].data) for fact, i in zip(facts, ids, strict=True)):
+            raise mismatch()
         if len(before) == len(ids):
-            return _updated_by(item_id, ids, before)
+            return _updated_by(item_id, ids, before), kept[ids[-1]].entity_id
         if retry is not None and not before.keys().isdisjoint(own_ids):  # kept together: that request said less
             raise mismatch()
         if payload.evolve_feedback is not None and item.status != "active":
@@ -128,16 +135,15 @@ async def _updated(
                 id=item_id,
                 current_version=item.version,
             )
-        facts = [*(_judged(fact, judge) for fact in said), *_rewriting(payload, item, said)]
         batch = [
             NewEvent(
                 fact,
-                evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
+                begins if isinstance(fact, EvolutionRequested) else item_id,
                 stated_by if fact.name in _WRITERS or judge is None else judge.actor,
                 desk.org,
                 sent,
                 id=own_id,
-                expects=expects if number == 0 and fact.entity() == "knowledge" else None,
+                expects=0 if isinstance(fact, EvolutionRequested) else expects if number == 0 else None,
             )
             for number, (fact, own_id) in enumerate(zip(facts, ids, strict=True))
             if own_id not in before
@@ -145,11 +151,13 @@ async def _updated(
         try:
             done = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if expects is None:
+            if taken := payload.evolve_feedback is not None and await _is_taken(desk, begins):
+                begins = other_name(evolutions.KIND)
+            if expects is None and not taken:
                 raise
             continue  # a rating may have come between: the version decides, not the position
         now = {e.id: Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)}
-        return _updated_by(item_id, ids, before | now)
+        return _updated_by(item_id, ids, before | now), begins
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
@@ -234,12 +242,17 @@ def _same_cases(org: str, item_id: str, actor: str, said: Sequence[Fact], lineag
     }
 
 
-async def _before(desk: Desk, actors: Collection[str], ids: Sequence[str]) -> dict[str, Kept]:
+async def _is_taken(desk: Desk, evolution: str) -> bool:
+    """Whether there is an evolution of this id, or somebody says so; what was said of it is folded then."""
+    last = await desk.ledger.last_position_of(desk.org, evolutions.KIND, evolution)
+    if last and desk.view.position < last:
+        await desk.view.wait_for(last)
+    return last > 0
+
+
+async def _before(desk: Desk, actors: Collection[str], ids: Sequence[str]) -> dict[str, StatedEvent]:
     """What of these was kept by an earlier try with the same key, or by the same case stated before."""
-    if not ids:
-        return {}
-    kept = await desk.view.ask(events.kept_events, desk.org, actors, list(ids))
-    return {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
+    return {} if not ids else await desk.view.ask(events.stated_events, desk.org, actors, list(ids))
 
 
 def _updated_by(item_id: str, ids: Sequence[str], kept: Mapping[str, Kept]) -> Updated:

@@ -22,6 +22,7 @@ from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.recall import recall_event, search
+from producers.operations.stated_before import stated
 from producers.publish import event_id, publish
 from producers.requests import FocusRequest, refusal
 from projections.goals import ask
@@ -93,8 +94,11 @@ async def focus(
         raise refusal(error.errors(include_url=False, include_input=False), "the id of the goal") from error
     owner = first_entity(caller)
     own_id = event_id(retry)
-    if retry is not None and (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
-        return before
+    said = {"goal_id": goal_id, "description": payload.description}
+    if retry is not None and await stated(desk, [owner], own_id, said) is not None:
+        before = await _kept(desk, caller, owner, goal_id, own_id, language)
+        if before is not None:
+            return before
     await _all_said_before(desk, freshness)
     found = await search(
         desk,

@@ -37,7 +37,7 @@ from producers.first_sentence import first_sentence
 from producers.operations.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.scope_types import require_types
-from producers.operations.stated_before import refuse_another, same
+from producers.operations.stated_before import asked, refuse_another, same, stated
 from producers.publish import NAMESPACE, event_id, lifted, publish
 from producers.requests import EvalBody, SaveRequest, UpdateRequest
 from projections.knowledge import ask
@@ -101,7 +101,8 @@ async def save(
         own_id = event_id(None)
     expects = 0
     for attempt in range(ATTEMPTS):
-        item_id = named or fresh_id(None if retry is None else uuid.uuid5(retry, str(attempt)))
+        # One that follows from the key can be guessed, and taken first; then it is one that cannot.
+        item_id = named or fresh_id(None if retry is None or attempt else uuid.uuid5(retry, "0"))
         event = NewEvent(fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects)
         batch = [event, *shared_with_it(event, shared)]
         try:
@@ -316,9 +317,9 @@ async def state_as_owner(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:  # asked after the item: what its state shows, this sees too
-            kept = await desk.view.ask(events.kept_events, desk.org, [item.owner], [own_id])
-            if own_id in kept:
-                return Changed(item_id, kept[own_id].position, own_id)
+            before = await stated(desk, [item.owner], own_id, asked(fact))
+            if before is not None:
+                return Changed(item_id, before.position, own_id)
         may(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:

@@ -25,16 +25,16 @@ from ledger.events.profile import (
     profile_id,
 )
 from ledger.scopes import Caller
+from producers.operations import stated_before
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS
 from producers.operations.profiles import MEMORY_TYPES, Memories, Memory, both, owner_of
-from producers.publish import event_id, publish
+from producers.publish import event_id, mismatch, publish
 from producers.requests import refusal
-from projections.lineage import ask as events
 from projections.profiles import ask
 from projections.profiles.content import default_content, filled, unknown_names, validated
 from projections.profiles.merge_patch import merge_patch
-from projections.profiles.stamping import stamped
+from projections.profiles.stamping import says_the_same, stamped
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ async def replace(
         whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
         return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
 
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
+    return await _change(desk, owner, lineage, memory_type, stated, {"content": content}, retry)
 
 
 async def patch(
@@ -127,7 +127,7 @@ async def patch(
         merged = _checked(memory_type, merge_patch(before, timed))
         return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
 
-    return await _change(desk, owner, lineage, memory_type, stated, retry)
+    return await _change(desk, owner, lineage, memory_type, stated, {"patch": changes}, retry)
 
 
 async def _change(
@@ -136,6 +136,7 @@ async def _change(
     lineage: Lineage,
     memory_type: MemoryType,
     stated: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
+    said: JsonObject,
     retry: uuid.UUID | None,
 ) -> Memory:
     own_id = event_id(retry)
@@ -143,9 +144,11 @@ async def _change(
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
         if retry is not None and profile is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Memory(filled(memory_type, profile.content), kept[own_id].position)
+            before = await stated_before.stated(desk, [owner], own_id, {})
+            if before is not None:
+                if not says_the_same(memory_type, said, before.data):
+                    raise mismatch()
+                return Memory(filled(memory_type, profile.content), before.position)
         fact, content = stated(profile)
         try:
             done = await publish(
@@ -222,9 +225,9 @@ async def disable(
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
         if retry is not None and profile is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id])
-            if own_id in kept:
-                return Disabled(entity_id, owner, memory_type, "disabled", kept[own_id].position, own_id)
+            before = await stated_before.stated(desk, [owner], own_id, {"reason": reason})
+            if before is not None:
+                return Disabled(entity_id, owner, memory_type, "disabled", before.position, own_id)
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
         fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)

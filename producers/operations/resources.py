@@ -20,9 +20,13 @@ from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, Changed, Saved, default_owner, not_owner
-from producers.publish import event_id, lifted, publish
+from producers.operations.stated_before import asked, stated
+from producers.publish import event_id, lifted, mismatch, publish
 from producers.resource_requests import ResourceRequest
 from projections.resources import ask
+
+_STATED = {"title", "body", "content_type", "metadata", "shared_with", "expected_version"}
+"""What an event has of a payload as it is."""
 
 
 def unknown(resource_id: str) -> UnknownResource:
@@ -54,18 +58,13 @@ async def save(
         standing, last = await _standing(desk, caller, payload.id)
         owner, scopes = _addressed(caller, payload, standing)
         if retry is not None and (before := await _kept(desk, owner, own_id)) is not None:
+            await _refuse_another(desk, payload, owner, scopes, own_id)
             return before
         if standing is not None and await _says_the_same(desk, payload, scopes, standing):
             return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
         _check_version(payload, standing)
-        fact = ResourceSaved(
-            secure_body=await _sealed(desk, payload, owner, scopes, own_id),
-            scopes=scopes,
-            owner=owner,
-            **payload.model_dump(
-                include={"title", "body", "content_type", "metadata", "shared_with", "expected_version"}
-            ),
-        )
+        secret = await _sealed(desk, payload, owner, scopes, own_id)
+        fact = ResourceSaved(secure_body=secret, scopes=scopes, owner=owner, **payload.model_dump(include=_STATED))
         event = NewEvent(fact, payload.id, owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (kept,) = await publish(desk.ledger, desk.tally, [event])
@@ -74,6 +73,7 @@ async def save(
         if kept.duplicate:
             await desk.view.wait_for(kept.position)
             if (before := await _kept(desk, owner, own_id)) is not None:
+                await _refuse_another(desk, payload, owner, scopes, own_id)
                 return before
         return Saved(payload.id, kept.position, 1 if standing is None else standing.version + 1, own_id, kept.duplicate)
     raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
@@ -85,6 +85,23 @@ async def _standing(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.S
     if desk.view.position < last:
         await desk.view.wait_for(last)
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
+
+
+async def _refuse_another(desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str) -> None:
+    """Raise IdempotencyMismatch when the save that was kept under this event's id said something else."""
+    said = {"scopes": scopes, "owner": owner, **payload.model_dump(mode="json", include=_STATED)}
+    before = await stated(desk, [owner], own_id, said)
+    sealed = None if before is None else before.data.get("secure_body")
+    if before is None or (before.entity_id == payload.id and not sealed and payload.secure_body is None):
+        return
+    if before.entity_id != payload.id or not sealed or payload.secure_body is None:
+        raise mismatch()
+    try:
+        said_before = await unsealed(vault_of(desk), sealed, payload.id, org=desk.org)
+    except LedgerError:  # what cannot be opened any more says nothing that could be compared
+        return
+    if said_before != payload.secure_body:
+        raise mismatch()
 
 
 async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
@@ -205,7 +222,7 @@ async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Stan
 async def _turn(desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str) -> Changed:
     for _ in range(ATTEMPTS):
         standing, last = await _owned(desk, caller, resource_id)
-        if (before := await _kept(desk, standing.owner, own_id)) is not None:
+        if (before := await stated(desk, [standing.owner], own_id, asked(fact))) is not None:
             return Changed(resource_id, before.position, own_id)
         _check_turn(resource_id, fact, standing.status)
         event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)

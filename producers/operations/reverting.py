@@ -12,9 +12,9 @@ from ledger.sealed import ERASED
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, owned
+from producers.operations.stated_before import stated
 from producers.publish import event_id, publish
 from projections.knowledge.versions import Version, version_of
-from projections.lineage import ask as events
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ async def revert(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:
-            kept = await desk.view.ask(events.kept_events, desk.org, [item.owner], [own_id])
-            if own_id in kept:
-                return Reverted(item_id, kept[own_id].position, own_id, to_version, item.version)
+            before = await stated(desk, [item.owner], own_id, {"to_version": to_version, "cause": cause})
+            if before is not None:
+                return Reverted(item_id, before.position, own_id, to_version, item.version)
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {expected_version}: read it again and decide "

@@ -17,6 +17,8 @@ from ledger.personal import NOBODY
 from ledger.scopes import PRIORITY, Caller, further_types
 from producers.operations.admin import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.stated_before import asked as said_by
+from producers.operations.stated_before import stated
 from producers.publish import event_id, publish
 from producers.requests import ScopeTypeRequest
 from projections.scope_types import ask
@@ -77,7 +79,10 @@ async def register(
             errors=[{"field": "type", "reason": "is built in"}],
         )
     fact = ScopeTypeRegistered(type=asked.type, priority=asked.priority)
-    event = NewEvent(fact, asked.type, NOBODY, desk.org, lineage, id=event_id(retry))
+    own_id = event_id(retry)
+    if retry is not None and (before := await stated(desk, [NOBODY], own_id, said_by(fact))) is not None:
+        return Registered(asked.type, asked.priority, before.position, own_id)
+    event = NewEvent(fact, asked.type, NOBODY, desk.org, lineage, id=own_id)
     (kept,) = await publish(desk.ledger, desk.tally, [event])
     return Registered(asked.type, asked.priority, kept.position, event.id)
 

@@ -16,7 +16,8 @@ from ledger.events.usage import Usage, together
 from ledger.scopes import Caller
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
 from producers.operations.processes import caused, own, settled
-from producers.publish import NAMESPACE, event_id, publish
+from producers.operations.stated_before import asked, begun, stated
+from producers.publish import event_id, publish
 from producers.slim_request import SlimRequest
 from projections.processes.ask import Process
 from projections.similar import ask
@@ -36,7 +37,7 @@ async def slim(
 ) -> Answer:
     """Merge the caller's items that say the same, or (dry run) say which would be.
 
-    Raises NotOwner, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    Raises NotOwner, IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     owner = payload.owner or first_entity(caller)
     if not caller.may_act_for(owner):
@@ -49,9 +50,11 @@ async def slim(
         threshold=payload.threshold,
         apply=not payload.dry_run,
     )
-    name = f"slim-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
-    event = NewEvent(fact, name, owner, desk.org, lineage, id=own_id)
-    await publish(desk.ledger, desk.tally, [event])
+
+    def event(name: str) -> NewEvent:
+        return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
+
+    name = await begun(desk, KIND, own_id, event, retry)
     return await awaited(desk, caller, name, PATIENCE if payload.wait is None else payload.wait)
 
 
@@ -128,6 +131,9 @@ async def _decide(
     """State what the owner wants, where the slim is at one of these stages; nothing where it is so already."""
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
+    own_id = event_id(retry)
+    if retry is not None and await stated(desk, [process.owner], own_id, asked(fact)) is not None:
+        return
     if process.stage == become:
         return
     if process.stage not in stages:
@@ -137,22 +143,20 @@ async def _decide(
             status=process.stage,
         )
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    event = NewEvent(
-        fact, process.id, process.owner, desk.org, caused(lineage, process), id=event_id(retry), expects=expects
-    )
+    event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     await publish(desk.ledger, desk.tally, [event])
 
 
 def told(process: Process) -> JsonObject:
     """A slim as a list of them tells it."""
-    asked, reported = process.requested, process.said.get("reported", {})
+    wanted, reported = process.requested, process.said.get("reported", {})
     ended = process.said.get("failed") or process.said.get("rejected") or {}
     return {
         **process.told(),
-        "scopes": asked.get("scopes"),
-        "model": asked.get("model"),
-        "threshold": asked["threshold"],
-        "dry_run": not asked["apply"],
+        "scopes": wanted.get("scopes"),
+        "model": wanted.get("model"),
+        "threshold": wanted["threshold"],
+        "dry_run": not wanted["apply"],
         "candidates": reported.get("candidates"),
         "seconds": reported.get("seconds"),
         "items_before": reported.get("items"),

@@ -1,12 +1,115 @@
-"""Does a save say what was said before, under its id or under its key?"""
+"""Was this said before under the same key, and did it say the same? As the log has it, so on any node, at any time.
+
+The ids of a request's events follow from its Idempotency-Key, and are their actor's. One that is kept already answers
+a retry; where it says something else, the key was reused by mistake. What an event does not keep of a request (how
+many results a focus asks for) is compared by producers/http/repeated.py alone, for as long as that remembers.
+"""
 
 from __future__ import annotations
 
-from ledger.events.knowledge import KnowledgeSaved, KnowledgeShared
+import uuid
+from collections.abc import Callable, Collection
+from typing import Any
+
+import orjson
+
+from ledger.errors import VersionConflict
+from ledger.event import Fact, JsonObject, NewEvent
+from ledger.events.evolution import EvolutionRequested
+from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared
+from ledger.events.resource import ResourceSaved
+from ledger.events.slim import SlimRequested
 from ledger.sealed import ERASED
-from producers.operations.desk import Desk
-from producers.publish import mismatch
+from producers.operations.desk import Desk, reach_head
+from producers.publish import NAMESPACE, mismatch, publish
 from projections.knowledge import ask
+from projections.lineage import ask as events
+from projections.lineage.ask import StatedEvent
+
+ATTEMPTS = 3
+_NOT_ASKED: dict[type[Fact], frozenset[str]] = {
+    KnowledgeRated: frozenset({"through"}),
+    KnowledgeScored: frozenset({"through"}),
+    EvolutionRequested: frozenset({"base_version"}),
+    GoalFocused: frozenset({"items", "recall"}),
+    ResourceSaved: frozenset({"secure_body"}),
+    SlimRequested: frozenset({"model"}),
+}
+"""Fields of an event that are not the request's to say, but follow from how the node and the item stood."""
+
+
+def asked(fact: Fact) -> JsonObject:
+    """What of a fact a request said."""
+    return fact.model_dump(mode="json", exclude=set(_NOT_ASKED.get(type(fact), ())))
+
+
+def agrees(said: JsonObject, kept: JsonObject) -> bool:
+    """Whether an event's data says this; what was erased with its person says nothing that could be compared."""
+    return all(ERASED in _text(kept.get(name)) or _same(value, kept.get(name)) for name, value in said.items())
+
+
+def refuse_other(event: NewEvent, kept: StatedEvent) -> None:
+    """Raise IdempotencyMismatch where the event that is kept under this one's id says something else."""
+    if (event.fact.name, event.entity_id) != (kept.type, kept.entity_id) or not agrees(asked(event.fact), kept.data):
+        raise mismatch()
+
+
+async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObject) -> StatedEvent | None:
+    """The event that one of these actors stated under this id, None when there is none.
+
+    Raises IdempotencyMismatch when it says something else than `said`, by field.
+    """
+    before = (await desk.view.ask(events.stated_events, desk.org, actors, [own_id])).get(own_id)
+    if before is not None and not agrees(said, before.data):
+        raise mismatch()
+    return before
+
+
+async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None) -> str:
+    """Begin a process with the event made for its id, and return that id; a retry gets the one that was begun.
+
+    Ids that follow from a key can be guessed, and used first by whoever may publish; then the process gets another
+    one. Raises IdempotencyMismatch, VersionConflict, and what publishing raises.
+    """
+    name = f"{kind}-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
+    for _ in range(ATTEMPTS):
+        if retry is not None and (before := await _begun_before(desk, own_id, event, name)) is not None:
+            return before
+        try:
+            (kept,) = await publish(desk.ledger, desk.tally, [event(name)])
+        except VersionConflict:
+            await reach_head(desk)
+            name = other_name(kind)
+            continue
+        if kept.duplicate and retry is not None:
+            await desk.view.wait_for(kept.position)
+            return await _begun_before(desk, own_id, event, name) or name
+        return name
+    raise VersionConflict(f"others keep taking the ids of every new {kind}: try again")
+
+
+def other_name(kind: str) -> str:
+    """An id of a process that nobody can guess."""
+    return f"{kind}-{uuid.uuid4().hex[:16]}"
+
+
+async def _begun_before(desk: Desk, own_id: str, event: Callable[[str], NewEvent], name: str) -> str | None:
+    actor = event(name).actor
+    before = (await desk.view.ask(events.stated_events, desk.org, [actor], [own_id])).get(own_id)
+    if before is None:
+        return None
+    if not agrees(asked(event(before.entity_id).fact), before.data):
+        raise mismatch()
+    return before.entity_id
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode() if value else ""
+
+
+def _same(said: Any, kept: Any) -> bool:
+    return bool(orjson.loads(orjson.dumps(said)) == kept)
 
 
 def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:

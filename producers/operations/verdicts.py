@@ -25,6 +25,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.feedback import error_body
 from producers.operations.knowledge import unknown
 from producers.operations.same_case import case_event_id
+from producers.operations.stated_before import refuse_other
 from producers.publish import event_id, lifted, may_be_unkeepable, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, parse
 from projections.knowledge.judges import judges
@@ -53,8 +54,8 @@ async def rate_many(
 ) -> Rated:
     """Keep many verdicts, in their order within each thousand.
 
-    Raises PayloadTooLarge, BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again with the
-    same key is safe.
+    Raises IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind; then some may be kept, and sending the
+    same again with the same key is safe.
     """
     judging = _Judging(desk, caller, lineage, retry)
     documents, updated, position = request.feedback_list, 0, 0
@@ -147,11 +148,17 @@ class _Judging:
 
 
 async def _keep(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
-    """Keep what is not kept yet, as some of these ids may be; the last position of any of it, 0 of nothing."""
+    """Keep what is not kept yet, as some of these ids may be; the last position of any of it, 0 of nothing.
+
+    Raises IdempotencyMismatch where one of them is kept and says something else.
+    """
     before = {}
     if known:
-        kept = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
+        kept = await desk.view.ask(events.stated_events, desk.org, {event.actor for event in batch}, known)
         before = {name: event.position for name, event in kept.items()}
+        for event in batch:
+            if (said := kept.get(event.id)) is not None:
+                refuse_other(event, said)
     done = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
     return max((*before.values(), *(kept.position for kept in done)), default=0)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import duckdb
+import orjson
 
 from ledger.event import JsonObject
 from ledger.scopes import Caller
@@ -34,6 +35,13 @@ class KeptEvent:
     type: str
     entity_id: str
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatedEvent(KeptEvent):
+    """The same, with what it says."""
+
+    data: JsonObject
 
 
 def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[int, bool]:
@@ -61,6 +69,21 @@ def kept_events(
         [org, listed(event_ids), listed(sorted(actors))],
     ).fetchall()
     return {row[0]: KeptEvent(*row) for row in rows}
+
+
+def stated_events(
+    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_ids: Sequence[str]
+) -> dict[str, StatedEvent]:
+    """The same as kept_events, with what each says."""
+    rows = cursor.execute(
+        f"""SELECT event_id, type, entity_id, position, data::VARCHAR FROM events
+            WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
+        [org, listed(event_ids), listed(sorted(actors))],
+    ).fetchall()
+    return {
+        own_id: StatedEvent(own_id, kind, entity_id, position, orjson.loads(data))
+        for own_id, kind, entity_id, position, data in rows
+    }
 
 
 def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:

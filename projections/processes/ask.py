@@ -107,8 +107,10 @@ def processes(
 
 
 def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:
-    """US dollars that models cost since then, as far as the log says it."""
-    found = cursor.execute("SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE time >= ?", [moment]).fetchone()
+    """US dollars that models cost since then, as far as nodes say it in the log: anybody else may claim anything."""
+    found = cursor.execute(
+        "SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE stated_by = 'node' AND time >= ?", [moment]
+    ).fetchone()
     return float(found[0]) if found else 0.0
 
 

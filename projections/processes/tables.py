@@ -66,13 +66,25 @@ CREATE VIEW conflicts AS
     FROM processes WHERE kind = 'conflict';
 COMMENT ON VIEW conflicts IS 'Items that contradict each other: both sides, and what was decided';
 CREATE VIEW model_usage AS
-    SELECT position, stream_time AS time, org, entity AS kind, entity_id AS id, actor, trace_id,
-        data->'usage'->>'model' AS model, data->'usage'->>'prompt_version' AS prompt_version,
+    SELECT position, stream_time AS time, org,
+        CASE WHEN type = 'model.used' THEN data->>'kind' ELSE entity END AS kind,
+        CASE WHEN type = 'model.used' THEN data->>'process' ELSE entity_id END AS id,
+        CASE WHEN type = 'model.used' THEN data->>'asked_by' ELSE actor END AS actor,
+        trace_id, data->'usage'->>'model' AS model, data->'usage'->>'prompt_version' AS prompt_version,
         (data->'usage'->>'input_tokens')::BIGINT AS input_tokens,
         (data->'usage'->>'output_tokens')::BIGINT AS output_tokens,
-        (data->'usage'->>'cost_usd')::DOUBLE AS cost_usd, (data->'usage'->>'calls')::BIGINT AS calls
+        (data->'usage'->>'cost_usd')::DOUBLE AS cost_usd, (data->'usage'->>'calls')::BIGINT AS calls,
+        CASE WHEN type = 'model.used' THEN 'node' ELSE 'actor' END AS stated_by
     FROM events
-    WHERE type IN ('evolution.proposed', 'evolution.failed', 'extraction.completed', 'extraction.failed',
-        'slim.proposed', 'slim.failed') AND (data->'usage'->>'model') IS NOT NULL;
+    WHERE type = 'model.used' OR (
+        type IN ('evolution.proposed', 'evolution.failed', 'extraction.completed', 'extraction.failed',
+            'slim.proposed', 'slim.failed')
+        AND (data->'usage'->>'model') IS NOT NULL
+        AND position < coalesce((SELECT min(position) FROM events WHERE type = 'model.used'), 9223372036854775807)
+    );
+COMMENT ON COLUMN slims.seconds IS 'As the stage says it, which is stated in the owner''s name';
 COMMENT ON VIEW model_usage IS 'What each answer of a model cost: tokens, calls, and dollars where a price is known';
+COMMENT ON COLUMN model_usage.actor IS 'For whom the model was asked';
+COMMENT ON COLUMN model_usage.stated_by IS
+    'node: by the node that asked. actor: in the actor''s name, before nodes said it apart; a publisher can claim that';
 """

@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 from ledger.event import JsonObject
 from ledger.events.profile import MemoryType
-from projections.profiles.content import CONTENTS
+from ledger.sealed import ERASED
+from projections.profiles.content import CONTENTS, filled
 
 
 def _entry_lists(memory_type: MemoryType) -> tuple[str, ...]:
@@ -43,6 +44,23 @@ def stamped(memory_type: MemoryType, said: JsonObject, before: Mapping[str, Any]
             known = _by_name(before.get(name))
             filled[name] = [_stamped_entry(entry, known, now) for entry in entries]
     return filled
+
+
+def says_the_same(memory_type: MemoryType, said: JsonObject, kept: Mapping[str, Any]) -> bool:
+    """Whether an event that is kept states this `content` or `patch`, the `meta` of entries apart, which it filled up.
+
+    What was erased with its person says nothing that could be compared.
+    """
+    if any(kept.get(name) == ERASED for name in said):
+        return True
+    stated = {name: filled(memory_type, value) if name == "content" else value for name, value in said.items()}
+    return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in stated.items())
+
+
+def _without_meta(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_meta(part) for name, part in value.items() if name != "meta"}
+    return [_without_meta(part) for part in value] if isinstance(value, list) else value
 
 
 def _by_name(entries: Any) -> dict[str, list[JsonObject]]:

@@ -315,5 +315,7 @@ def test_passwords_are_readable_by_their_owner_alone_and_in_no_answer_of_the_com
         assert os.stat(told[name]).st_mode & 0o777 == 0o600  # noqa: PTH116
     refused = CliRunner().invoke(app, ["nats-config", str(tmp_path / "b"), "--publisher", "Planet Mars"])
     assert (refused.exit_code, "illegal_scope" in refused.output) == (1, True)
+    nodes_own = CliRunner().invoke(app, ["nats-config", str(tmp_path / "b"), "--publisher", "user:local"])
+    assert (nodes_own.exit_code, "illegal_scope" in nodes_own.output) == (1, True)
     missing = CliRunner().invoke(app, ["nats-config", str(tmp_path / "b"), "--remove", "user:nobody"])
     assert (missing.exit_code, "no publisher" in missing.output) == (1, True)

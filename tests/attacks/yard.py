@@ -43,8 +43,8 @@ class Yard:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Yard]:
-    """A yard below `directory`."""
+def opened(directory: Path, env: dict[str, str] | None = None) -> Iterator[Yard]:
+    """A yard below `directory`; `env` is what the node's environment has beside."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{free.getsockname()[1]}"
@@ -55,7 +55,7 @@ def opened(directory: Path) -> Iterator[Yard]:
         until(lambda: _listens(listen), "the server listens")
         with pytest.MonkeyPatch.context() as patched:
             patched.setitem(running_node.ENVIRONMENT, "KLEDGER_NATS_CREDENTIALS", str(written.credentials))
-            with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off") as node:
+            with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off", env=env) as node:
                 yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
     finally:
         server.terminate()

@@ -43,7 +43,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 AS_IN_THE_REFERENCE = [
     name
     for name in EXAMPLES
-    if name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict")
+    if name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict", "model")
     or name.removeprefix("knowledge.") in ("evolved", "reverted", "absorbed", "merged", "unmerged")
 ]
 

@@ -255,17 +255,23 @@ def _told(url: str, who: dict[str, str], position: int) -> dict[str, Any]:
     told: dict[str, Any] = {}
     with httpx.Client(base_url=url, headers=who, timeout=30) as http:
 
-        def ask(path: str, **params: str | int) -> None:
-            answer = http.get(path, params=params)
+        def tell(what: str, answer: httpx.Response) -> None:
             assert answer.status_code == 200, answer.text
-            said = {name: value for name, value in answer.json().items() if name not in ("position", "recall_id")}
-            told[f"{path} {sorted(params.items())}"] = said
+            of_the_log = ("position", "recall_id", "event_id", "focuses", "created_at", "focused_at")
+            told[what] = {name: value for name, value in answer.json().items() if name not in of_the_log}
+
+        def ask(path: str, **params: str | int) -> None:
+            tell(f"{path} {sorted(params.items())}", http.get(path, params=params))
 
         for path, query in product(("fused", "keyword", "vector", "recency"), ("merge", "quokka", "压缩文件 branch")):
             ask("/api/knowledge/search", q=query, paths=path, record="false", top_k=20)
             ask("/api/knowledge/search", q=query, paths=path, record="false", top_k=2, types="tool")
             ask("/api/knowledge/search", q=query, paths=path, record="false", as_of=position)
         ask("/api/recall/startup", record="false")
+        for query in ("merge a branch", "quokka", "压缩文件"):  # a focus is kept: last, and the same in each world
+            goal = f"/api/goals/goal-{len(query)}"
+            tell(f"focus {query}", http.post(f"{goal}/focus", json={"description": query, "top_k": 20, "min_score": 0}))
+            tell(f"goal {query}", http.get(goal))
         ask("/api/knowledge", limit=50)
         for name in ("/why", "/history", ""):
             ask(f"/api/knowledge/mine-0{name}")

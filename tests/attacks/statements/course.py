@@ -247,7 +247,8 @@ class Course:
         if kind == "subject.forgotten":
             who = f"user:gone-{self._chance.randrange(1_000)}"
             return Event(self._document(kind, who, "user:local", subject=who))
-        return Event(self._document(kind, self._new(FACTS[kind].entity()), self._chance.choice(OWNERS)))
+        by = "user:local" if kind == "model.used" else self._chance.choice(OWNERS)
+        return Event(self._document(kind, self._new(FACTS[kind].entity()), by))
 
 
 def _follows(fact: type[Fact]) -> bool:

@@ -1,0 +1,209 @@
+"""A key is compared with the log where the node that took it has forgotten, was started again, or is another one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from ledger.event import NewEvent
+from ledger.events.conflict import ConflictRecorded
+from ledger.events.evolution import EvolutionProposed, EvolutionRequested
+from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
+from ledger.events.usage import Usage
+from producers.http import (
+    admin,
+    evolutions,
+    extractions,
+    knowledge,
+    profiles,
+    recall,
+    refused,
+    resources,
+    scope_types,
+    slims,
+)
+from producers.http.app import create_app
+from tests.doors.http_door import ALICE, Door, http_door, refusal
+
+K, M, R, E, S = "/api/knowledge", "/api/v1/memories", "/api/resource", "/api/evolutions", "/api/slims"
+ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
+KEY = {"Idempotency-Key": "one"}
+OPERATOR: dict[str, str] = {}
+LOOK, OTHER_LOOK = {"acl": [{"entity": "user:bob"}]}, {"acl": [{"entity": "user:eve"}]}
+FUSE = {"id": "fuse", "title": "The fuse", "body": "b", "secure_body": "one-two"}
+
+
+def verdict(helpful: bool, item: str = "older", **case: str) -> dict[str, Any]:
+    return {"feedback_list": [{"knowledge_id": item, "is_helpful": helpful, **({"case": case} if case else {})}]}
+
+
+# What is asked first, and what is asked later with the same key: body, or what is said in the address.
+WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
+    "save": ("POST", K, ITEM, K, {**ITEM, "content": "leave the fuse"}),
+    "save with an id": ("POST", K, {**ITEM, "id": "named"}, K, {**ITEM, "id": "named", "task": "other"}),
+    "revise": ("PUT", f"{K}/older", {"content": "anew"}, f"{K}/older", {"content": "otherwise"}),
+    "score": ("PUT", f"{K}/older", {"update_score": 5}, f"{K}/older", {"update_score": 4}),
+    "why a score": (
+        "PUT", f"{K}/older", {"update_score": 5, "reason": "a"}, f"{K}/older", {"update_score": 5, "reason": "b"},
+    ),
+    "rate": (
+        "PUT", f"{K}/older", {"add_helpful_case": {"reason": "a"}}, f"{K}/older", {"add_helpful_case": {"reason": "b"}},
+    ),
+    "rate many": ("POST", f"{K}/batch_update", verdict(True), f"{K}/batch_update", verdict(False)),
+    "rate many for a reason": (
+        "POST", f"{K}/batch_update", verdict(True, reason="a"), f"{K}/batch_update", verdict(True, reason="b"),
+    ),
+    "rate many of another": (
+        "POST", f"{K}/batch_update", verdict(True), f"{K}/batch_update", verdict(True, "newer"),
+    ),
+    "share": ("PUT", f"{K}/older/acl", LOOK, f"{K}/older/acl", OTHER_LOOK),
+    "revert": ("POST", f"{K}/revised/revert", {"to_version": 1}, f"{K}/revised/revert", {"to_version": 2}),
+    "retire": ("DELETE", f"{K}/older?reason=a", None, f"{K}/older?reason=b", None),
+    "restore": ("POST", f"{K}/retired/restore?reason=a", None, f"{K}/retired/restore?reason=b", None),
+    "resource": ("POST", R, FUSE, R, {**FUSE, "title": "Another"}),
+    "resource with another secret": ("POST", R, FUSE, R, {**FUSE, "secure_body": "two-one"}),
+    "resource without its secret": ("POST", R, FUSE, R, {**FUSE, "secure_body": None}),
+    "another resource": ("POST", R, FUSE, R, {**FUSE, "id": "lamp"}),
+    "resource for others": ("POST", R, FUSE, R, {**FUSE, "shared_with": ["user:eve"]}),
+    "resource retired": ("DELETE", f"{R}/kept?reason=a", None, f"{R}/kept?reason=b", None),
+    "resource restored": ("POST", f"{R}/gone/restore?reason=a", None, f"{R}/gone/restore?reason=b", None),
+    "memory": (
+        "PUT", f"{M}/work", {"content": {"occupation": "cook"}}, f"{M}/work", {"content": {"occupation": "baker"}},
+    ),
+    "memory with less": ("PUT", f"{M}/work", {"content": {"occupation": "cook"}}, f"{M}/work", {"content": {}}),
+    "memory with people": (
+        "PUT", f"{M}/work", {"content": {"team_members": [{"name": "Bo"}]}},
+        f"{M}/work", {"content": {"team_members": [{"name": "Jo"}]}},
+    ),
+    "memory in part": (
+        "PATCH", f"{M}/work", {"content": {"occupation": "cook"}}, f"{M}/work", {"content": {"occupation": "baker"}},
+    ),
+    "memory disabled": ("DELETE", f"{M}/work?reason=a", None, f"{M}/work?reason=b", None),
+    "focus": ("POST", "/api/goals/g/focus", {"description": "lamp"}, "/api/goals/g/focus", {"description": "fuse"}),
+    "slim": ("POST", f"{K}/slim", {"wait": 0}, f"{K}/slim", {"wait": 0, "dry_run": True}),
+    "slim of other scopes": ("POST", f"{K}/slim", {"wait": 0}, f"{K}/slim", {"wait": 0, "scopes": ["public"]}),
+    "slim rejected": ("POST", f"{S}/slim-1/reject?reason=a", None, f"{S}/slim-1/reject?reason=b", None),
+    "evolution rejected": (
+        "POST", f"{E}/evolution-1/reject?reason=a", None, f"{E}/evolution-1/reject?reason=b", None,
+    ),
+    "conflict": (
+        "POST", "/api/conflicts/conflict-1/resolve", {"winner": "older"},
+        "/api/conflicts/conflict-1/resolve", {"winner": "newer"},
+    ),
+    "type of scope": (
+        "POST", "/api/scope_types", {"type": "guild", "priority": 4},
+        "/api/scope_types", {"type": "guild", "priority": 3},
+    ),
+}  # fmt: skip
+# All that these say stands in the address, which the key is bound to.
+IN_THE_ADDRESS: dict[str, tuple[str, str]] = {
+    "evolution applied": ("POST", f"{E}/evolution-1/apply"),
+    "evolution reverted": ("POST", f"{E}/evolution-2/revert"),
+    "slim applied": ("POST", f"{S}/slim-1/apply?wait=0"),
+    "slim reverted": ("POST", f"{S}/slim-2/revert?wait=0"),
+}
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    """A door behind which there is something for each write to be about."""
+    async with http_door() as opened:
+        for name in ("older", "newer", "revised", "retired"):
+            await opened.saved(ALICE, id=name, task=f"a lamp, {name}")
+        for content in ("second", "third"):
+            assert (await opened.put(f"{K}/revised", json={"content": content}, headers=ALICE)).is_success
+        assert (await opened.delete(f"{K}/retired", headers=ALICE)).is_success
+        for name in ("kept", "gone"):
+            assert (await opened.post(R, json={"id": name, "title": name}, headers=ALICE)).is_success
+        assert (await opened.delete(f"{R}/gone", headers=ALICE)).is_success
+        assert (await opened.post(M, headers=ALICE)).is_success
+        usage = Usage(model="m", prompt_version="1")
+        asked = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
+        proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)
+        slim = SlimRequested(owner="user:alice", threshold=0.9, apply=False)
+        report = SlimReported(candidates=0, groups=0, items=2, seconds=0.1)
+        conflict = ConflictRecorded(first="older", first_version=1, second="newer", second_version=1, reason="r")
+        stages = [
+            ("evolution-1", asked), ("evolution-1", proposed), ("conflict-1", conflict),
+            ("evolution-2", asked.model_copy(update={"item_id": "newer"})),
+            ("evolution-2", proposed.model_copy(update={"item_id": "newer"})),
+            ("slim-1", slim), ("slim-1", report),
+            ("slim-2", slim), ("slim-2", report), ("slim-2", SlimApplied(groups=0)),
+        ]  # fmt: skip
+        for name, fact in stages:
+            await opened.desk.ledger.append(NewEvent(fact, name, "user:alice"))
+        await opened.desk.view.wait_for(await opened.head())
+        assert (await opened.post(f"{E}/evolution-2/apply", headers=ALICE)).is_success
+        yield opened
+
+
+async def asked_later(door: Door, method: str, path: str, body: Any, who: dict[str, str]) -> httpx.Response:
+    """The answer of a node that remembers no request."""
+    await door.desk.view.wait_for(await door.head())
+    transport = httpx.ASGITransport(create_app(door.desk))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as later:
+        return await later.request(method, path, json=body, headers=who | KEY)
+
+
+@pytest.mark.parametrize("what", WRITES)
+async def test_another_request_with_the_key_is_refused_after_a_restart_and_the_same_is_answered(
+    door: Door, what: str
+) -> None:
+    method, path, body, other_path, other = WRITES[what]
+    who = OPERATOR if what == "type of scope" else ALICE
+    first = await door.request(method, path, json=body, headers=who | KEY)
+    assert first.is_success, first.text
+    head = await door.head()
+    refused = await asked_later(door, method, other_path, other, who)
+    assert "a key of its own" in refusal(refused, 422, "idempotency_mismatch")
+    again = await asked_later(door, method, path, body, who)
+    assert again.is_success, again.text
+    assert await door.head() == head, "neither states anything"
+
+
+@pytest.mark.parametrize("what", IN_THE_ADDRESS)
+async def test_a_decision_that_is_sent_again_after_a_restart_is_answered_as_before(door: Door, what: str) -> None:
+    method, path = IN_THE_ADDRESS[what]
+    first = await door.request(method, path, headers=ALICE | KEY)
+    assert first.is_success, first.text
+    head = await door.head()
+    again = await asked_later(door, method, path, None, ALICE)
+    assert again.is_success, again.text
+    assert await door.head() == head
+
+
+async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None:
+    """But for extracting, which needs a model: tests/reactors/test_claimed_processes.py."""
+    routes = [
+        (method, route.path_regex)
+        for routers in (
+            slims,
+            knowledge,
+            evolutions,
+            extractions,
+            profiles,
+            resources,
+            scope_types,
+            recall,
+            admin,
+            refused,
+        )
+        for router in routers.routes(door.desk)
+        for route in router.routes
+        if isinstance(route, APIRoute) and "retry" in route.endpoint.__annotations__
+        for method in route.methods
+    ]
+    asked = [(method, path.partition("?")[0]) for method, path, *_ in [*WRITES.values(), *IN_THE_ADDRESS.values()]]
+    left = {
+        place.pattern
+        for method, place in routes
+        if not any(method == way and place.fullmatch(path) for way, path in asked)
+    }
+    assert len(routes) > 20
+    assert left == {"^/api/knowledge/extract$", "^/api/v1/memories/user$"}, (
+        "the user memory is asked as the work memory is"
+    )
