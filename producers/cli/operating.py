@@ -17,6 +17,7 @@ from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, written
+from producers.cli.result_files import Force, check_file, put
 from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
@@ -116,7 +117,9 @@ def verify(
 
 def replay(
     session: Session,
-    into: Annotated[Path, typer.Option(help="The DuckDB file to write, on the node's machine.", show_default=False)],
+    into: Annotated[
+        Path, typer.Option(help="The DuckDB file to write, a new one, on the node's machine.", show_default=False)
+    ],
     to: Annotated[str | None, typer.Option(help="A position or time; the head when not given.")] = None,
 ) -> Answer:
     """Fold the log up to a moment into a file of its own, for an auditor.
@@ -151,12 +154,17 @@ def sql(
         Path | None,
         typer.Option(help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False),
     ] = None,
+    force: Force = False,
 ) -> Answer:
     """Query the live view, read-only; without a query, print how to attach from any DuckDB.
 
     Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC" --out owners.parquet
     """
     form = _format(form, out)
+    if out is not None:
+        if query is None:
+            raise typer.BadParameter("which rows? Give a query, or - for stdin", param_hint="QUERY")
+        check_file(out, force)
     if query is None:
         told = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
@@ -165,7 +173,7 @@ def sql(
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
     if out is not None:
-        out.write_bytes(written(found, form))
+        put(out, written(found, form), force)
         wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
         return Answer(wrote, f"{len(found['rows'])} rows in {out}, as of position {found['position']}")
     if form is not Format.TABLE:
