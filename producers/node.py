@@ -223,7 +223,6 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         if feed.settings.embedding is not None:
             desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
         projector.folded = of_folding(desk.tally)
-
         loops = {
             "projector": projector.run,
             "vectors": feed.run,

@@ -212,8 +212,8 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
 
 def accept_chain(
     _session: Session,
+    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)],
     data: Data = Path(".kledger"),
-    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)] = "",
 ) -> Answer:
     """Accept that the node's chain begins where it does, though events stood there before.
 

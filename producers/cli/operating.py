@@ -84,6 +84,7 @@ def rebuild(session: Session) -> Answer:
             ("live", _digest(told["live"])),
             ("rebuilt", _digest(told["rebuilt"])),
             ("digests", _equal(told["equal"])),
+            *_vectors(told),
             ("swapped", "yes" if told["swapped"] else "no"),
             ("certificate", told.get("certificate") or "none"),
         )
@@ -98,7 +99,7 @@ def verify(
         typer.Option(metavar="A B", help="Compare the certificates of two rebuilds instead.", show_default=False),
     ] = None,
 ) -> Answer:
-    """Fold from zero and compare with the live views, naming the rows that differ; changes nothing.
+    """Fold from zero and compare with the live views and vectors, naming what differs; changes nothing.
 
     Exits with 1 when they differ.
 
@@ -111,7 +112,8 @@ def verify(
     for view in told["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
         views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
-    verdict = facts(("views", _equal(told["equal"])), ("position", f"{told['position']:,}"))
+    equal = all(view["equal"] for view in told["views"])
+    verdict = facts(("views", _equal(equal)), *_vectors(told), ("position", f"{told['position']:,}"))
     return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
 
 
@@ -322,6 +324,14 @@ def _digest(told: Any) -> str:
 
 def _equal(equal: bool) -> RenderableType:
     return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
+def _vectors(told: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What was found of the vectors, which have no digest of their own beside the views' ones."""
+    if (found := told.get("vectors")) is None:
+        return
+    yield "vectors", words("made anew", "yellow") if found.get("made_anew") else _equal(found["equal"])
+    yield from (("found", plain(each)) for each in found["differences"])
 
 
 def _differences(told: dict[str, Any]) -> list[RenderableType]:
