@@ -8,8 +8,9 @@ from pathlib import Path
 
 import structlog
 
-from ledger.errors import BrokerMisconfigured
+from ledger.errors import BrokerMisconfigured, InvalidPayload
 from ledger.private import UMASK
+from ledger.whole_file import check_directory_place
 
 log = structlog.get_logger(__name__)
 
@@ -23,10 +24,13 @@ _OUR_FILES = ("node.lock", "tokens.json", "tokens.json.lock")
 def prepare_data_directory(data: Path) -> None:
     """Make the data directory, or narrow it and what the ledger keeps in it to its owner.
 
-    Raises BrokerMisconfigured when it cannot be made.
+    Raises BrokerMisconfigured when it cannot be made, also where the folder is missing that it is to stand in.
     """
     try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_directory_place(data)
+        data.mkdir(exist_ok=True, mode=0o700)
+    except InvalidPayload as error:
+        raise BrokerMisconfigured(f"{error.message}; choose another data directory with --data") from error
     except OSError as error:
         raise BrokerMisconfigured(
             f"the data directory {data} cannot be made ({error.strerror or error}): choose another with --data"

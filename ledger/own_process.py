@@ -43,6 +43,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
         stdout=pipe,
         limit=_LONGEST_LINE,
         env=environment,
+        start_new_session=True,  # Ctrl-C is for the node, which ends its jobs
     )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
+from ledger.errors import InvalidPayload
 from ledger.event import Fact, NewEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -120,6 +121,15 @@ _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
 def is_person(entity: str) -> bool:
     """Whether this names a person who can be forgotten."""
     return entity.startswith(USER) and entity != NOBODY
+
+
+def require_person(subject: str) -> None:
+    """Raise InvalidPayload when this names nobody who can be forgotten."""
+    if not is_person(subject) or subject == USER:
+        raise InvalidPayload(
+            f"{subject!r} is not a person: write user:ID of somebody whom the ledger knows",
+            errors=[{"field": "subject", "reason": "is not a person"}],
+        )
 
 
 def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:

@@ -16,13 +16,15 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from ledger.access import ROLES, BrokerAccess, Role, account_users, new_passwords
-from ledger.errors import BrokerMisconfigured, IllegalScope
+from ledger.errors import BrokerMisconfigured, IllegalScope, InvalidPayload
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.scopes import OPERATOR, check_entity
 from ledger.server_config import MAX_PAYLOAD_BYTES, jetstream_settings, write_private
 from ledger.subjects import ROOT, encode_token
+from ledger.whole_file import check_directory_place
 
-CONFIG, CREDENTIALS = "nats-server.conf", "credentials.json"
+CONFIG, CREDENTIALS, _STORE = "nats-server.conf", "credentials.json", "jetstream"
+_OURS = {CONFIG, CREDENTIALS, _STORE, f"{CREDENTIALS}.draft", f"{CONFIG}.draft"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,10 @@ def write_nats_config(
 
     Passwords that were made before are kept, so that it can be loaded into a running server
     (`nats-server --signal reload`). Raises IllegalScope for an actor that is none, BrokerMisconfigured when the
-    files that are there cannot be read or a publisher to remove is not among them.
+    files that are there cannot be read or a publisher to remove is not among them, InvalidPayload when `directory`
+    cannot be made or holds something else. Then nothing is changed.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    directory.chmod(0o700)
+    _check_ours(directory)
     passwords, publishers = _kept(directory / CREDENTIALS)
     for actor in add:
         if actor == OPERATOR:
@@ -105,6 +107,8 @@ def write_nats_config(
     taken = set(publishers) & set(ROLES)
     if taken:  # no entity has such a name; the check is for whoever changes the grammar
         raise IllegalScope(f"{', '.join(taken)} are names of the ledger's own users")
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o700)
     # Credentials first: a configuration whose passwords nobody knows would lock everybody out.
     kept = {
         "roles": dict(passwords),
@@ -114,9 +118,20 @@ def write_nats_config(
         "inboxes": {name: one.inbox for name, one in sorted(publishers.items())},
     }
     write_private(directory / CREDENTIALS, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
-    config = _config(listen, directory.absolute() / "jetstream", passwords, publishers.values())
+    config = _config(listen, directory.absolute() / _STORE, passwords, publishers.values())
     write_private(directory / CONFIG, orjson.dumps(config, option=orjson.OPT_INDENT_2))
     return Written(directory / CONFIG, directory / CREDENTIALS, tuple(publishers.values()))
+
+
+def _check_ours(directory: Path) -> None:
+    """Refuse what is no directory, or one with files of others, which would be closed and written over."""
+    check_directory_place(directory)
+    others = {entry.name for entry in directory.iterdir()} - _OURS if directory.is_dir() else set()
+    if others and not (directory / CREDENTIALS).is_file():
+        raise InvalidPayload(
+            f"{directory} has files in it and is no configuration of before: give an empty directory, or a new one",
+            errors=[{"field": "directory", "reason": "holds something else"}],
+        )
 
 
 def access_with(url: str, credentials: Path) -> BrokerAccess:

@@ -77,6 +77,8 @@ class EmbeddedServer:
         self._watcher: asyncio.Task[None] | None = None
         self._disk: BrokerDisk | None = None
         self.restarts = 0
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether the node stops: then a server that ended, as by the signal that all its processes got, stays so."""
 
     async def start(self) -> BrokerAccess:
         """Start the server and wait until it takes requests.
@@ -226,10 +228,15 @@ class EmbeddedServer:
         while self._process is not None:
             began = time.monotonic()
             code = await self._process.wait()
+            if self.ending():
+                log.info("the broker is gone as the node stops", code=code)
+                return
             backoff = _FIRST_BACKOFF if time.monotonic() - began > _STEADY_SECONDS else backoff
             log.error("broker_died", code=code, restart_in_s=backoff, last_words=self._last_words())
             while True:
                 await asyncio.sleep(backoff)
+                if self.ending():
+                    return
                 backoff = min(backoff * 2, _LAST_BACKOFF)
                 try:
                     await self._launch(binary)

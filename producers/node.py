@@ -123,7 +123,7 @@ async def _run(settings: NodeSettings) -> None:
     loop = asyncio.get_running_loop()
     for kind in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(kind, stopping.set)
-    async with node(settings) as address:
+    async with node(settings, stopping.is_set) as address:
         collect_seldom()
         sys.stdout.write(
             f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
@@ -131,9 +131,9 @@ async def _run(settings: NodeSettings) -> None:
             + "\n"
         )
         sys.stdout.flush()
-        about = {"http": address.http, "nats": address.nats, "data": str(settings.data.resolve())}
-        seconds = round(time.monotonic() - began, 3)
-        log.info("ready", **about, position=address.position, seconds=seconds, version=version("knowledge-ledger"))
+        about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data.resolve())}
+        about |= {"seconds": round(time.monotonic() - began, 3), "version": version("knowledge-ledger")}
+        log.info("ready", **about, position=address.position)
         await stopping.wait()
         log.info("stopping")
 
@@ -150,8 +150,11 @@ class NodeAddress:
 
 
 @asynccontextmanager
-async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
-    """A running node. Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone."""
+async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
+    """A running node; once it is `ending` it starts no process again.
+
+    Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
+    """
     started = time.monotonic()
     host, port = _host_and_port(settings.http)
     language = language_of_node()
@@ -161,7 +164,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
         stack.enter_context(traced(version("knowledge-ledger")))
-        access, hindered = await _broker(settings, stack)
+        access, hindered = await _broker(settings, stack, ending)
         await ensure_stream(access, replicas=settings.replicas)
         await ensure_keys_bucket(access, replicas=settings.replicas)
         master = await _master_key(access, settings.data)
@@ -187,6 +190,7 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         stack.callback(keyring.close)
         may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
+        feed.ending = ending
         if made_anew:
             feed.will_begin_anew()
         await feed.start()
@@ -222,10 +226,6 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
         if feed.settings.embedding is not None:
             desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
         projector.folded = of_folding(desk.tally)
-
-        async def health() -> JsonObject:
-            return await operator.status()
-
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "projector": projector.run,
             "vectors": feed.run,
@@ -234,20 +234,23 @@ async def node(settings: NodeSettings) -> AsyncIterator[NodeAddress]:
             "registration": partial(keep_registered, desk, tokens),
         }
         consumer = create_consumer(
-            access, loops, health, version("knowledge-ledger"), org=settings.org, reactors=reactors
+            access, loops, operator.status, version("knowledge-ledger"), org=settings.org, reactors=reactors
         )
         await stack.enter_async_context(consumer)
         address = await stack.enter_async_context(_http(desk, host, port, tokens))
         yield NodeAddress(address, access.url, files.address.port if files.address else None, view.position)
 
 
-async def _broker(settings: NodeSettings, stack: AsyncExitStack) -> tuple[BrokerAccess, Callable[[], str | None]]:
+async def _broker(
+    settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]
+) -> tuple[BrokerAccess, Callable[[], str | None]]:
     """How to reach the broker, and what says why it keeps nothing (None while it does)."""
     if settings.nats is not None:
         credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
         known = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
         return known, lambda: None
     server = EmbeddedServer(settings.data / "broker")
+    server.ending = ending
     access = await server.start()
     stack.push_async_callback(server.stop)
     return access, lambda: server.trouble

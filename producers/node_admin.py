@@ -22,6 +22,7 @@ from ledger.event import JsonObject
 from ledger.jetstream import JetStreamLedger, StreamStatus
 from ledger.own_process import Progress
 from ledger.parked import NONE_PARKED, Parked, ParkedEvents
+from ledger.whole_file import check_directory_place, check_place, in_place
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
 from producers.node_integrity import Integrity
@@ -145,16 +146,20 @@ class Operator:
         return self.start("verify", self._verify)
 
     async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or moment into a new file. Raises InvalidPayload (a file of the node's own)."""
-        return self.start("replay", partial(self._replay, to, outside(self.data, into)))
+        """Fold up to a position or moment into a new file. Raises InvalidPayload: not where that can be made."""
+        file = outside(self.data, into)
+        check_place(file)
+        return self.start("replay", partial(self._replay, to, file))
 
     async def start_snapshot(self) -> Job:
         """Publish a frozen copy of the live view."""
         return self.start("snapshot", self._snapshot)
 
     async def start_backup(self, into: str) -> Job:
-        """Append what is new in the log to the backup in a directory."""
-        return self.start("backup", partial(self._back_up, outside(self.data, into)))
+        """Append what is new in the log to the backup in a directory. Raises InvalidPayload: none can be made there."""
+        directory = outside(self.data, into)
+        check_directory_place(directory)
+        return self.start("backup", partial(self._back_up, directory))
 
     async def start_audit(self) -> Job:
         """Read the log from its start and compare it with what was signed."""
@@ -305,7 +310,8 @@ class Operator:
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         parked = await self.decided()
-        rebuilt = await rebuild_in_own_process(self.access, into, position, progress, parked, master=self.master)
+        with in_place(into) as draft:  # what does not come to its end leaves nothing
+            rebuilt = await rebuild_in_own_process(self.access, draft, position, progress, parked, master=self.master)
         told = {
             "into": str(into),
             "position": rebuilt.position,

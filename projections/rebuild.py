@@ -96,7 +96,6 @@ async def rebuild_into(
 def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
     if path.exists():
         raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
-    path.parent.mkdir(parents=True, exist_ok=True)
     return open_new_view(path, memory_limit=MEMORY_LIMIT)
 
 

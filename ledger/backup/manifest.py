@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from ledger.chain import HASH_BYTES, Chain
 from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload
 from ledger.event import JsonObject
 from ledger.server_config import write_private
+from ledger.whole_file import check_directory_place
 
 FORMAT = "kledger-backup-1"
 NAME = "manifest.json"
@@ -126,7 +128,10 @@ def writing_to(directory: Path) -> Iterator[Manifest]:
     """
     import fcntl
 
+    check_directory_place(directory)
+    new = not directory.exists()
     try:
+        _check_ours(directory)
         (directory / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.fdopen(os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
     except OSError as error:
@@ -139,7 +144,12 @@ def writing_to(directory: Path) -> Iterator[Manifest]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BackupMismatch(f"another backup into {directory} is under way: wait for its end") from error
-        yield _open(directory)
+        try:
+            yield _open(directory)
+        except BaseException:
+            if new and not any((directory / EVENTS).glob("*.parquet")):  # nothing that could be gone on with
+                shutil.rmtree(directory, ignore_errors=True)
+            raise
 
 
 def _open(directory: Path) -> Manifest:
@@ -147,15 +157,21 @@ def _open(directory: Path) -> Manifest:
         manifest = load(directory)
         _remove_left_over(directory, manifest)
         return manifest
-    others = {entry.name for entry in directory.iterdir()} - {EVENTS, "lock", f"{NAME}.draft"}
-    whole = [file for file in (directory / EVENTS).iterdir() if file.suffix == ".parquet"]
-    if others or len(whole) > 1:  # one file may have been finished before the first manifest
-        raise BackupMismatch(f"{directory} is not empty and holds no backup: choose an empty or a new directory")
     manifest = new_manifest()
     _remove_left_over(directory, manifest)
     directory.chmod(0o700)
     save(directory, manifest)
     return manifest
+
+
+def _check_ours(directory: Path) -> None:
+    """Raise BackupMismatch for a directory that holds something else, before anything is written into it."""
+    if not directory.is_dir() or (directory / NAME).exists():
+        return
+    others = {entry.name for entry in directory.iterdir()} - {EVENTS, "lock", f"{NAME}.draft"}
+    events = (directory / EVENTS).iterdir() if (directory / EVENTS).is_dir() else ()
+    if others or sum(file.suffix == ".parquet" for file in events) > 1:  # one may precede the first manifest
+        raise BackupMismatch(f"{directory} is not empty and holds no backup: choose an empty or a new directory")
 
 
 def _remove_left_over(directory: Path, manifest: Manifest) -> None:

@@ -28,6 +28,7 @@ from ledger.jetstream import JetStreamLedger
 from ledger.publication import error_code, error_of
 from ledger.stream import Ledger
 from ledger.tolerant_read import Missing, read_what_is_there
+from ledger.whole_file import check_directory_place
 
 _READ_EVENTS = 1_000
 _DELETE_TIMEOUT = 30.0
@@ -119,6 +120,7 @@ async def repair(
     BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable; until the new backup is
     whole and read back the stream is as it was. An interruption after that: `kledger restore` from `into` ends it.
     """
+    check_directory_place(into)
     told("reading the backup")
     manifest = await asyncio.to_thread(intact, directory)
     ledger = await JetStreamLedger.connect(access, role="admin", stream=stream, name="kledger-repair")

@@ -62,16 +62,19 @@ async def restore(
     stream: str = LEDGER_STREAM,
     settings: JsonObject | None = None,
     start_over: bool = False,
+    manifest: Manifest | None = None,
 ) -> Restored:
     """Bring a backup back into an empty stream, which is created where it is not there; connects as `admin`.
 
-    With `key`, the backup has to be signed with it. `settings` are those of a stream that stood there before.
+    With `key`, the backup has to be signed with it. `manifest` is that of a backup that was found intact just now; else
+    it is looked through first. `settings` are those of a stream that stood there before.
     `start_over` removes what an interrupted restore left. `progress` counts the events that are
     published and then those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published),
     RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again: it goes on), BrokerMisconfigured.
     """
     started = time.monotonic()
-    manifest = await asyncio.to_thread(intact, directory, key=key)
+    if manifest is None:
+        manifest = await asyncio.to_thread(intact, directory, key=key)
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)

@@ -42,8 +42,9 @@ class Principal:
         if not path.startswith(ADMIN) or self.role == "operator":
             return
         if self.role != "analyst" or path not in ANALYSTS_PATHS:
+            needed = "analyst" if path in ANALYSTS_PATHS else "operator"
             raise Forbidden(
-                f"{path} is not for the role {self.role} of token {self.id}: use a token of the role operator",
+                f"{path} is not for the role {self.role} of token {self.id}: use a token of the role {needed}",
                 role=self.role,
             )
 

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ledger.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
 from ledger.server_config import write_private
+from ledger.whole_file import check_directory_place
 from producers.access.principal import Principal, Role, bindings
 
 PREFIX = "kledger_"
@@ -94,7 +95,8 @@ def create_token(
 ) -> tuple[TokenRecord, str]:
     """Make a token; its record, and the token itself, which is kept nowhere.
 
-    Raises InvalidPayload for an agent that is bound to nobody (it would be the operator), IllegalScope.
+    Raises InvalidPayload for an agent that is bound to nobody (it would be the operator), or for no such directory,
+    IllegalScope.
     """
     bound = bindings(named)
     if role == "agent" and not bound:
@@ -120,6 +122,9 @@ def create_token(
 
 def revoke_token(data: Path, token_id: str) -> TokenRecord:
     """Take a token back, at once and for good. Raises UnknownReference, IllegalState (revoked already)."""
+    unknown = f"there is no token {token_id[:100]!r} in {tokens_file(data)}: kledger token list tells ids"
+    if not tokens_file(data).exists():  # nothing is made of a directory that was mistyped
+        raise UnknownReference(unknown)
     with _changing(data) as records:
         for place, record in enumerate(records):
             if record.id == token_id:
@@ -127,7 +132,7 @@ def revoke_token(data: Path, token_id: str) -> TokenRecord:
                     raise IllegalState(f"token {token_id} was revoked already, at {record.revoked.isoformat()}")
                 records[place] = replace(record, revoked=datetime.now(UTC).replace(microsecond=0))
                 return records[place]
-    raise UnknownReference(f"there is no token {token_id[:100]!r} in {tokens_file(data)}: kledger token list tells ids")
+    raise UnknownReference(unknown)
 
 
 def expiry(stated: str, now: datetime) -> datetime | None:
@@ -153,7 +158,8 @@ def expiry(stated: str, now: datetime) -> datetime | None:
 @contextmanager
 def _changing(data: Path) -> Iterator[list[TokenRecord]]:
     """The records, written back when the block ends well; one writer at a time."""
-    data.mkdir(parents=True, exist_ok=True)
+    check_directory_place(data)
+    data.mkdir(exist_ok=True)
     with (data / f"{FILE}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         records = read_records(tokens_file(data))

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Group
 
+from ledger.errors import InvalidPayload
+from ledger.whole_file import check_directory_place
 from producers.cli import operating, reading, saying
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, words
@@ -112,13 +114,19 @@ def restore(
         if start_over or key is not None or (Path(target) / "manifest.json").is_file():
             raise typer.BadParameter("say where a backup is brought back with --data DIR or --nats URL")
         return saying.restore(session, target, reason)
+    from ledger.backup.checking import intact
     from ledger.backup.restoring import restore as bring_back
 
+    _check_one(data, nats)
+    if data is not None:
+        check_directory_place(data)
     with bar("restore", None) as shown:
+        manifest = intact(Path(target), _moving(shown), key=_key(key))  # before anything is made
+        shown.step("restore")
         restored = _on_broker(
             data,
             nats,
-            lambda access: bring_back(access, Path(target), _moving(shown), key=_key(key), start_over=start_over),
+            lambda access: bring_back(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
         )
     told = facts(
         ("restored", f"{restored.position:,} events in {restored.seconds:.2f} s, each compared with the backup"),
@@ -148,11 +156,14 @@ def repair(
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
+    from ledger.backup.manifest import load
     from ledger.backup.repairing import repair as mend
     from ledger.backup.repairing import spelled
     from ledger.backup.witnesses import SignedLog
 
+    load(source)  # before a broker is started
     kept_in = into or source.with_name(f"{source.absolute().name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    check_directory_place(kept_in)
     with bar("repair", None) as shown:
         repaired = _on_broker(
             data,
@@ -199,10 +210,11 @@ def _key(stated: str | None) -> VerifyingKey | None:
 
     file = Path(stated)
     try:
-        text = file.read_text("ascii") if file.is_file() else stated
-    except (OSError, ValueError):
-        text = stated
-    return VerifyingKey.from_text(text)
+        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else stated)
+    except (OSError, ValueError, InvalidPayload) as error:
+        raise InvalidPayload(
+            f"{stated!r} is neither a file with a public key nor a key in base64", errors=[]
+        ) from error
 
 
 def _moving(shown: Any) -> Callable[[int, int, float], None]:
@@ -221,8 +233,7 @@ def _on_broker(
 
     Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
     """
-    if (data is None) == (nats is None):
-        raise typer.BadParameter("give either --data DIR or --nats URL")
+    _check_one(data, nats)
     if must_exist and data is not None and not (data / "broker" / "jetstream").is_dir():
         raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
 
@@ -232,6 +243,11 @@ def _on_broker(
 
     with _warnings_on_stderr():
         return asyncio.run(run())
+
+
+def _check_one(data: Path | None, nats: str | None) -> None:
+    if (data is None) == (nats is None):
+        raise typer.BadParameter("give either --data DIR or --nats URL")
 
 
 @contextmanager

@@ -131,7 +131,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("task", words(item["task"], "bold")),
         ("types", ", ".join(item["types"])),
         ("status", _status(item)),
-        ("version", f"{item['version']}, at position {item['position']}"),
+        ("version", item["version"]),
         ("owner", item["owner"]),
         ("scopes", f"{', '.join(item['scopes'])} ({item['visibility']})"),
         (
@@ -143,7 +143,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("source", ", ".join(f"{name} {_listed(value)}" for name, value in source.items()) or "not stated"),
         ("resources", ", ".join(item["resource_ids"]) or "none"),
         ("created", item["created_at"]),
-        ("updated", item["updated_at"]),
+        ("updated", f"{item['updated_at']}, by the last version or verdict, at position {item['position']}"),
     )
     return Answer(item, Group(shown, "", plain(item["content"])))
 

@@ -22,6 +22,9 @@ def forget(
 
     Example: kledger forget user:ann --yes
     """
+    from ledger.personal import require_person
+
+    require_person(subject)  # before anybody is asked whether it is meant
     if not yes:
         if session.as_json:
             raise typer.BadParameter("with --json nobody is asked: say --yes when it is meant", param_hint="--yes")

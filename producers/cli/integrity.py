@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -12,11 +13,13 @@ import typer
 from rich.console import Group, RenderableType
 
 from ledger.errors import InvalidPayload, LedgerError
+from ledger.whole_file import check_directory_place
 from producers.cli.backing_up import repair
 from producers.cli.certificates import read_document
 from producers.cli.progress import Bar, bar
+from producers.cli.result_files import Force, check_file, put
 from producers.cli.screen import facts, plain, short_time, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import Answer, Session, files_named
 
 if TYPE_CHECKING:
     from producers.sdk.answers import Job
@@ -67,6 +70,8 @@ def audit(
                     "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
                 )
             return _report(_asked(session))
+        with files_named():
+            _readable(checkpoints or (), repair_from)
         told = _by_oneself(data, nats, checkpoints or [], key)
         if told["intact"] or repair_from is None:
             return _report(told)
@@ -77,6 +82,16 @@ def audit(
     found, now = _report(told), _report(after)
     shown = Group("before:", found.shown, "", "repaired:", mended.shown, "", "after:", now.shown)
     return Answer({**after, "before": told, "repaired": mended.document}, shown, ok=now.ok)
+
+
+def _readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
+    """What an audit is to compare with is there, before a broker is started for it. Raises OSError, BackupDamaged."""
+    from ledger.backup.manifest import load
+
+    for file in checkpoints:
+        file.read_bytes()
+    if backup is not None:
+        load(backup)
 
 
 def _report(told: dict[str, Any]) -> Answer:
@@ -104,6 +119,7 @@ def prove(
     session: Session,
     item: Annotated[str, typer.Argument(help="The item's id.", show_default=False)],
     into: Annotated[Path | None, typer.Option(help="The file to write.  [proof-ITEM.json]", show_default=False)] = None,
+    force: Force = False,
 ) -> Answer:
     """Write a proof that the events behind an item stand in the log; check-proof needs no ledger to check it.
 
@@ -113,12 +129,10 @@ def prove(
 
     from ledger.subjects import encode_token
 
-    proof = session.ledger.prove(item)
     file = into or Path(f"proof-{encode_token(item)}.json")
-    try:
-        file.write_bytes(orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n")
-    except OSError as error:
-        raise InvalidPayload(f"{file} cannot be written: {error.strerror}", errors=[]) from error
+    check_file(file, force)
+    proof = session.ledger.prove(item)
+    put(file, orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n", force)
     told = {
         "file": str(file),
         "events": len(proof["events"]),
@@ -198,8 +212,8 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
 
 def accept_chain(
     _session: Session,
+    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)],
     data: Data = Path(".kledger"),
-    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)] = "",
 ) -> Answer:
     """Accept that the node's chain begins where it does, though events stood there before.
 
@@ -213,6 +227,7 @@ def accept_chain(
 
     if not reason.strip():
         raise typer.BadParameter("say why it is right", param_hint="--reason")
+    check_directory_place(data)
     told = accept(NotaryFiles.of(data), reason.strip()).to_json()
     begins = (
         "with whatever the first start finds" if told["position"] is None else f"behind position {told['position']:,}"

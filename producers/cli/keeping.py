@@ -22,7 +22,7 @@ def save(
     session: Session,
     resource_id: ResourceId,
     title: Annotated[str, typer.Option(help="What it is.", show_default=False)],
-    body: Annotated[str, typer.Option(help="What everybody who sees it may read.")] = "",
+    body: Annotated[str, typer.Option(help="What everybody who sees it may read; - for stdin.")] = "",
     body_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The body out of a file; - is stdin.", allow_dash=True)
     ] = None,
@@ -51,14 +51,14 @@ def save(
     """
     if body and body_file is not None:
         raise typer.BadParameter("give --body or --body-file, not both", param_hint="--body-file")
-    if body_file is not None and body_file == secure_file == Path("-"):
+    if secure_file == Path("-") and (body == "-" or body_file == Path("-")):
         raise typer.BadParameter(
             "stdin is read once: take the body or the secret from a file", param_hint="--body-file"
         )
     saved = session.ledger.within(trace_id=trace, message_id=message).resources.save(
         resource_id,
         title,
-        body=body if body_file is None else _text_in(body_file, "--body-file"),
+        body=reading.text(body) if body_file is None else _text_in(body_file, "--body-file"),
         secure_body=None if secure_file is None else _text_in(secure_file, "--secure-file").rstrip("\r\n"),
         content_type=content_type,
         metadata=reading.tags(meta),
@@ -67,8 +67,10 @@ def save(
         shared_with=reading.several(share_with),
         expected_version=expected_version,
     )
-    done = "is there already" if saved["duplicate"] else "saved"
-    return Answer(saved, f"{plain(saved['id'])} {done}, version {saved['version']} at position {saved['position']}")
+    at = f"version {saved['version']} at position {saved['position']}"
+    if saved["duplicate"]:
+        return Answer(saved, f"unchanged: {plain(saved['id'])} says this already, {at}")
+    return Answer(saved, f"{plain(saved['id'])} saved, {at}")
 
 
 def show(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ledger.errors import LedgerError
-from producers.cli.session import FAILED, Session
+from producers.cli.session import FAILED, Session, files_named
 
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]
 DEFAULT_DATA = Path(".kledger")
@@ -21,7 +21,8 @@ def answering(as_json: bool) -> Iterator[Session]:
     """A session that answers and has nobody to ask; errors of ours become exit codes."""
     session = Session("", as_json)
     try:
-        yield session
+        with files_named():
+            yield session
     except LedgerError as error:
         session.refuse(error)
         raise typer.Exit(FAILED) from error

@@ -17,6 +17,7 @@ from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, written
+from producers.cli.result_files import Force, check_file, put
 from producers.cli.screen import facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
@@ -83,6 +84,7 @@ def rebuild(session: Session) -> Answer:
             ("live", _digest(told["live"])),
             ("rebuilt", _digest(told["rebuilt"])),
             ("digests", _equal(told["equal"])),
+            *_vectors(told),
             ("swapped", "yes" if told["swapped"] else "no"),
             ("certificate", told.get("certificate") or "none"),
         )
@@ -97,7 +99,7 @@ def verify(
         typer.Option(metavar="A B", help="Compare the certificates of two rebuilds instead.", show_default=False),
     ] = None,
 ) -> Answer:
-    """Fold from zero and compare with the live views, naming the rows that differ; changes nothing.
+    """Fold from zero and compare with the live views and vectors, naming what differs; changes nothing.
 
     Exits with 1 when they differ.
 
@@ -110,13 +112,16 @@ def verify(
     for view in told["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
         views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
-    verdict = facts(("views", _equal(told["equal"])), ("position", f"{told['position']:,}"))
+    equal = all(view["equal"] for view in told["views"])
+    verdict = facts(("views", _equal(equal)), *_vectors(told), ("position", f"{told['position']:,}"))
     return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
 
 
 def replay(
     session: Session,
-    into: Annotated[Path, typer.Option(help="The DuckDB file to write, on the node's machine.", show_default=False)],
+    into: Annotated[
+        Path, typer.Option(help="The DuckDB file to write, a new one, on the node's machine.", show_default=False)
+    ],
     to: Annotated[str | None, typer.Option(help="A position or time; the head when not given.")] = None,
 ) -> Answer:
     """Fold the log up to a moment into a file of its own, for an auditor.
@@ -151,12 +156,17 @@ def sql(
         Path | None,
         typer.Option(help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False),
     ] = None,
+    force: Force = False,
 ) -> Answer:
     """Query the live view, read-only; without a query, print how to attach from any DuckDB.
 
     Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC" --out owners.parquet
     """
     form = _format(form, out)
+    if out is not None:
+        if query is None:
+            raise typer.BadParameter("which rows? Give a query, or - for stdin", param_hint="QUERY")
+        check_file(out, force)
     if query is None:
         told = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
@@ -165,7 +175,7 @@ def sql(
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
     if out is not None:
-        out.write_bytes(written(found, form))
+        put(out, written(found, form), force)
         wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
         return Answer(wrote, f"{len(found['rows'])} rows in {out}, as of position {found['position']}")
     if form is not Format.TABLE:
@@ -314,6 +324,14 @@ def _digest(told: Any) -> str:
 
 def _equal(equal: bool) -> RenderableType:
     return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
+def _vectors(told: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What was found of the vectors, which have no digest of their own beside the views' ones."""
+    if (found := told.get("vectors")) is None:
+        return
+    yield "vectors", words("made anew", "yellow") if found.get("made_anew") else _equal(found["equal"])
+    yield from (("found", plain(each)) for each in found["differences"])
 
 
 def _differences(told: dict[str, Any]) -> list[RenderableType]:

@@ -11,7 +11,9 @@ import typer
 
 Many = list[str] | None
 
-Types = Annotated[Many, typer.Option("--types", "--type", help="Types, comma-separated or repeated.")]
+_TYPES = "Types, comma-separated or repeated."
+Types = Annotated[Many, typer.Option("--types", "--type", help=_TYPES)]
+NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES, show_default=False)]
 Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")]
@@ -41,6 +43,16 @@ def tags(values: Many) -> dict[str, str] | None:
 def moment(value: str | None) -> int | str | None:
     """A position when it is a number, else a time; the node says when it is neither."""
     return int(value) if value is not None and value.isdecimal() else value
+
+
+def text(value: str) -> str:
+    """The text itself, or what stands on standard input for `-`, without the line's end. Raises typer.BadParameter."""
+    if value != "-":
+        return value
+    try:
+        return sys.stdin.buffer.read().decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter("what stands on standard input is not UTF-8 text") from error
 
 
 def json_object(value: str) -> dict[str, Any]:

@@ -17,9 +17,9 @@ Resources = Annotated[reading.Many, typer.Option("--resource", help="The id of a
 
 def save(
     session: Session,
-    content: Annotated[str, typer.Option(help="What is known.", show_default=False)],
+    content: Annotated[str, typer.Option(help="What is known; - for stdin.", show_default=False)],
+    types: reading.NeededTypes,
     task: Annotated[str | None, typer.Option(help="In which situation, to do what; else the first sentence.")] = None,
-    types: reading.Types = None,
     item_id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     tag: reading.Tags = None,
     scopes: reading.Scopes = None,
@@ -40,7 +40,7 @@ def save(
     """
     kinds = reading.several(types)
     if not kinds:
-        raise typer.BadParameter("state at least one type, for example --types tool")
+        raise typer.BadParameter("state at least one type, for example --types tool", param_hint="--types")
     source = _stated(
         name=source_name,
         category=source_category,
@@ -50,7 +50,7 @@ def save(
     )
     saved = session.ledger.within(trace_id=trace, message_id=message).save(
         task,
-        content,
+        reading.text(content),
         kinds,
         id=item_id,
         tags=reading.tags(tag),
@@ -61,6 +61,8 @@ def save(
         resource_ids=reading.several(resource),
         score=score,
     )
+    if saved["duplicate"]:
+        return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}")
     return Answer(saved, f"saved {plain(saved['id'])} at position {saved['position']}")
 
 
@@ -68,7 +70,7 @@ def revise(
     session: Session,
     item_id: reading.ItemId,
     task: Annotated[str | None, typer.Option(help="The task anew.")] = None,
-    content: Annotated[str | None, typer.Option(help="The content anew.")] = None,
+    content: Annotated[str | None, typer.Option(help="The content anew; - for stdin.")] = None,
     types: reading.Types = None,
     tag: reading.Tags = None,
     scopes: reading.Scopes = None,
@@ -87,7 +89,7 @@ def revise(
     """
     fields = _stated(
         task=task,
-        content=content,
+        content=None if content is None else reading.text(content),
         types=reading.several(types),
         tags=reading.tags(tag),
         scopes=reading.several(scopes),

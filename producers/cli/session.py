@@ -7,9 +7,11 @@ it a command of the line: they add the options that all of them share, and turn 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ledger.errors import LedgerError, Unauthenticated
+from ledger.errors import InvalidPayload, LedgerError, Unauthenticated
 from ledger.language import language_of_terminal
 from producers.cli.advice import advised
 
@@ -166,6 +168,20 @@ def _print_json(document: Any) -> None:
     sys.stdout.write(text.decode() + "\n")
 
 
+@contextmanager
+def files_named() -> Iterator[None]:
+    """What the system says of a file that the user named, as an error of ours: InvalidPayload."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read the answer has enough of it
+        raise
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        if error.filename is not None:
+            why = f"{os.fsdecode(error.filename)}: {why}; give a path that is there and that you may use"
+        raise InvalidPayload(why, errors=[]) from error
+
+
 def _open_as_caller(
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
@@ -229,8 +245,9 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
     def run(**given: Any) -> None:
         session = opened(**{parameter.name: given.pop(parameter.name) for parameter in shared})
         try:
-            answer = function(session, **given)
-            session.settle()
+            with files_named():
+                answer = function(session, **given)
+                session.settle()
         except LedgerError as error:
             session.refuse(error)
             raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error

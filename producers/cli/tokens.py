@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ledger.errors import InvalidPayload
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
 from producers.cli.screen import facts, plain, table, words
 from producers.cli.session import Answer, AsJson
@@ -74,6 +75,8 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     from producers.access.tokens import read_records, tokens_file
 
     with answering(as_json) as session:
+        if not data.is_dir():
+            raise InvalidPayload(f"there is no directory {data}: name the node's data directory with --data", errors=[])
         records = read_records(tokens_file(data))
         rows = table("id", "role", "bound to", "state", "expires", "name")
         for record in records:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ledger.errors import InvalidPayload, NotOwner
 from ledger.event import JsonObject
-from ledger.personal import NOBODY, is_person
+from ledger.personal import NOBODY, require_person
 from ledger.scopes import Caller
 
 if TYPE_CHECKING:
@@ -130,11 +130,7 @@ async def start(
         case "verify":
             return await desk.admin.start_verify()
         case "forget":
-            if not is_person(subject):
-                raise InvalidPayload(
-                    f"{subject!r} is not a person: write user:ID of somebody whom the ledger knows",
-                    errors=[{"field": "subject", "reason": "is not a person"}],
-                )
+            require_person(subject)
             return await desk.admin.start_forget(subject, NOBODY)
         case "snapshot":
             return await desk.admin.start_snapshot()

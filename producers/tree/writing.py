@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ledger.errors import IllegalTree
+from ledger.errors import IllegalTree, InvalidPayload
 from ledger.sealed import ERASED
+from ledger.whole_file import check_directory_place
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
 from projections.profiles.content import CONTENTS, default_content
@@ -50,8 +51,8 @@ def export_tree(
 ) -> Written:
     """Write what the caller of `ledger` sees, as of one position, into `directory`; `user`'s memories as well.
 
-    `told` hears how many items are read. Raises IllegalTree, and what reading raises; then every file that was there
-    is there still.
+    `told` hears how many items are read. Raises IllegalTree, and what reading raises; then every file that was
+    there is there still.
     """
     try:
         return _export(ledger, directory, user, told)
@@ -63,8 +64,28 @@ def export_tree(
 
 
 def _export(ledger: LedgerClient, directory: Path, user: str | None, told: Callable[[int], None]) -> Written:
-    before = _prepared(directory)
-    written = Written()
+    before = _checked(directory)
+    new = not directory.exists()
+    written = Written(ledger.list(limit=1)["position"])  # of a node that answers: without one nothing is made
+    directory.mkdir(exist_ok=True, mode=_PRIVATE_DIRECTORY)
+    try:
+        return _written_into(ledger, directory, user, told, before, written)
+    except BaseException:
+        if new:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _written_into(
+    ledger: LedgerClient,
+    directory: Path,
+    user: str | None,
+    told: Callable[[int], None],
+    before: set[str],
+    written: Written,
+) -> Written:
+    for left in directory.glob(f"{_PARTS}*"):  # of an export that was cut off
+        shutil.rmtree(left)
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
     try:
         for item in _items(ledger, written):
@@ -104,7 +125,6 @@ def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
     What is closed meanwhile moves later pages up. So each page begins with items of the one before; one that does not
     has skipped something, and is asked for again from further back.
     """
-    written.position = ledger.list(limit=1)["position"]
     seen: set[str] = set()
     start = 0
     while True:
@@ -136,16 +156,19 @@ def not_held(written: Written) -> dict[str, int]:
     return {kind: count for kind, count in sorted(written.left_out.items()) if count}
 
 
-def _prepared(directory: Path) -> set[str]:
-    """The directory, ready to be written into; the files of the export that is there. Raises IllegalTree."""
-    directory.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
+def _checked(directory: Path) -> set[str]:
+    """The files of the export that is in the directory. Raises IllegalTree; changes nothing."""
+    try:
+        check_directory_place(directory)
+    except InvalidPayload as error:
+        raise IllegalTree(error.message) from error
+    if not directory.exists():
+        return set()
     there = [path for path in directory.iterdir() if not path.name.startswith(_PARTS)]
     if there and not (directory / MANIFEST).is_file():
         raise IllegalTree(
             f"{directory} has files in it and is no export of before: give an empty directory, or a new one"
         )
-    for left in directory.glob(f"{_PARTS}*"):  # of an export that was cut off
-        shutil.rmtree(left)
     return set(files_of(directory)) if there else set()
 
 

@@ -67,6 +67,8 @@ class VectorFeed:
         """Embeds what is indexed already, where there is a model."""
         self.canary = Canary(self, view)
         """Looks whether the vectors hold what the view says."""
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether the node stops: then a process that is gone is not started again."""
         self.fed: Callable[[int, int], Awaitable[None]] | None = None
         """Told of each (after, upto) whose changes can be searched from now on."""
 
@@ -133,6 +135,8 @@ class VectorFeed:
             try:
                 await self._started()
                 if self._client is None or not self._client.running:
+                    if self.ending():
+                        return
                     await self._restart()
                 if not self._may_write():
                     await self._stand_by()

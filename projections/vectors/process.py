@@ -210,7 +210,8 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
+    for kind in (signal.SIGINT, signal.SIGTERM):  # of Ctrl-C, or a service's stop: the parent decides
+        signal.signal(kind, signal.SIG_IGN)
     log_to_stderr()
     collect_seldom()
     with contextlib.suppress(ImportError):  # there is none for Windows

@@ -230,7 +230,7 @@ def test_the_nodes_own_work_is_the_operators_and_sql_the_analysts_too() -> None:
                 principal(role, user=("ada",)).require_path(path)
         principal("operator").require_path(path)
     principal("analyst").require_path("/api/admin/sql")
-    with pytest.raises(Forbidden):
+    with pytest.raises(Forbidden, match="role analyst"):  # no more than is needed
         principal("agent", user=("ada",)).require_path("/api/admin/sql")
 
 

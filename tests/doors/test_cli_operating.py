@@ -122,6 +122,28 @@ def test_verify_that_differs_exits_with_one(node: ScriptedNode) -> None:
     assert "knowledge 60 a1b2 ffff DIFFERENT" in said(ran)
 
 
+def test_verify_names_the_vectors_when_they_alone_differ(node: ScriptedNode) -> None:
+    vectors = {"equal": False, "differences": ["the vectors hold 3 versions, the view 60"]}
+    runs(node, "verify", {**VERIFIED, "equal": False, "vectors": vectors})
+    ran = kledger("verify")
+    assert ran.exit_code == 1
+    assert "views equal vectors DIFFERENT found the vectors hold 3 versions, the view 60" in said(ran)
+    found = json.loads(kledger("verify", "--json").stdout)["vectors"]
+    assert found == vectors
+
+
+def test_verify_says_that_the_vectors_are_equal_too(node: ScriptedNode) -> None:
+    runs(node, "verify", {**VERIFIED, "vectors": {"equal": True, "differences": []}})
+    assert "views equal vectors equal" in said(kledger("verify"))
+
+
+def test_rebuild_says_what_became_of_vectors_that_differed(node: ScriptedNode) -> None:
+    vectors = {"equal": False, "made_anew": True, "differences": ["k-1 is missing"]}
+    runs(node, "rebuild", {**REBUILT, "vectors": vectors})
+    ran = kledger("rebuild")
+    assert (ran.exit_code, "vectors made anew found k-1 is missing" in said(ran)) == (0, True)
+
+
 def test_replay_sends_an_absolute_file_and_the_moment(
     node: ScriptedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

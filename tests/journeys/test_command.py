@@ -246,3 +246,17 @@ def test_the_demonstration_keeps_every_promise() -> None:
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "Every promise held" in ran.stdout
+
+
+def test_places_of_the_node_s_machine_that_cannot_be_written_are_refused_and_left_as_they_are(
+    node: Node, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    for place in (tmp_path / "file" / "x", tmp_path / "missing" / "x", tmp_path / ("x" * 300), tmp_path / "file"):
+        for words in (["replay", "--into", str(place)], ["backup", str(place)]):
+            ran = node.run(*words)
+            assert (ran.exit_code, str(place) in ran.stderr) == (1, True), ran.output
+    beyond = node.run("replay", "--to", str(node.head() + 1000), "--into", str(tmp_path / "new.duckdb"))
+    assert (beyond.exit_code, "beyond the head" in beyond.stderr) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"

@@ -10,6 +10,9 @@ from tests.journeys.running_node import caught_up, head, running
 
 
 def test_the_bytes_of_each_part_and_of_what_reading_recorded_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "data" / "snapshots").mkdir(parents=True)
+    with (tmp_path / "data" / "snapshots" / "holes").open("wb") as file:  # as the files of the vectors are
+        file.truncate(2**30)
     with (
         running(tmp_path / "data", env={"KLEDGER_RECORD_RECALLS": "agents"}) as node,
         node.client() as ledger,
@@ -31,5 +34,6 @@ def test_the_bytes_of_each_part_and_of_what_reading_recorded_are_measured(tmp_pa
         assert set(told["parts"]) == {"broker", "views", "vectors", "snapshots"}
         assert min(told["parts"][name] for name in ("broker", "views", "vectors")) > 0
         found = seen()
+        assert max(told["parts"]["snapshots"], found['kledger_bytes{part="snapshots"}']) < 2**20
         assert found['kledger_bytes{part="views"}'] > 0
         assert set(told["events"]) <= {name.partition('"')[2].rstrip('"}') for name in found if "event" in name}

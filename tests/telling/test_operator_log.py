@@ -19,7 +19,9 @@ from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,
     ROOT,
+    STOPS_WITHIN,
     RunningNode,
+    alive,
     caught_up,
     result_of,
     running,
@@ -69,6 +71,23 @@ def test_the_log_names_what_an_operator_does_and_who_is_turned_away(tmp_path: Pa
     assert "third pot" not in text
     assert "nonsense" not in text
     assert events_of(node)[-1] == "stopping" or "stopping" in events_of(node)
+
+
+def test_a_node_that_is_told_to_stop_with_all_its_processes_starts_none_of_them_again(tmp_path: Path) -> None:
+    """As a service manager tells it, and a terminal: the signal goes to each of them."""
+    with running(tmp_path / "data") as node:
+        with node.client() as ledger:
+            ledger.save("t", "content", ["tool"], scopes=["public"])
+            caught_up(ledger)
+        processes = (node.process.pid, node.broker, node.vectors)
+        for pid in processes:
+            os.kill(pid, signal.SIGTERM)
+        assert node.process.wait(STOPS_WITHIN) == 0
+        stopped = lines_of(node)[events_of(node).index("stopping") :]
+        assert not [line for line in stopped if "again" in line["event"] or "restart" in str(line)], stopped
+        assert not [line for line in stopped if line["level"] == "error"], stopped
+        assert "broker_ready" not in [line["event"] for line in stopped]
+        assert not any(map(alive, processes))
 
 
 def test_a_broker_that_is_gone_is_a_line_and_one_when_it_is_back(tmp_path: Path) -> None:
