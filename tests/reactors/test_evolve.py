@@ -59,7 +59,7 @@ def test_feedback_has_an_item_rewritten_and_says_what_that_cost(ledger: LedgerCl
         ("origin", "knowledge.saved"),
         ("verdict", "knowledge.rated"),
         ("cause", "evolution.requested"),
-        ("cause", "evolution.started"),
+        ("effect", "evolution.started"),
         ("cause", "evolution.proposed"),
         ("change", "knowledge.evolved"),
     ]
