@@ -4,9 +4,9 @@ The README and the tutorials begin at nothing: what they have typed is typed int
 other (tests/house/newcomer.py), from `make setup` and `kledger up` on. Each other page has a node of its own and finds
 the command on its path. The `bash`, `python` and `sql` blocks of a page are run in their order; a block under another
 name (`sh`, `text`, `json`, `js`) is not, but for an `sh` block that starts the page's node, or one beside it. After a
-block that has `pip install` typed, programs find the packages that it names and no other. In the README a `text` block after one that
-was run is its output, but for numbers, times and random ids. Pages other than the README and the tutorial, which
-import the sample themselves, find it imported.
+block that has `pip install` typed, programs find the packages that it names and no other. In the README a `text` block
+after one that was run is its output, but for numbers, times and random ids. Pages other than the README and the
+tutorial, which import the sample themselves, find it imported.
 """
 
 from __future__ import annotations
