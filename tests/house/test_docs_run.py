@@ -88,7 +88,9 @@ def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
     for block in blocks(page):
         if packages := installs(block.text):
             reader.installs(packages)
-        elif starts_another_node(block.text) or (page.name in FROM_NOTHING and starts_a_node(block.text)):
+        elif block.language == "sh" and (
+            starts_another_node(block.text) or (page.name in FROM_NOTHING and starts_a_node(block.text))
+        ):
             reader.runs_a_node(block.text)
         elif block.language in RUN:
             done = reader.types(block.language, block.text)
