@@ -50,9 +50,10 @@ def new_master_key(data: Path) -> bytes:
 def lost(data: Path) -> WrongMasterKey:
     """The error for a vault that has keys, while no master key is there to open them."""
     return WrongMasterKey(
-        f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is gone. Bring that "
-        f"file back from where you keep it, or give the key in {VARIABLE} or in the file that {FILE_VARIABLE} names. "
-        "No new one was made: it would open nothing"
+        f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is not there. No "
+        "backup has that file, so a restored node needs a copy from the node that was backed up; a file that was lost "
+        f"has to come from where you keep a copy. Or give the key in {VARIABLE} or in the file that {FILE_VARIABLE} "
+        "names. No new one was made: it would open nothing"
     )
 
 

@@ -203,7 +203,7 @@ class Operator:
             "prepare": "INSTALL httpfs; LOAD httpfs; INSTALL quack; LOAD quack;",
             "statement": address.attach_statement() + ";",
             "uri": self.files.address.uri,
-            "example": "FROM kl.query($$ SELECT id, task, helpful FROM knowledge ORDER BY helpful DESC LIMIT 10 $$);",
+            "example": "FROM kl.query($$ SELECT id, task, owner FROM knowledge ORDER BY position DESC LIMIT 10 $$);",
         }
 
     async def close(self) -> None:

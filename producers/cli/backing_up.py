@@ -135,9 +135,15 @@ def restore(
         ("root", restored.root),
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
-        *([("keys", "of persons came back; give the node the master key that it had")] if restored.keys else []),
+        *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
     return Answer(asdict(restored), told)
+
+
+def _needs_the_master_key(data: Path | None) -> str:
+    """What is to be done before a node starts, since no backup has the master key."""
+    place = "the data directory's keys/master.key" if data is None else str(data / "keys" / "master.key")
+    return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
 
 
 def repair(

@@ -1,4 +1,4 @@
-"""`kledger search`, `list`, `show`, `history`, `lineage`: what is known, since when, and where is it from?"""
+"""`kledger search`, `list`, `show`, `history`: what is known, and since when?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
-from rich.tree import Tree
 
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
@@ -200,37 +199,7 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
     return Answer(told, Group(*parts))
 
 
-def lineage(
-    session: Session,
-    ref: Annotated[
-        str,
-        typer.Argument(metavar="REF", help="An item's id, trace:ID, message:ID or event:ID.", show_default=False),
-    ],
-) -> Answer:
-    """Where something came from, and what came of it.
-
-    Example: kledger lineage trace:release-42
-    """
-    told = session.ledger.lineage(ref)
-    tree = Tree(words(told["ref"], "bold"))
-    for direction, meaning in (("from", "came from"), ("to", "led to")):
-        edges = [edge for edge in told["edges"] if edge["direction"] == direction]
-        branch = tree.add(words(f"{meaning} ({len(edges)})", "bold"))
-        for edge in edges:
-            branch.add(_step(edge))
-    return Answer(told, tree)
-
-
 _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
-
-
-def _step(edge: Any) -> Text:
-    subject = f"{edge['entity']} {edge['entity_id']}"
-    return Text.assemble(
-        (plain(edge["ref"]), "cyan"),
-        plain(f"  {edge['relation']}  by {edge['event_type']} of {subject}"),
-        (plain(f"  at {edge['position']}, {short_time(edge['time'])}"), "dim"),
-    )
 
 
 def _evaluation(told: dict[str, Any]) -> tuple[str, str]:

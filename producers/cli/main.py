@@ -15,6 +15,7 @@ from producers.cli import (
     importing,
     integrity,
     keeping,
+    lineage,
     operating,
     publishers,
     recalling,
@@ -92,7 +93,7 @@ app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(backing_up.restore))
 app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
 app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
 app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
-app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(finding.lineage))
+app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(lineage.lineage))
 app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
 app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)

@@ -261,23 +261,6 @@ class HistoryAnswer(ReadAnswer):
     position: int
 
 
-class LineageAnswer(ReadAnswer):
-    class Edge(BaseModel):
-        direction: Literal["from", "to"]
-        relation: str
-        ref: str
-        event_id: str
-        event_type: str
-        entity: str
-        entity_id: str
-        position: int
-        time: str
-
-    ref: str
-    edges: list[Edge]
-    position: int
-
-
 class MemoryPromptAnswer(BaseModel):
     memory_type: Literal["user", "work"]
     agent_type: Literal["router", "worker"]

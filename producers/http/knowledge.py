@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from producers.http import answers, model_answers
 from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import BatchRoute, JsonRoute
+from producers.http.lineage_answer import LineageAnswer
 from producers.http.parameters import (
     AsOf,
     Before,
@@ -110,7 +111,7 @@ def _reads(desk: Desk) -> APIRouter:
         fresh = asked.freshness(own)
         return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
 
-    @router.get("/api/lineage", responses=told(answers.LineageAnswer, 404), tags=["lineage"])
+    @router.get("/api/lineage", responses=told(LineageAnswer, 404), tags=["lineage"])
     async def links(
         caller: Who,
         fresh: Fresh,

@@ -42,9 +42,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a reference came from and what came of it."""
+    """What a reference came from and what came of it: `events`, each once with its role, and the `edges` of them."""
 
     ref: str
+    events: list[JsonObject]
     edges: list[JsonObject]
     position: int
 
@@ -138,4 +139,4 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
-    return Links(ref, found, position)
+    return Links(ref, *found, position)

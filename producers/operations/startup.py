@@ -100,7 +100,7 @@ async def _related(
     known: Sequence[JsonObject],
     freshness: Freshness,
 ) -> list[JsonObject]:
-    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order."""
+    """Knowledge beside the profile that is loaded already; the first `top_k` that a search finds."""
     if not top_k:
         return []
     if not query.strip():
@@ -119,6 +119,4 @@ async def _related(
         freshness=freshness,
     )
     loaded = {item["id"] for item in known}
-    rest = [item for item in found.results if item["id"] not in loaded]
-    best = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
-    return [item for item in rest if item["id"] in best]
+    return [item for item in found.results if item["id"] not in loaded][:top_k]

@@ -193,10 +193,29 @@ class Edge(TypedDict):
     time: str
 
 
+class LineageEvent(TypedDict):
+    """One event of a lineage, told once. `verdict` and `case` are a rating's or confirmation's, `score` a score's."""
+
+    role: Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
+    event_id: str
+    event_type: str
+    entity: str
+    entity_id: str
+    actor: str
+    trace_id: str | None
+    message_id: str | None
+    position: int
+    time: str
+    verdict: NotRequired[Literal["helpful", "harmful", "confirmed"]]
+    case: NotRequired[dict[str, str]]
+    score: NotRequired[int]
+
+
 class LineageOf(Answered):
-    """All steps of lineage around a reference."""
+    """The events around a reference, each once in the order of the log, and the links between them."""
 
     ref: str
+    events: list[LineageEvent]
     edges: list[Edge]
     position: int
 

@@ -53,6 +53,35 @@ CREATE VIEW knowledge AS
         v.shared_with, v.writers
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
+COMMENT ON COLUMN knowledge.id IS 'Its id, unique in its org';
+COMMENT ON COLUMN knowledge.org IS 'The tenant';
+COMMENT ON COLUMN knowledge.version IS 'How often it was changed, from 1; verdicts make no version';
+COMMENT ON COLUMN knowledge.types IS 'What it is: tool, plan, strategy, user_profile, …';
+COMMENT ON COLUMN knowledge.task IS 'In which situation it helps';
+COMMENT ON COLUMN knowledge.content IS 'What is known';
+COMMENT ON COLUMN knowledge.tags IS 'A JSON object of the author';
+COMMENT ON COLUMN knowledge.scopes IS 'Who reads it';
+COMMENT ON COLUMN knowledge.owner IS 'Who may change it, as kind:id';
+COMMENT ON COLUMN knowledge.visibility IS 'Derived from scopes and ACL: private, shared, org or public';
+COMMENT ON COLUMN knowledge.resource_ids IS 'The resources it names';
+COMMENT ON COLUMN knowledge.source IS 'Where it is from, as its author says';
+COMMENT ON COLUMN knowledge.score IS '1 to 5; 3 unless somebody said otherwise';
+COMMENT ON COLUMN knowledge.helpful IS
+    'As its save says (1 unless it says otherwise), and each helpful verdict since; verdicts alone are in feedback';
+COMMENT ON COLUMN knowledge.harmful IS
+    'As its save says (0 unless it says otherwise), and each harmful verdict since; verdicts alone are in feedback';
+COMMENT ON COLUMN knowledge.confidence IS 'As stated at its save, moved by the evidence';
+COMMENT ON COLUMN knowledge.status IS 'active, retired or merged';
+COMMENT ON COLUMN knowledge.created_at IS 'When the log kept its save';
+COMMENT ON COLUMN knowledge.updated_at IS 'When the log kept the last event about it';
+COMMENT ON COLUMN knowledge.created_position IS 'Position of its save';
+COMMENT ON COLUMN knowledge.position IS 'Position of the last event about it';
+COMMENT ON COLUMN knowledge.version_position IS 'Position of the event that made this version';
+COMMENT ON COLUMN knowledge.merged_into IS 'The item that took its place, where status is merged';
+COMMENT ON COLUMN knowledge.supporting IS 'Credited helpful cases and confirmations';
+COMMENT ON COLUMN knowledge.opposing IS 'Credited harmful cases';
+COMMENT ON COLUMN knowledge.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
+COMMENT ON COLUMN knowledge.writers IS 'Those of shared_with who may also revise it';
 CREATE MACRO knowledge_at(asked) AS TABLE
     SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
         v.resource_ids, v.source, v.score,

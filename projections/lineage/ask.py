@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from ledger.events.knowledge import KnowledgeScored
 from ledger.scopes import Caller
 from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339
+from projections.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
-PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
-MAX_STEPS = 64
-"""How many causes in a row are followed; a longer chain is asked on from its last event."""
 MAX_EDGES = 10_000
-_NAMES = (
-    *("direction", "relation", "ref", "event_id", "event_type"),
-    *("entity", "entity_id", "position", "time"),
+"""Links, and events, in one answer."""
+_EVENT = (
+    *("event_id", "event_type", "entity", "entity_id", "actor"),
+    *("trace_id", "message_id", "position", "time"),
 )
+_CASE = ("task", "query", "outcome", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +93,22 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
 
     `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
     name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
-    has a `served` link to it. Each is told only when the caller may read what its event is about.
+    has a `served` link to it. A verdict on an item came of it, and so did the trace that the verdict names: `to`.
+    Each is told only when the caller may read what its event is about.
     """
-    own, own_values = _events_of(org, ref)
+    walk, walked = around(org, ref)
     may, may_values = _readable_events(org, caller)
     rows = cursor.execute(
         f"""
-        WITH RECURSIVE own AS ({own}),
-        up AS (
-            SELECT position, 0 AS step FROM own
-            UNION
-            SELECT e.position, up.step + 1 FROM up JOIN lineage AS l ON l.position = up.position
-                JOIN events AS e ON e.event_id = substr(l.ref, 7) AND e.org = l.org
-            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ?
-        ),
-        down AS (
-            SELECT position, event_id, relation, 1 AS step FROM lineage
-            WHERE org = ? AND (ref = ? OR ref IN (SELECT 'event:' || event_id FROM own))
-            UNION
-            SELECT l.position, l.event_id, 'caused', down.step + 1
-            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
-            WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ?
-        ),
+        {walk},
         found AS (
             SELECT 'from' AS direction, l.relation, l.ref, l.position
             FROM lineage AS l WHERE l.position IN (SELECT position FROM up) AND l.org = ? AND l.ref <> ?
                 AND (NOT ? OR l.relation IN ('trace', 'correlation'))
+            UNION
+            SELECT 'to', l.relation, l.ref, l.position
+            FROM lineage AS l SEMI JOIN judging AS j ON j.position = l.position
+            WHERE l.org = ? AND l.ref <> ?
             UNION
             SELECT 'to', relation, NULL, position FROM down
         )
@@ -126,52 +118,66 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
         """,
-        [
-            *own_values,
-            *(org, MAX_STEPS),
-            *(org, ref, org, MAX_STEPS),
-            *(org, ref, ref.startswith("message:")),
-            org,
-            *may_values,
-        ],
+        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
     ).fetchall()
     names = ["direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time"]
     return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
 
 
-def _is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> bool:
-    """True when `ref` is an item or an event that the caller may read, though nothing may link to it."""
-    own, own_values = _events_of(org, ref)
+def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
+    """The events around `ref`, each once, in the order of the log, at most MAX_EDGES, with the role of each."""
+    walk, walked = around(org, ref)
     may, may_values = _readable_events(org, caller)
-    found = cursor.execute(
-        f"SELECT 1 FROM ({own}) AS own JOIN events AS e ON e.position = own.position WHERE e.org = ? AND {may} LIMIT 1",
-        [*own_values, org, *may_values],
-    ).fetchone()
-    return found is not None
+    rows = cursor.execute(
+        f"""
+        {walk},
+        seen AS (
+            SELECT position, '{OWN}' AS place, NULL::VARCHAR AS relation FROM own
+            UNION ALL SELECT position, '{ABOVE}', NULL FROM up
+            UNION ALL SELECT position, '{BELOW}', relation FROM down
+        ),
+        once AS (
+            SELECT position, list(DISTINCT place) AS places,
+                list(DISTINCT relation) FILTER (relation IS NOT NULL) AS relations
+            FROM seen GROUP BY position
+        )
+        SELECT o.places, o.relations, e.event_id, e.type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id,
+            e.position, epoch_us(e.stream_time),
+            CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END,
+            f.verdict, f.task, f.query, f.outcome, f.reason
+        FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
+        WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
+        """,
+        [*walked, org, *may_values],
+    ).fetchall()
+    return [_step(ref, row) for row in rows]
 
 
-def links(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject] | None:
-    """The links around `ref` (see _edges); None when nothing that the caller may read names it."""
-    found = _edges(cursor, org, caller, ref)
-    return found if found or _is_known(cursor, org, caller, ref) else None
+def _step(ref: str, row: Sequence[Any]) -> JsonObject:
+    places, relations, *told = row
+    named, (score, verdict, *case) = told[: len(_EVENT)], told[len(_EVENT) :]
+    step = dict(zip(_EVENT, named, strict=True))
+    step |= {"role": role_of(ref, step["event_type"], places, relations or ()), "time": rfc3339(step["time"])}
+    if score is not None:
+        step["score"] = score
+    if verdict is not None:
+        said = zip(_CASE, case, strict=True)
+        step |= {"verdict": verdict, "case": {name: value for name, value in said if value is not None}}
+    return step
+
+
+def links(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
+) -> tuple[list[JsonObject], list[JsonObject]] | None:
+    """The events around `ref` (_steps) and the links (_edges); None when nothing that the caller may read names it."""
+    steps = _steps(cursor, org, caller, ref)
+    return (steps, _edges(cursor, org, caller, ref)) if steps else None
 
 
 def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
     """How many events of the log do not count."""
     found = cursor.execute("SELECT count(*) FROM refused_events").fetchone()
     return 0 if found is None else int(found[0])
-
-
-def _events_of(org: str, ref: str) -> tuple[str, list[str]]:
-    """The events that `ref` itself stands for: those of an item, one event, or those that bear a message."""
-    kind, _, name = ref.partition(":")
-    if kind == "event":
-        return "SELECT position, event_id FROM events WHERE org = ? AND event_id = ?", [org, name]
-    if kind == "message":  # a message is of a trace: the events that bear both say of which
-        return "SELECT position, event_id FROM lineage WHERE org = ? AND ref = ?", [org, ref]
-    if ref.startswith(PREFIXES):
-        return "SELECT position, event_id FROM events WHERE FALSE", []
-    return "SELECT position, event_id FROM events WHERE org = ? AND entity = 'knowledge' AND entity_id = ?", [org, ref]
 
 
 def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:

@@ -154,6 +154,7 @@ async def test_an_item_without_links_has_an_empty_lineage(door: Door) -> None:
     told = await door.saved()
     answer = await door.get("/api/lineage", params={"ref": told["id"]}, headers=ALICE)
     assert (answer.status_code, answer.json()["edges"]) == (200, [])
+    assert [(event["role"], event["event_id"]) for event in answer.json()["events"]] == [("origin", told["event_id"])]
 
 
 async def test_what_was_served_is_recorded_before_the_answer(door: Door) -> None:

@@ -50,7 +50,11 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/scope_types", lambda c: c.scope_types(), {"scope_types": []}),
     ("POST /api/scope_types", lambda c: c.register_scope_type("guild", 2.5), {"type": "guild", "position": 1}),
     ("GET /api/knowledge/search", lambda c: c.wait_searchable(9), True),
-    ("GET /api/lineage", lambda c: c.lineage("trace:t/1"), {"ref": "trace:t/1", "edges": [], "position": 1}),
+    (
+        "GET /api/lineage",
+        lambda c: c.lineage("trace:t/1"),
+        {"ref": "trace:t/1", "events": [], "edges": [], "position": 1},
+    ),
     ("POST /api/knowledge/slim", lambda c: c.slim("m", scopes=["user:a"], wait=0), SLIM),
     ("GET /api/slims", lambda c: c.slims(status="reported"), FOUND),
     ("GET /api/slims/slim-1", lambda c: c.slim_get("slim-1"), SLIM),

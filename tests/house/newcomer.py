@@ -13,6 +13,7 @@ import selectors
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,11 +23,14 @@ from pathlib import Path
 from tests.house.project import ROOT
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
+SECOND_ADDRESS = "127.0.0.1:8421"
+"""Where a page has a node started beside the one that is there already."""
 ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
 PLACEHOLDERS = {"sk-…": "k"}
 """What a page leaves to its reader, and what this reader puts there."""
 ENDS_WITHIN = 100  # seconds; the machine may be busy
 _STARTS_NODE = re.compile(r"^kledger up$", re.MULTILINE)
+_STARTS_ANOTHER = re.compile(rf"^kledger up .*--http {SECOND_ADDRESS}$", re.MULTILINE)
 _INSTALLS = re.compile(r"^pip install (?P<what>.+)$", re.MULTILINE)
 
 Done = subprocess.CompletedProcess[str]
@@ -37,6 +41,11 @@ PRODUCT = "knowledge-ledger"
 def starts_a_node(text: str) -> bool:
     """Whether the block runs a node, in a terminal that is the node's from then on."""
     return bool(_STARTS_NODE.search(text))
+
+
+def starts_another_node(text: str) -> bool:
+    """Whether the block runs a node beside the page's own."""
+    return bool(_STARTS_ANOTHER.search(text))
 
 
 def installs(text: str) -> list[str]:
@@ -160,10 +169,19 @@ class NodeTerminal:
             self._process.stdout.close()
 
 
+def free_address() -> str:
+    """An address of this machine at which nothing listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{held.getsockname()[1]}"
+
+
 class Newcomer:
     """Who follows one page. `address` is where the page's node is, in place of the default one."""
 
-    def __init__(self, folder: Path, address: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, address: str, settings: Mapping[str, str] | None = None, *, prepared: bool = False
+    ) -> None:
         self.desk = folder / "desk"
         self.desk.mkdir()
         set_up(self.desk)
@@ -175,11 +193,13 @@ class Newcomer:
         self._fresh |= {"KLEDGER_URL": f"http://{address}", "COLUMNS": "100", "HOME": str(home)}
         self._fresh |= settings or {}
         self._nodes: list[NodeTerminal] = []
+        self._prepared = prepared
+        self._second_address = free_address()
         self.terminal = self.new_terminal()
 
-    def new_terminal(self, *, prepared: bool = False) -> Terminal:
-        """A terminal as it opens; `prepared` has the command on its path, as how-to pages take for granted."""
-        programs = [str(self.desk / ".venv" / "bin")] if prepared else []
+    def new_terminal(self) -> Terminal:
+        """A terminal as it opens; a `prepared` reader has the command on the path, as how-to pages take for granted."""
+        programs = [str(self.desk / ".venv" / "bin")] if self._prepared else []
         path = os.pathsep.join([*programs, self._fresh["PATH"]])
         return Terminal(self.desk, self._fresh | {"PATH": path})
 
@@ -191,7 +211,7 @@ class Newcomer:
         return self.terminal.sql(typed) if language == "sql" else self.terminal.bash(typed)
 
     def runs_a_node(self, text: str) -> None:
-        """Type a block that ends with `kledger up`; the page goes on in a new terminal."""
+        """Type a block that ends with a `kledger up`; the page goes on in a new terminal."""
         typed = _STARTS_NODE.sub(f"kledger up --http {self.address}", self._meant(text))
         self._nodes.append(NodeTerminal(self.desk, self.terminal.environment, typed))
         self._nodes[-1].until_ready()
@@ -219,7 +239,7 @@ class Newcomer:
 
     def _meant(self, text: str) -> str:
         """What a page says, with this page's node and what its reader has to put in."""
-        typed = text.replace(DEFAULT_ADDRESS, self.address)
+        typed = text.replace(DEFAULT_ADDRESS, self.address).replace(SECOND_ADDRESS, self._second_address)
         for placeholder, value in PLACEHOLDERS.items():
             typed = typed.replace(placeholder, value)
         if ATTACH in typed:

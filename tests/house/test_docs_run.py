@@ -3,23 +3,22 @@
 The README and the tutorials begin at nothing: what they have typed is typed into terminals that know nothing of each
 other (tests/house/newcomer.py), from `make setup` and `kledger up` on. Each other page has a node of its own and finds
 the command on its path. The `bash`, `python` and `sql` blocks of a page are run in their order; a block under another
-name (`sh`, `text`, `json`, `js`) is not, but for an `sh` block that starts the page's node. After a block that has
-`pip install` typed, programs find the packages that it names and no other. In the README a `text` block after one that
-was run is its output, but for numbers, times and random ids. Pages other than the README and the tutorial, which
-import the sample themselves, find it imported.
+name (`sh`, `text`, `json`, `js`) is not, but for an `sh` block that starts the page's node, or one beside it. After a
+block that has `pip install` typed, programs find the packages that it names and no other. In the README a `text` block
+after one that was run is its output, but for numbers, times and random ids. Pages other than the README and the
+tutorial, which import the sample themselves, find it imported.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.house.newcomer import Done, Newcomer, installs, starts_a_node
+from tests.house.newcomer import Done, Newcomer, free_address, installs, starts_a_node, starts_another_node
 from tests.house.project import ROOT, Block, blocks, documents
 from tests.journeys.running_node import running
 from tests.openai_chat import ChatEndpoint
@@ -37,8 +36,7 @@ def with_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of a node that was stopped, with the sample in it."""
     folder = tmp_path_factory.mktemp("sample")
     with running(folder / "data") as node:
-        reader = Newcomer(folder, node.url.removeprefix("http://"))
-        reader.terminal = reader.new_terminal(prepared=True)
+        reader = Newcomer(folder, node.url.removeprefix("http://"), prepared=True)
         assert reader.types("bash", "kledger import --sample").returncode == 0
     return folder / "data"
 
@@ -60,15 +58,12 @@ def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Newcomer]:
         if not any("import --sample" in block.text for block in blocks(page)):
             shutil.copytree(with_sample, tmp_path / "data")
         with running(tmp_path / "data", env=settings) as node:
-            newcomer = Newcomer(tmp_path, node.url.removeprefix("http://"), {"KLEDGER_DATA": str(tmp_path / "data")})
-            newcomer.terminal = newcomer.new_terminal(prepared=True)
-            yield newcomer
-
-
-def free_address() -> str:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{held.getsockname()[1]}"
+            settings = {"KLEDGER_DATA": str(tmp_path / "data")}
+            newcomer = Newcomer(tmp_path, node.url.removeprefix("http://"), settings, prepared=True)
+            try:
+                yield newcomer
+            finally:
+                newcomer.close()
 
 
 def answers_anything(chat: ChatEndpoint) -> None:
@@ -93,7 +88,9 @@ def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
     for block in blocks(page):
         if packages := installs(block.text):
             reader.installs(packages)
-        elif page.name in FROM_NOTHING and starts_a_node(block.text):
+        elif block.language == "sh" and (
+            starts_another_node(block.text) or (page.name in FROM_NOTHING and starts_a_node(block.text))
+        ):
             reader.runs_a_node(block.text)
         elif block.language in RUN:
             done = reader.types(block.language, block.text)

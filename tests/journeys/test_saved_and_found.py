@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from typing import Literal
 
 import httpx
 import pytest
@@ -101,6 +102,53 @@ def test_lineage_leads_from_a_message_to_what_came_of_it_and_back(ledger: Ledger
         ledger.lineage("trace:nobody-said-this")
 
 
+def test_lineage_tells_every_event_that_made_an_item_once_with_its_role(ledger: LedgerClient) -> None:
+    made, judged = f"trace-made-{uuid.uuid4()}", f"trace-judged-{uuid.uuid4()}"
+    ana = ledger.acting_as(user="ana")
+    item = ana.within(trace_id=made, message_id="m-made").save("Fold a map", "Along its creases.", ["tool"])["id"]
+    ana.share(item, [{"entity": "user:bob", "permission": "read"}])
+    bob = ledger.acting_as(user="bob").within(trace_id=judged, message_id="m-judged")
+    bob.rate(item, "harmful", task="a walk", outcome="it tore", reason="wet paper")
+    ana.rate(item, "helpful")
+    ana.score(item, 4)
+    ana.revise(item, content="Along its creases, when it is dry.")
+    served = ana.search("fold a map")["recall_id"]
+    ana.retire(item)
+    ana.restore(item)
+
+    told = ana.lineage(item)
+    assert [(event["role"], event["event_type"]) for event in told["events"]] == [
+        ("origin", "knowledge.saved"),
+        ("change", "knowledge.shared"),
+        ("verdict", "knowledge.rated"),
+        ("verdict", "knowledge.rated"),
+        ("verdict", "knowledge.scored"),
+        ("change", "knowledge.revised"),
+        ("use", "recall.served"),
+        ("change", "knowledge.retired"),
+        ("change", "knowledge.restored"),
+    ]
+    save, _, harm, help_, score, _, recall, *_ = told["events"]
+    assert (save["actor"], save["trace_id"], save["message_id"]) == ("user:ana", made, "m-made")
+    assert (harm["verdict"], harm["actor"], harm["trace_id"], harm["message_id"]) == (
+        *("harmful", "user:bob"),
+        *(judged, "m-judged"),
+    )
+    assert harm["case"] == {"task": "a walk", "outcome": "it tore", "reason": "wet paper"}
+    assert (help_["verdict"], help_["case"], score["score"]) == ("helpful", {}, 4)
+    assert recall["entity_id"] == served
+
+    ways = {edge["ref"]: edge["direction"] for edge in told["edges"] if edge["relation"] in ("trace", "message")}
+    assert ways == {
+        f"trace:{made}": "from",
+        "message:m-made": "from",
+        f"trace:{judged}": "to",
+        "message:m-judged": "to",
+    }
+    of_trace = ana.lineage(f"trace:{judged}")["events"]
+    assert [(event["role"], event["entity_id"]) for event in of_trace] == [("verdict", item)]
+
+
 def test_history_tells_every_version_and_every_verdict_in_order(ledger: LedgerClient) -> None:
     ana = ledger.acting_as(user="ana")
     ana.save("Lock the cellar", "With the brass key.", ["tool"], id="cellar", scopes=["public"])
@@ -153,3 +201,42 @@ def test_a_position_that_is_not_there_yet_is_waited_for_and_then_refused(shared_
             assert "Retry-After" in answer.headers
         with pytest.raises(ViewBehind):
             ledger.seeing(position, wait=0.1).get("bell")
+
+
+@pytest.mark.parametrize("path", ["fused", "keyword", "vector", "recency"])
+def test_fewer_results_are_the_first_of_more(ledger: LedgerClient, path: Literal["fused"]) -> None:
+    """Items of several scopes that fit more and less, and more of them than the smaller questions look at."""
+    mei = ledger.acting_as(user="mei", project=f"harbour-{path}")
+    scopes = (["public"], ["user:mei"], [f"project:harbour-{path}"])
+    words = ("crane", "quay", "mooring", "buoy", "pilot")
+    items = [
+        {
+            "id": f"{path}-{number}",
+            "task": f"{path} " + " ".join(words[: 1 + number % 5]),
+            "content": f"Note {number} of the harbour. {'Nothing of it. ' * (number % 7)}",
+            "types": ["tool"],
+            "scopes": scopes[number % 3],
+            "owner": "user:mei",
+        }
+        for number in range(150)
+    ]
+    assert mei.save_many(items)["saved"] == len(items)
+    question = f"{path} crane quay mooring buoy pilot"
+
+    def asked(top_k: int) -> list[str]:
+        return [hit["id"] for hit in mei.search(question, top_k=top_k, path=path, record=False)["results"]]
+
+    most = asked(100)
+    assert len(most) == 100
+    for few in (1, 2, 3, 5, 9, 10, 11, 20, 21, 40, 41, 80, 99):
+        assert asked(few) == most[:few], few
+
+
+def test_the_most_personal_of_what_fits_comes_first_and_what_does_not_fit_does_not(ledger: LedgerClient) -> None:
+    ledger.save("Polish the brass lantern", "With vinegar and salt.", ["tool"], id="lantern-all", scopes=["public"])
+    mei = ledger.acting_as(user="mei-lantern")
+    mei.save("Polish the brass lantern of mine", "With lemon.", ["tool"], id="lantern-mine")
+    mei.save("Buy bread", "On Saturdays.", ["tool"], id="lantern-bread")
+    found = [hit["id"] for hit in mei.search("polish the brass lantern", top_k=100, record=False)["results"]]
+    assert found[:2] == ["lantern-mine", "lantern-all"]
+    assert "lantern-bread" in found

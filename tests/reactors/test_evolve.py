@@ -53,6 +53,17 @@ def test_feedback_has_an_item_rewritten_and_says_what_that_cost(ledger: LedgerCl
     assert of_trace >= {"evolution.requested", "evolution.proposed", "knowledge.evolved"}
     assert ana.search("绿色按钮 警报", record=False)["results"][0]["id"] == item
 
+    events = ana.lineage(item)["events"]
+    roles = [(event["role"], event["event_type"]) for event in events]
+    assert roles == [
+        ("origin", "knowledge.saved"),
+        ("verdict", "knowledge.rated"),
+        ("cause", "evolution.requested"),
+        ("effect", "evolution.started"),
+        ("cause", "evolution.proposed"),
+        ("change", "knowledge.evolved"),
+    ]
+
 
 def test_a_dry_run_stays_a_proposal_until_it_is_applied_or_rejected(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     ana = ledger.acting_as(user="ana")

@@ -104,6 +104,8 @@ def test_without_a_model_the_best_of_each_group_is_kept_and_all_can_be_brought_b
     edges = plain.lineage(other)["edges"]
     assert ("merged_into", first) in {(edge["relation"], edge["ref"]) for edge in edges}, edges
     assert other in {edge["ref"] for edge in plain.lineage(first)["edges"] if edge["relation"] == "absorbed"}
+    told = {(event["role"], event["event_type"], event["entity_id"]) for event in plain.lineage(first)["events"]}
+    assert told >= {("change", "knowledge.absorbed", first), ("mention", "knowledge.merged", other)}
 
     back = ana.slim_revert(dry["id"])
     assert (back["status"], back["items_after"], back["groups"][0]["skipped"]) == ("reverted", 4, None)
