@@ -97,7 +97,7 @@ async def search(
         return await desk.searcher.search(
             org=desk.org,
             query=query,
-            visible=caller.visible_scopes(),
+            visible=caller.searched_scopes(),
             top_k=most,
             min_score=min_score,
             types=types,

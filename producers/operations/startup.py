@@ -63,7 +63,7 @@ async def startup(
     related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
     memories = profiles.Memories(None, None, position)
     said: dict[str, JsonObject] = {}
-    if caller.user is not None:
+    if caller.person() is not None:
         memories = await profiles.both(desk, caller)
         said = await profiles.stated_in(desk, caller, memories.position)
     sections = {

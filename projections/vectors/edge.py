@@ -19,6 +19,7 @@ import orjson
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
+from ledger.scopes import EVERYTHING
 from projections.search.tokens import Sparse
 from projections.vectors.directories import discard_earlier, model_slug, read_checkpoint, replace_file
 from projections.vectors.errors import VectorStoreFailed, reading
@@ -323,11 +324,12 @@ _AWAITING = edge.Filter(must=[edge.FieldCondition("awaits", match=edge.MatchValu
 def _filter(
     visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool
 ) -> edge.Filter:
-    must: list[edge.ConditionType]
-    if as_of is None and not include_retired:
+    must: list[edge.ConditionType] = []
+    if as_of is None and not include_retired and EVERYTHING not in visible_scopes:
         must = [_any("now", visible_scopes)]
     else:
-        must = [_any("scopes", visible_scopes)]
+        if EVERYTHING not in visible_scopes:
+            must = [_any("scopes", visible_scopes)]
         if as_of is None:
             must.append(edge.FieldCondition("valid_to", match=edge.MatchValue(OPEN)))
         else:

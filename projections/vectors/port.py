@@ -112,10 +112,10 @@ class VectorStore(Protocol):
         """The `limit` best of each path among what the caller may see, best keyword score first.
 
         Only versions that share a scope with `visible_scopes` are looked at, inside the store's own query; no
-        visible scope finds nothing. `types` empty means any. `as_of` asks for the versions valid at that
-        position (valid_from <= as_of < valid_to), else for those valid now. A path whose vector is None, empty
-        or all zero is not asked. How rare a term is follows from what is valid now and visible to the caller
-        alone: nothing else may move a score or an order.
+        visible scope finds nothing, EVERYTHING among them whatever is there. `types` empty means any. `as_of` asks
+        for the versions valid at that position (valid_from <= as_of < valid_to), else for those valid now. A path
+        whose vector is None, empty or all zero is not asked. How rare a term is follows from what is valid now and
+        visible to the caller alone: nothing else may move a score or an order.
         """
         ...
 

@@ -16,6 +16,7 @@ import orjson
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
+from ledger.scopes import EVERYTHING
 from projections.search.tokens import Sparse
 from projections.vectors.directories import earlier_slugs, model_slug
 from projections.vectors.errors import VectorStoreFailed
@@ -135,7 +136,7 @@ class ServerStore:
         admitted = _filter(visible_scopes, types, as_of, include_retired)
         asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
-            seen = models.Filter(must=[_any("now", visible_scopes)])
+            seen = _filter(visible_scopes, (), None, False)
             asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
             asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
@@ -299,10 +300,11 @@ def _filter(
     visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool
 ) -> models.Filter:
     must: list[models.Condition]
-    if as_of is None and not include_retired:
+    everything = EVERYTHING in visible_scopes
+    if as_of is None and not include_retired and not everything:
         must = [_any("now", visible_scopes)]
     else:
-        must = [_any("scopes", visible_scopes)]
+        must = [] if everything else [_any("scopes", visible_scopes)]
         if as_of is None:
             must.append(models.FieldCondition(key="valid_to", match=models.MatchValue(value=OPEN)))
         else:

@@ -91,7 +91,6 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("PUT", f"{K}/none", {"update_score": 4}, ALICE, 404, "unknown_knowledge", "check the id"),
     ("PUT", f"{K}/{PRIVATE}", {"update_score": 4}, ALICE, 404, "unknown_knowledge", "check the id"),
     ("PUT", f"{K}/{PRIVATE}", {"content": "x"}, ALICE, 404, "unknown_knowledge", "check the id"),
-    ("PUT", f"{K}/{PRIVATE}", {"update_score": 4}, {}, 404, "unknown_knowledge", "check the id"),
     ("PUT", f"{K}/{PUBLIC}", {"content": "x"}, ALICE, 403, "not_owner", "ask as user:bob"),
     ("PUT", f"{K}/{PUBLIC}", {}, BOB, 422, "invalid_payload", "changes nothing"),
     ("PUT", f"{K}/{PUBLIC}", {"reason": "x"}, BOB, 422, "invalid_payload", "changes nothing"),
