@@ -18,7 +18,7 @@ from ledger.errors import IllegalScope
 PUBLIC = "public"
 OPERATOR = "user:local"
 """As whom the operator of a node acts who names no identity."""
-EVERYTHING = "*"
+EVERYTHING = "(everything)"
 """Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
 # Highest first: the order of source 002, user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}

@@ -11,6 +11,10 @@ import typer
 
 Many = list[str] | None
 
+Labels = Annotated[
+    Many, typer.Option("--visibility", help="private, shared, org, public; comma-separated or repeated.")
+]
+Owner = Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")]
 Types = Annotated[Many, typer.Option("--types", "--type", help="Types, comma-separated or repeated.")]
 Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]

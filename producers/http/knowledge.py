@@ -15,6 +15,7 @@ from producers.http.parameters import (
     Fresh,
     From,
     ItemId,
+    Labels,
     Own,
     Owner,
     Patience,
@@ -25,6 +26,7 @@ from producers.http.parameters import (
     Search,
     Types,
     Who,
+    named_labels,
 )
 from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing, verdicts
@@ -54,6 +56,8 @@ def _reads(desk: Desk) -> APIRouter:
                 top_k=asked.top_k,
                 min_score=asked.min_score,
                 types=asked.named_types() or None,
+                owner=asked.owned_by(),
+                visibility=named_labels(asked.visibility),
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
@@ -71,6 +75,7 @@ def _reads(desk: Desk) -> APIRouter:
         types: Types,
         scopes: Scopes,
         owner: Owner,
+        visibility: Labels,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
@@ -87,6 +92,7 @@ def _reads(desk: Desk) -> APIRouter:
                 types=types,
                 scopes=scopes,
                 owner=owner,
+                visibility=visibility,
                 status=status,
                 as_of=as_of,
                 freshness=fresh,

@@ -60,7 +60,8 @@ async def startup(
     await reach(desk, freshness)
     position = desk.view.position
     known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
-    related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    related, searched = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    position = position if searched is None else min(position, searched)
     memories = profiles.Memories(None, None, position)
     said: dict[str, JsonObject] = {}
     if caller.person() is not None:
@@ -99,14 +100,18 @@ async def _related(
     types: Sequence[str],
     known: Sequence[JsonObject],
     freshness: Freshness,
-) -> list[JsonObject]:
-    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order."""
+) -> tuple[list[JsonObject], int | None]:
+    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order.
+
+    And the position that a search knew, None where the view alone answered.
+    """
     if not top_k:
-        return []
+        return [], None
     if not query.strip():
-        return await desk.view.ask(
+        best = await desk.view.ask(
             best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
         )
+        return best, None
     found = await search(
         desk,
         caller,
@@ -120,5 +125,5 @@ async def _related(
     )
     loaded = {item["id"] for item in known}
     rest = [item for item in found.results if item["id"] not in loaded]
-    best = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
-    return [item for item in rest if item["id"] in best]
+    first = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
+    return [item for item in rest if item["id"] in first], found.position
