@@ -39,11 +39,16 @@ def may_judge(actor: str, through: str | None, readers: Collection[str]) -> bool
 def judge_of(caller: Caller, readers: Collection[str]) -> Judge | None:
     """As whom a caller judges an item, None when the caller does not read it.
 
-    It is the caller's most specific entity where that may judge, else the one that reads the item.
+    It is the caller's most specific entity where that may judge, else the one that reads the item. Whoever reads all
+    judges through any group that reads the item, and what persons alone read as the first of them.
     """
     entities = caller.reading_as()
     first = entities[0]
     for through in (first, PUBLIC, *(each for each in entities if type_of(each) not in PERSONAL)):
         if through in readers:
             return Judge(first, through)
-    return next((Judge(each, each) for each in entities if each in readers), None)
+    judge = next((Judge(each, each) for each in entities if each in readers), None)
+    if judge is None and caller.reads_all:
+        shared = next((each for each in readers if type_of(each) not in PERSONAL), None)
+        judge = next((Judge(each, each) for each in readers), None) if shared is None else Judge(first, shared)
+    return judge

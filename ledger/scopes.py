@@ -6,7 +6,7 @@ any word as a type; the doors take the built-in ones and those that the operator
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -18,6 +18,8 @@ from ledger.errors import IllegalScope
 PUBLIC = "public"
 OPERATOR = "user:local"
 """As whom the operator of a node acts who names no identity."""
+EVERYTHING = "(everything)"
+"""Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
 # Highest first: the order of source 002, user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
@@ -73,8 +75,9 @@ def further_types(scopes: Iterable[str]) -> set[str]:
 class Caller:
     """Who asks: any of the five identities, and `further` entities. With none of them it is the operator of the node.
 
-    The operator may write for any owner (an import does), and sees what is public or its own. `addresses` are the
-    scopes that a caller with a token may write for; None where callers are trusted to say who they are.
+    The operator may write for any owner (an import does), and sees what is public or its own, or, with `reads_all`,
+    everything: so it is who says nothing to a node on loopback that asks for no token. `addresses` are the scopes that
+    a caller with a token may write for; None where callers are trusted to say who they are.
     """
 
     user: str | None = None
@@ -84,8 +87,11 @@ class Caller:
     org: str | None = None
     addresses: frozenset[str] | None = field(default=None, compare=False, repr=False)
     further: tuple[str, ...] = ()
+    reads_all: bool = False
 
     def __post_init__(self) -> None:
+        if self.reads_all and self.entities():
+            raise ValueError("whoever is named reads what is theirs")
         for entity in self.entities():
             check_entity(entity)
 
@@ -95,12 +101,14 @@ class Caller:
     ) -> Caller:
         """Who is named by kind, `{"user": "ada"}`, and further entities. Raises IllegalScope."""
         others = (f"{kind}:{name}" for kind, name in named.items() if kind not in ENTITY_TYPES)
-        identities = {kind: named[kind] for kind in ENTITY_TYPES if kind in named}
-        return cls(**identities, addresses=addresses, further=tuple(dict.fromkeys([*others, *further])))
+        user, project, agent, team, org = (named.get(kind) for kind in ENTITY_TYPES)
+        return cls(user, agent, project, team, org, addresses, tuple(dict.fromkeys([*others, *further])))
 
     @classmethod
-    def seeing(cls, visible: Iterable[str]) -> Caller:
+    def seeing(cls, visible: Collection[str]) -> Caller:
         """Somebody who sees just these scopes."""
+        if EVERYTHING in visible:
+            return cls(reads_all=True)
         return cls(further=tuple(scope for scope in visible if scope != PUBLIC))
 
     def entities(self) -> list[str]:
@@ -125,6 +133,16 @@ class Caller:
     def visible_scopes(self) -> list[str]:
         """All scopes the caller may read (source 002, build_visible_scopes), and sees the owned items of."""
         return [*self.reading_as(), PUBLIC]
+
+    def searched_scopes(self) -> list[str]:
+        """The same as searches take it: with EVERYTHING for whoever reads all."""
+        return [*self.visible_scopes(), EVERYTHING] if self.reads_all else self.visible_scopes()
+
+    def person(self) -> str | None:
+        """Whose memories and profile the caller asks for: the user's; who says nothing and reads all is OPERATOR."""
+        if self.user is not None:
+            return f"user:{self.user}"
+        return OPERATOR if self.reads_all else None
 
     def may_act_for(self, owner: str) -> bool:
         """True when the caller is the owner, or is the operator."""

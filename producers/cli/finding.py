@@ -23,6 +23,8 @@ def search(
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 5,
     min_score: Annotated[int, typer.Option(min=1, max=5, help="Leave out items scored lower.")] = 3,
     types: reading.Types = None,
+    owner: reading.Owner = None,
+    visibility: reading.Labels = None,
     as_of: reading.AsOf = None,
     path: Annotated[
         Literal["fused", "keyword", "vector", "recency"], typer.Option(help="Ask one path of recall alone.")
@@ -42,6 +44,8 @@ def search(
         top_k=top_k,
         min_score=min_score,
         types=reading.several(types),
+        owner=owner,
+        visibility=reading.several(visibility),
         as_of=reading.moment(as_of),
         path=path,
         record=record,
@@ -61,10 +65,12 @@ def _hits(found: SearchResults) -> Rows:
     for rank, item in enumerate(found["results"], 1):
         score, verdicts = _evaluation(item["eval"])
         types, relevance = plain(", ".join(item["types"])), f"{item['relevance']:.3f}"
-        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]))
+        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]), (_placed(item), "dim"))
         wide.add_row(str(rank), plain(item["id"]), said, types, relevance, score, verdicts)
         head = Text.assemble(f"{rank}  {relevance}  ", (snippet(item["task"]), "bold"))
-        about = Text.assemble(("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}")
+        about = Text.assemble(
+            ("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}", (_placed(item), "dim")
+        )
         narrow.append((head, about))
     return Rows(wide, narrow)
 
@@ -73,7 +79,12 @@ def _whole(rank: int, item: Hit) -> Group:
     score, verdicts = _evaluation(item["eval"])
     about = f"{', '.join(item['types'])} · relevance {item['relevance']:.3f} · score {score} · verdicts {verdicts}"
     head = Text.assemble(f"{rank}  ", (plain(item["task"]), "bold"), ("  " + plain(item["id"]), "cyan"))
-    return Group(head, plain(about), plain(item["content"]), "")
+    return Group(head, plain(about + _placed(item)), plain(item["content"]), "")
+
+
+def _placed(item: Hit) -> str:
+    """Why it stands before a more relevant one, where it does."""
+    return f"\n{plain(item['why'])}" if "why" in item else ""
 
 
 def list_items(
@@ -82,7 +93,8 @@ def list_items(
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
     types: reading.Types = None,
     scopes: reading.Scopes = None,
-    owner: Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")] = None,
+    owner: reading.Owner = None,
+    visibility: reading.Labels = None,
     status: Annotated[Literal["active", "retired", "merged", "all"], typer.Option(help="Which items.")] = "active",
     as_of: reading.AsOf = None,
 ) -> Answer:
@@ -96,6 +108,7 @@ def list_items(
         types=reading.several(types),
         scopes=reading.several(scopes),
         owner=owner,
+        visibility=reading.several(visibility),
         status=status,
         as_of=reading.moment(as_of),
     )

@@ -11,6 +11,10 @@ import typer
 
 Many = list[str] | None
 
+Labels = Annotated[
+    Many, typer.Option("--visibility", help="private, shared, org, public; comma-separated or repeated.")
+]
+Owner = Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")]
 _TYPES = "Types, comma-separated or repeated."
 Types = Annotated[Many, typer.Option("--types", "--type", help=_TYPES)]
 NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES, show_default=False)]

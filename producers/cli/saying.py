@@ -133,7 +133,11 @@ def rate(
         answers.append(ledger.rate(item_id, "helpful" if helpful else "harmful", **case, **where))
     if score is not None:
         answers.append(ledger.score(item_id, score))
-    document = {**answers[-1], "events": [event for answer in answers for event in answer["events"]]}
+    document = {
+        **answers[-1],
+        "events": [event for answer in answers for event in answer["events"]],
+        "fields": {name: told for answer in answers for name, told in answer["fields"].items()},
+    }
     verdict = "helpful" if helpful else "harmful" if harmful else ""
     said = " and ".join(part for part in (verdict, f"score {score}" if score else "") if part)
     return Answer(document, f"rated {plain(item_id)} {said} at position {document['position']}")

@@ -144,15 +144,14 @@ class ListedItemAnswer(ItemAnswer):
 
 class FoundItemAnswer(ItemAnswer):
     relevance: float
+    why: str | None = None
 
 
-class FullItemAnswer(ItemAnswer, ReadAnswer):
+class FullItemAnswer(ListedItemAnswer, ReadAnswer):
     class Referred(BaseModel):
         id: str
         readable: bool
 
-    status: Literal["active", "retired", "merged"]
-    merged_into: str | None = None
     eval: FullEvalAnswer
     resources: list[Referred]
 
@@ -203,9 +202,15 @@ class UpdatedAnswer(BaseModel):
         event_id: str
         position: int
 
+    class Field(BaseModel):
+        kept: bool
+        position: int | None = None
+        error: JsonObject | None = None
+
     id: str
     position: int
     events: list[Kept]
+    fields: dict[str, Field]
 
 
 class RatedAnswer(BaseModel):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
@@ -29,6 +29,7 @@ from producers.http import (
 from producers.http.admission import Admission
 from producers.http.guard import Guard
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
+from producers.http.known_parameters import refuse_unknown
 from producers.http.repeated import Repeated
 from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
@@ -55,10 +56,13 @@ def create_app(
         # The framework's pages load scripts from elsewhere; `pages` renders one that does not.
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # served by `pages` too, as every route is
         redirect_slashes=False,
+        dependencies=[Depends(refuse_unknown)],
         lifespan=_serving_tools,
     )
     app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
+    app.state.on_loopback = on_loopback
     counted = metrics.Metrics(desk)
     app.state.own_writes = own = OwnWrites()
     app.state.repeated = Repeated()

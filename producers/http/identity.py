@@ -95,7 +95,7 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
     elif named or further:
         caller = Caller.of(named, further=further or ())
     else:
-        return OPERATOR
+        return WHO_SAYS_NOTHING if request.app.state.on_loopback else OPERATOR
     if len(caller.entities()) > MOST_ENTITIES:
         raise IllegalScope(f"the request names more than {MOST_ENTITIES} entities: name those it is about", errors=[])
     if caller.further:
@@ -104,6 +104,8 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
 
 
 OPERATOR = Caller()
+WHO_SAYS_NOTHING = Caller(reads_all=True)
+"""Without tokens, on the machine of the node alone: everybody there could name anybody."""
 
 
 def _identity(header: str, value: bytes) -> str:

@@ -16,6 +16,7 @@ from producers.http.parameters import (
     Fresh,
     From,
     ItemId,
+    Labels,
     Own,
     Owner,
     Patience,
@@ -26,6 +27,7 @@ from producers.http.parameters import (
     Search,
     Types,
     Who,
+    named_labels,
 )
 from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing, verdicts
@@ -55,6 +57,8 @@ def _reads(desk: Desk) -> APIRouter:
                 top_k=asked.top_k,
                 min_score=asked.min_score,
                 types=asked.named_types() or None,
+                owner=asked.owned_by(),
+                visibility=named_labels(asked.visibility),
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
@@ -72,6 +76,7 @@ def _reads(desk: Desk) -> APIRouter:
         types: Types,
         scopes: Scopes,
         owner: Owner,
+        visibility: Labels,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
@@ -88,6 +93,7 @@ def _reads(desk: Desk) -> APIRouter:
                 types=types,
                 scopes=scopes,
                 owner=owner,
+                visibility=visibility,
                 status=status,
                 as_of=as_of,
                 freshness=fresh,

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse
 
 from producers.http.answers import IndexAnswer, Json
 
+_OPENAPI = "/openapi.json"
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
@@ -47,7 +48,7 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
                 "version": app.version,
                 "links": {
                     "docs": "/docs",
-                    "openapi": app.openapi_url,
+                    "openapi": _OPENAPI,
                     "api": "/api/knowledge",
                     "mcp": mcp,
                     "health": "/health",
@@ -65,6 +66,11 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
         if not rendered:
             rendered.append(reference_page(app.openapi()))
         return HTMLResponse(rendered[0], headers=_HEADERS)
+
+    @router.get(_OPENAPI, include_in_schema=False)
+    async def document() -> Json:
+        """The API as an OpenAPI document."""
+        return Json(app.openapi())
 
     return router
 

@@ -6,7 +6,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast, get_args
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
@@ -19,7 +19,7 @@ from ledger.event import Lineage
 from ledger.events.bounds import MOST_QUERY, MOST_REASON
 from ledger.events.knowledge import KnowledgeType
 from ledger.language import Language, accepted_language
-from ledger.scopes import Caller, check_entity, check_scope
+from ledger.scopes import Caller, Visibility, check_entity, check_scope
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
 from producers.operations.own_writes import OwnWrites, Written
@@ -28,8 +28,12 @@ from producers.operations.recall import Paths
 from producers.owners import owner_named
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
+_OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
+_ANY_OF = "Any of these, separated by commas"
+_TYPE_TOO = "The same as `types`; both together are any of all that they name"
+_LABELS = "Only private, shared, org or public items; several separated by commas"
 _MIN_POSITION = "Answer out of a view that has this position"
 
 Who = Annotated[Caller, Depends(caller_of)]
@@ -131,9 +135,9 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-def named_types(types: str | None) -> list[str]:
+def named_types(types: str | None, type: str | None = None) -> list[str]:
     """`a,b` as types of knowledge. Raises InvalidPayload."""
-    named = _parts(types)
+    named = list(dict.fromkeys([*_parts(types), *_parts(type)]))
     for name in named:
         try:
             _TYPE.validate_python(name)
@@ -142,17 +146,35 @@ def named_types(types: str | None) -> list[str]:
     return named
 
 
+def named_labels(visibility: str | None) -> list[Visibility]:
+    """`org,public` as labels of visibility. Raises InvalidPayload."""
+    named = _parts(visibility)
+    for name in named:
+        if name not in get_args(Visibility):
+            known = ", ".join(get_args(Visibility))
+            raise _fault("visibility", f"names {name[:100]!r}: it is {known}, or several of them separated by commas")
+    return cast(list[Visibility], named)
+
+
 async def _types(
-    types: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
+    types: Annotated[str | None, Query(description=_ANY_OF)] = None,
+    type: Annotated[str | None, Query(description=_TYPE_TOO)] = None,
 ) -> list[str]:
-    return named_types(types)
+    return named_types(types, type)
+
+
+async def _visibility(visibility: Annotated[str | None, Query(description=_LABELS)] = None) -> list[Visibility]:
+    return named_labels(visibility)
+
+
+Labels = Annotated[list[Visibility], Depends(_visibility)]
 
 
 Types = Annotated[list[str], Depends(_types)]
 
 
 async def _scopes(
-    scopes: Annotated[str | None, Query(description="Any of these, separated by commas")] = None,
+    scopes: Annotated[str | None, Query(description=_ANY_OF)] = None,
 ) -> list[str]:
     return [check_scope(name) for name in _parts(scopes)]
 
@@ -165,9 +187,11 @@ Before = Annotated[
 ]
 
 
-async def _owner(
-    owner: Annotated[str | None, Query(description="`type:id`, or the mail address of a user")] = None,
-) -> str | None:
+async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None) -> str | None:
+    return _owning(owner)
+
+
+def _owning(owner: str | None) -> str | None:
     return None if owner is None else check_entity(str(owner_named(owner)))
 
 
@@ -219,7 +243,10 @@ class SearchQuery(ReadQuery):
     q: Annotated[str, Field(min_length=1, max_length=MOST_QUERY, description="What to look for, in words")]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
-    types: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
+    types: Annotated[str | None, Field(description=_ANY_OF)] = None
+    type: Annotated[str | None, Field(description=_TYPE_TOO)] = None
+    owner: Annotated[str | None, Field(description=_OWNER)] = None
+    visibility: Annotated[str | None, Field(description=_LABELS)] = None
     paths: Paths = "fused"
     record: bool = True
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
@@ -228,7 +255,11 @@ class SearchQuery(ReadQuery):
 
     def named_types(self) -> list[str]:
         """The types asked for. Raises InvalidPayload."""
-        return named_types(self.types)
+        return named_types(self.types, self.type)
+
+    def owned_by(self) -> str | None:
+        """Whose items alone. Raises IllegalScope."""
+        return _owning(self.owner)
 
 
 Search = Annotated[SearchQuery, Query()]

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from producers.access.limits import Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
+from producers.http.known_parameters import refuse_others
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
 from producers.sdk.connection import Connection
 from producers.sdk.wire import Lineage, Wire
@@ -73,6 +74,7 @@ class McpAtNode:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request of the protocol. There are neither streams to GET nor sessions to DELETE."""
         scope["route"] = self
+        refuse_others(Request(scope), ())
         if scope["method"] != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
             return

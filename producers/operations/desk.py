@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -48,6 +48,9 @@ class LiveView(Protocol):
 class Searcher(Protocol):
     """What the operations need of projections/search: ranked items that the caller may see."""
 
+    @property
+    def position(self) -> int: ...
+
     async def wait_for(self, position: int, timeout: float) -> None: ...
 
     async def search(
@@ -63,6 +66,7 @@ class Searcher(Protocol):
         paths: str = "fused",
         readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
         lacking: Callable[[Degraded], None] | None = None,
+        only: Mapping[str, Sequence[str]] | None = None,
     ) -> list[JsonObject]: ...
 
 

@@ -10,7 +10,15 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotReader, VersionConflict
+from ledger.errors import (
+    IllegalState,
+    InvalidPayload,
+    LedgerError,
+    NotAvailable,
+    NotOwner,
+    NotReader,
+    VersionConflict,
+)
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
@@ -46,11 +54,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Where the events of a change are kept; `position` is the last one's."""
+    """Where the events of a change are kept; `position` is the last one's.
+
+    `fields` says of each field of the request whether it was kept, and at which position, or why not.
+    """
 
     id: str
     position: int
     events: list[Kept]
+    fields: dict[str, JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,59 +88,80 @@ async def update(
     *,
     wait: float = PATIENCE,
 ) -> Updated:
-    """Revise, score and rate one item, and ask for it to be rewritten: all of it is kept, or nothing.
+    """Revise, score and rate one item, and ask for it to be rewritten, in one batch.
 
+    A verdict or score is kept although what is stated beside it may not be (it is the owner's alone, there is no model,
+    the item is retired); the answer's `fields` say so. Where nothing would be left, that error is raised.
     With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
     UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
     PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     done, begun = await _updated(desk, caller, lineage, item_id, payload, retry)
-    if payload.evolve_feedback is None:
+    if begun is None:
         return done
     evolution, ended = await evolutions.awaited(desk, caller, begun, wait)
     position = max(done.position, int(evolution["position"]))
-    return Evolving(done.id, position, done.events, evolution, ended)
+    return Evolving(done.id, position, done.events, done.fields, evolution, ended)
 
 
 async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
-) -> tuple[Updated, str]:
-    """Where the change is kept, and the id of the evolution that it asks for, if it does."""
-    if payload.evolve_feedback is not None:
-        desk.models.named("evolve", payload.evolve_model)
+) -> tuple[Updated, str | None]:
+    """Where the change is kept, and the id of the evolution that it asks for, None where it asks for none."""
     said = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
+    judging = any(fact.name not in _WRITERS for fact in said)
+    refused: dict[str, LedgerError] = {}
+    """By the name of the event that a field would have been."""
+    if payload.evolve_feedback is not None:
+        try:
+            desk.models.named("evolve", payload.evolve_model)
+        except NotAvailable as error:
+            if not said:
+                raise
+            refused[EvolutionRequested.name] = error
     names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
-    own_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
+    given_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
     sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
-    by_owner = any(name in _WRITERS for name in names)
-    judging = any(name not in _WRITERS for name in names)
     revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
-    begins = evolutions.evolution_id(own_ids[-1])
+    begins = evolutions.evolution_id(given_ids[-1])
     for _ in range(ATTEMPTS):
         expects, stated_by = None, ""
-        if by_owner:
-            item, last, stated_by = await revisable(desk, caller, item_id, revision)
-            expects = last if payload.expected_version is not None else None
-        else:
+        if any(name in _WRITERS and name not in refused for name in names):
+            try:
+                item, last, stated_by = await revisable(desk, caller, item_id, revision)
+                expects = last if payload.expected_version is not None else None
+            except NotOwner as error:
+                if not judging:
+                    raise
+                refused |= {name: error for name in names if name in _WRITERS and name not in refused}
+                revision = None
+        if not stated_by:
             item = await _seen(desk, caller, item_id)
+        if EvolutionRequested.name in set(names) - refused.keys() and item.status != "active":
+            retired = IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
+            if not said:
+                raise retired
+            refused[EvolutionRequested.name] = retired
+        rewrites = EvolutionRequested.name in set(names) - refused.keys()
+        own_ids = [own_id for name, own_id in zip(names, given_ids, strict=True) if name not in refused]
+        facts = [fact for fact in said if fact.name not in refused]
         judge = _judge(caller, item, revision) if judging else None
         actors = {stated_by} if judge is None else {stated_by, judge.actor}
-        same = {} if judge is None else _same_cases(desk.org, item_id, judge.actor, said, lineage)
+        same = {} if judge is None else _same_cases(desk.org, item_id, judge.actor, facts, lineage)
         ids = [same.get(number, own_id) for number, own_id in enumerate(own_ids)]
-        facts = [*(_judged(fact, judge) for fact in said), *_rewriting(payload, item, said)]
+        stated = [_judged(fact, judge) for fact in facts]
+        stated += _rewriting(payload, item, facts) if rewrites else []
         kept = await _before(desk, actors, list(same.values()) if retry is None else ids)
         before = {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
-        if any(i in kept and not agrees(asked(fact), kept[i].data) for fact, i in zip(facts, ids, strict=True)):
+        if any(i in kept and not agrees(asked(fact), kept[i].data) for fact, i in zip(stated, ids, strict=True)):
             raise mismatch()
         if len(before) == len(ids):
-            return _updated_by(item_id, ids, before), kept[ids[-1]].entity_id
+            return _updated_by(item_id, payload, ids, before, refused), kept[ids[-1]].entity_id if rewrites else None
         if retry is not None and not before.keys().isdisjoint(own_ids):  # kept together: that request said less
             raise mismatch()
-        if payload.evolve_feedback is not None and item.status != "active":
-            raise IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
-        if payload.expected_version is not None and item.version != payload.expected_version:
+        if revision is not None and payload.expected_version not in (None, item.version):
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {payload.expected_version}: "
                 "read it again and decide anew",
@@ -145,19 +178,19 @@ async def _updated(
                 id=own_id,
                 expects=0 if isinstance(fact, EvolutionRequested) else expects if number == 0 else None,
             )
-            for number, (fact, own_id) in enumerate(zip(facts, ids, strict=True))
+            for number, (fact, own_id) in enumerate(zip(stated, ids, strict=True))
             if own_id not in before
         ]
         try:
             done = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := payload.evolve_feedback is not None and await _is_taken(desk, begins):
+            if taken := rewrites and await _is_taken(desk, begins):
                 begins = other_name(evolutions.KIND)
             if expects is None and not taken:
                 raise
             continue  # a rating may have come between: the version decides, not the position
         now = {e.id: Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)}
-        return _updated_by(item_id, ids, before | now), begins
+        return _updated_by(item_id, payload, ids, before | now, refused), begins if rewrites else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
@@ -255,7 +288,38 @@ async def _before(desk: Desk, actors: Collection[str], ids: Sequence[str]) -> di
     return {} if not ids else await desk.view.ask(events.stated_events, desk.org, actors, list(ids))
 
 
-def _updated_by(item_id: str, ids: Sequence[str], kept: Mapping[str, Kept]) -> Updated:
+def _updated_by(
+    item_id: str,
+    payload: UpdateRequest,
+    ids: Sequence[str],
+    kept: Mapping[str, Kept],
+    refused: Mapping[str, LedgerError],
+) -> Updated:
     """The answer of a change, in the order in which it was stated."""
     events = [kept[own_id] for own_id in ids]
-    return Updated(item_id, max(event.position for event in events), events)
+    rest = iter(events)
+    fields: dict[str, JsonObject] = {}
+    for name, stated in _fields(payload).items():
+        error = refused.get(name)
+        told = [
+            {"kept": True, "position": next(rest).position} if error is None else {"kept": False} | _why(error)
+            for _ in (stated if name == KnowledgeRated.name else stated[:1])
+        ]
+        fields |= dict(zip(stated, told if len(told) > 1 else told * len(stated), strict=True))
+    return Updated(item_id, max(event.position for event in events), events, fields)
+
+
+def _fields(payload: UpdateRequest) -> dict[str, list[str]]:
+    """The fields that a request states, by the name of the event that they become, in the order of the events."""
+    named = {
+        KnowledgeRevised.name: KnowledgeRevised.at_least_one,
+        KnowledgeScored.name: ("update_score",),
+        KnowledgeRated.name: ("add_helpful_case", "add_harmful_case"),
+        EvolutionRequested.name: ("evolve_feedback",),
+    }
+    stated = {name: [each for each in fields if getattr(payload, each) is not None] for name, fields in named.items()}
+    return {name: fields for name, fields in stated.items() if fields}
+
+
+def _why(error: LedgerError) -> JsonObject:
+    return {"error": error_body(error)}

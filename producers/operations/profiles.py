@@ -64,12 +64,13 @@ class MemoryHistory:
 
 def owner_of(caller: Caller) -> str:
     """Whose memories the caller asks for: the user's. Raises InvalidPayload when there is none."""
-    if caller.user is None:
+    person = caller.person()
+    if person is None:
         raise InvalidPayload(
             "memories are a user's, and the request names none: send X-Ledger-User",
             errors=[{"field": "X-Ledger-User", "reason": "is required"}],
         )
-    return Caller(user=caller.user).entities()[0]
+    return person
 
 
 async def both(

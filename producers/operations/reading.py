@@ -88,6 +88,7 @@ async def list_items(
     types: Sequence[str] = (),
     scopes: Sequence[str] = (),
     owner: str | None = None,
+    visibility: Sequence[str] = (),
     status: str = "active",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
@@ -107,6 +108,7 @@ async def list_items(
         types=types,
         scopes=scopes,
         owner=owner,
+        visibility=visibility,
         status=status,
         as_of=then,
     )

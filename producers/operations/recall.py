@@ -35,7 +35,10 @@ _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are r
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Items served, best first, out of the state at `position`; `recall_id` is None when not recorded."""
+    """Items served, best first; `recall_id` is None when not recorded.
+
+    `position` is what every part that answered had: whatever was kept up to there is in the answer or is not to be.
+    """
 
     results: list[JsonObject]
     count: int
@@ -60,6 +63,8 @@ async def search(
     top_k: int = 5,
     min_score: int = 3,
     types: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] = (),
     as_of: int | datetime | None = None,
     paths: Paths = "fused",
     record: bool = True,
@@ -86,7 +91,9 @@ async def search(
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
-    position = desk.view.position if then is None else then
+    # Each part knows at least what it knew before it was asked; the answer knows what the least of them knew.
+    known = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
+    position = known if then is None else min(known, then)
     results: list[JsonObject] = []
     choice: Routing | None = None
 
@@ -97,7 +104,7 @@ async def search(
         return await desk.searcher.search(
             org=desk.org,
             query=query,
-            visible=caller.visible_scopes(),
+            visible=caller.searched_scopes(),
             top_k=most,
             min_score=min_score,
             types=types,
@@ -105,6 +112,7 @@ async def search(
             paths=paths,
             readable=None if then is None else readable,  # what was closed since stays closed
             lacking=freshness.note,
+            only={"owner": [] if owner is None else [owner], "visibility": visibility},
         )
 
     began = time.perf_counter()

@@ -60,10 +60,11 @@ async def startup(
     await reach(desk, freshness)
     position = desk.view.position
     known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
-    related = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    related, searched = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    position = position if searched is None else min(position, searched)
     memories = profiles.Memories(None, None, position)
     remembered: dict[MemoryType, str | None] = {"user": None, "work": None}
-    if caller.user is not None:
+    if caller.person() is not None:
         memories = await profiles.both(desk, caller)
         remembered = await profiles.sections(desk, caller, memories)
     sections = {
@@ -99,14 +100,18 @@ async def _related(
     types: Sequence[str],
     known: Sequence[JsonObject],
     freshness: Freshness,
-) -> list[JsonObject]:
-    """Knowledge beside the profile that is loaded already; the first `top_k` that a search finds."""
+) -> tuple[list[JsonObject], int | None]:
+    """Knowledge beside the profile that is loaded already; the first `top_k` that a search finds.
+
+    And the position that a search knew, None where the view alone answered.
+    """
     if not top_k:
-        return []
+        return [], None
     if not query.strip():
-        return await desk.view.ask(
+        best = await desk.view.ask(
             best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
         )
+        return best, None
     found = await search(
         desk,
         caller,
@@ -119,4 +124,4 @@ async def _related(
         freshness=freshness,
     )
     loaded = {item["id"] for item in known}
-    return [item for item in found.results if item["id"] not in loaded][:top_k]
+    return [item for item in found.results if item["id"] not in loaded][:top_k], found.position

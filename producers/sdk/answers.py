@@ -58,10 +58,11 @@ class Item(TypedDict):
 
 
 class Hit(Item):
-    """An item that a search found."""
+    """An item that a search found; `why` where its scope alone puts it before a far more relevant one."""
 
     quality_score: float
     relevance: float
+    why: NotRequired[str]
 
 
 class ToolMetadata(TypedDict):
@@ -124,11 +125,15 @@ class SavedMany(TypedDict):
 
 
 class Changed(TypedDict):
-    """An item that was revised, rated or scored: one event for each thing said."""
+    """An item that was revised, rated or scored: one event for each thing said.
+
+    `fields` says of each field whether it was `kept`, and its `position`, or the `error` for which it was not.
+    """
 
     id: str
     position: int
     events: list[dict[str, Any]]
+    fields: dict[str, dict[str, Any]]
 
 
 class RatedMany(TypedDict):

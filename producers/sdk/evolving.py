@@ -68,7 +68,7 @@ async def revert(
 
 async def evolution(wire: Wire, id: str) -> Evolution:
     """One evolution: asked for, proposed, and what became of it. UnknownProcess when it is not the caller's."""
-    told: Evolution = await wire.read(f"{EVOLUTIONS}/{segment(id)}")
+    told: Evolution = await wire.look(f"{EVOLUTIONS}/{segment(id)}")
     return told
 
 
@@ -126,7 +126,7 @@ async def extract(
 
 async def extraction(wire: Wire, id: str) -> Extraction:
     """One extraction: what became of each piece of knowledge. UnknownProcess when it is not the caller's."""
-    told: Extraction = await wire.read(f"{EXTRACTIONS}/{segment(id)}")
+    told: Extraction = await wire.look(f"{EXTRACTIONS}/{segment(id)}")
     return told
 
 

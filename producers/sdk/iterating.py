@@ -23,6 +23,7 @@ class ItemFilters(TypedDict, total=False):
     types: Sequence[str] | None
     scopes: Sequence[str] | None
     owner: str | None
+    visibility: Sequence[str] | None
     status: Literal["active", "retired", "merged", "all"]
     as_of: Moment | None
 

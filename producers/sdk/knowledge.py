@@ -37,6 +37,8 @@ async def search(
     top_k: int = 5,
     min_score: int = 3,
     types: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] | None = None,
     as_of: Moment | None = None,
     path: Path = "fused",
     record: bool = True,
@@ -44,6 +46,7 @@ async def search(
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
+    `types` and `visibility` (private, shared, org, public) are each any-of.
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
     what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
     it did, and `reason` why not.
@@ -55,6 +58,8 @@ async def search(
             "top_k": top_k,
             "min_score": min_score,
             "types": comma_joined(types),
+            "owner": owner,
+            "visibility": comma_joined(visibility),
             "as_of": moment(as_of),
             "paths": path,
             "record": record,
@@ -239,6 +244,7 @@ async def list_items(
     types: Sequence[str] | None = None,
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
+    visibility: Sequence[str] | None = None,
     status: Literal["active", "retired", "merged", "all"] = "active",
     as_of: Moment | None = None,
 ) -> ItemList:
@@ -252,6 +258,7 @@ async def list_items(
             "types": comma_joined(types),
             "scopes": comma_joined(scopes),
             "owner": owner,
+            "visibility": comma_joined(visibility),
             "status": status,
             "as_of": moment(as_of),
         },

@@ -72,11 +72,11 @@ async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: 
 
 async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
     """The prompts that ship with the ledger: name, title, languages."""
-    told: list[PromptName] = (await wire.read(PROMPTS, {"language": language}))["prompts"]
+    told: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
     return told
 
 
 async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
     """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
-    told: Prompt = await wire.read(f"{PROMPTS}/{segment(name)}", {"language": language})
+    told: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
     return told

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ledger import language
+from ledger.scopes import Visibility
 
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
@@ -20,6 +21,10 @@ KnowledgeId = Annotated[str, Field(description="The item's id, for example knowl
 Types = Annotated[
     list[str],
     Field(description="Kinds of knowledge: strategy, tool, usecase, definition, plan, user_profile"),
+]
+OnlyOwner = Annotated[str | None, Field(description="Only items of this owner, `type:id`")]
+OnlyVisibility = Annotated[
+    list[Visibility] | None, Field(description="Only items with any of these labels: private, shared, org, public")
 ]
 OnlyTypes = Annotated[list[str] | None, Field(description="Only items of any of these types")]
 OnlyScopes = Annotated[list[str] | None, Field(description="Only items of any of these scopes")]

@@ -35,12 +35,16 @@ async def knowledge_search(
     top_k: given.TopK = 5,
     min_score: given.MinScore = 3,
     types: given.OnlyTypes = None,
+    owner: given.OnlyOwner = None,
+    visibility: given.OnlyVisibility = None,
 ) -> SearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 
     Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
     """
-    found = await knowledge.search(wire, query, top_k=top_k, min_score=min_score, types=types)
+    found = await knowledge.search(
+        wire, query, top_k=top_k, min_score=min_score, types=types, owner=owner, visibility=visibility
+    )
     return {**found, "metadata": {"items": found["results"]}}
 
 
@@ -125,9 +129,13 @@ async def knowledge_list(
     limit: given.Limit = 10,
     types: given.OnlyTypes = None,
     scopes: given.OnlyScopes = None,
+    owner: given.OnlyOwner = None,
+    visibility: given.OnlyVisibility = None,
 ) -> ItemList:
     """List what is known, newest first; to find something by what it says, search."""
-    listed = await knowledge.list_items(wire, limit=limit, types=types, scopes=scopes)
+    listed = await knowledge.list_items(
+        wire, limit=limit, types=types, scopes=scopes, owner=owner, visibility=visibility
+    )
     return {**listed, "metadata": {"items": listed["results"]}}
 
 

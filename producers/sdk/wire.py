@@ -124,9 +124,11 @@ class Wire:
         )
         return orjson.loads(answer.content)
 
-    async def look(self, path: str, *, also: int | None = None) -> Any:
-        """Ask about the node itself, without waiting for any position; the status `also` is an answer too."""
-        answer = await self.connection.send("GET", path, params={}, headers=self._headers(), repeatable=True, also=also)
+    async def look(self, path: str, params: Mapping[str, Any] | None = None, *, also: int | None = None) -> Any:
+        """Ask for what waits for no position, such as the node itself; the status `also` is an answer too."""
+        answer = await self.connection.send(
+            "GET", path, params=_stated(params), headers=self._headers(), repeatable=True, also=also
+        )
         return orjson.loads(answer.content)
 
 

@@ -23,10 +23,11 @@ def items(
     types: Sequence[str] = (),
     scopes: Sequence[str] = (),
     owner: str | None = None,
+    visibility: Sequence[str] = (),
     status: str = "active",
     as_of: int | None = None,
 ) -> Page:
-    """A page of the items that the caller sees; `types` and `scopes` are each any-of."""
+    """A page of the items that the caller sees; `types`, `scopes` and `visibility` are each any-of."""
     seen, seen_values = seen_by(caller, "k.")
     where, values = ["k.org = ?", seen], [org, *seen_values]
     for column, wanted in (("types", types), ("scopes", scopes)):
@@ -36,6 +37,9 @@ def items(
     if owner is not None:
         where.append("k.owner = ?")
         values.append(owner)
+    if visibility:
+        where.append("k.visibility IN (" + ", ".join("?" for _ in visibility) + ")")
+        values += visibility
     if status != "all":
         where.append("k.status = ?")
         values.append(status)

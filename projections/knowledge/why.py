@@ -54,7 +54,7 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
     because += [_shared(entity, versions) for entity in entities if entity in now.shared_with]
     if now.owner in entities:
         because.append(_reason("owner", now.owner, versions, lambda v: v.owner == now.owner))
-    recalled = bool(because)
+    recalled = bool(because) or caller.reads_all
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))
     return {

@@ -33,7 +33,7 @@ def profile_items(
 
     When there are more than `limit`, those of the calling user stay.
     """
-    own = f"user:{caller.user}"
+    own = str(caller.person())
     rows = _chosen(
         cursor,
         org,
@@ -73,8 +73,8 @@ def best_items(
         limit=limit,
         relevance=worth,
     )
-    visible = frozenset(caller.visible_scopes())
-    worths = priorities(cursor, org, visible)
+    visible = frozenset(caller.searched_scopes())
+    worths = priorities(cursor, org, caller.visible_scopes())
 
     def place(item: JsonObject) -> float:
         return -scope_priority(reading_scope(scopes_of(item), item["owner"], visible, worths) or "", worths)

@@ -12,16 +12,17 @@ import orjson
 
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
-from ledger.scopes import PRIORITY, further_types
+from ledger.scopes import EVERYTHING, PRIORITY, further_types
 from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.scope_types.ask import priorities
+from projections.search.placed import placed_by_scope
 from projections.search.pools import Scores, pool, pool_sizes
 from projections.search.ranking import Candidate, Ranked, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
 from projections.sql_text import among, text
 from projections.vectors.feed import VectorFeed
-from projections.vectors.port import Found
+from projections.vectors.port import Found, Only
 from projections.view import View
 from projections.visibility import read_by
 
@@ -51,13 +52,14 @@ class Searcher:
         paths: str = "fused",
         readable: Readable | None = None,
         lacking: Callable[[Degraded], None] | None = None,
+        only: Only | None = None,
     ) -> list[JsonObject]:
         """Up to `top_k` active items that one of `visible` reads, best first.
 
         `as_of` is a log position; `paths` is fused, keyword, vector or recency. Items scored below `min_score`
-        or harmed more than they helped are left out, and with `readable` those that it does not name: before they
-        are compared, so that none of them moves the relevance of another. What the answer lacks goes to `lacking`.
-        Raises VectorProcessGone.
+        or harmed more than they helped are left out, as is what `only` does not admit, and with `readable` those that
+        it does not name: before they are compared, so that none of them moves the relevance of another. What the
+        answer lacks goes to `lacking`. Raises VectorProcessGone.
         """
         if isinstance(as_of, datetime):
             raise TypeError("as_of is a position here: turn the moment into one first")
@@ -71,6 +73,7 @@ class Searcher:
                 types=wanted,
                 limit=sizes[-1],
                 as_of=as_of,
+                only=only or {},
                 paths=paths,  # type: ignore[arg-type]  # the doors admit only these words
             )
             found = answered.found
@@ -81,7 +84,7 @@ class Searcher:
         positions = [each.valid_from for each in found]
         items: Sequence[Known | Then]
         if as_of is not None or recent:
-            items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent)
+            items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only or {})
         else:
             items = await self._remembered().active(org, positions)
         if readable is not None and items:
@@ -107,13 +110,16 @@ class Searcher:
                 ranked.setdefault(each.item_id, each)
             if len(ranked) >= top_k or len(part) == everything:
                 break
+        results = list(islice(ranked.values(), top_k))
+        why = placed_by_scope(results)
         return [
-            {**by_id[item_id][0].shown(), "quality_score": each.quality, "relevance": round(each.relevance, 6)}
-            for item_id, each in islice(ranked.items(), top_k)
+            {**by_id[each.item_id][0].shown(), "quality_score": each.quality, "relevance": round(each.relevance, 6)}
+            | ({"why": why[each.item_id]} if each.item_id in why else {})
+            for each in results
         ]
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
-        if not further_types(visible):  # nearly always, and then no thread is asked
+        if not further_types(set(visible) - {EVERYTHING}):  # nearly always, and then no thread is asked
             return PRIORITY
         return await self._view.ask(priorities, org, visible)
 
@@ -126,6 +132,11 @@ class Searcher:
     async def _learn(self, after: int, upto: int) -> None:
         """Read what can be searched now before somebody asks for it."""
         await self._remembered().learn(after, upto)
+
+    @property
+    def position(self) -> int:
+        """How far what is searched has come."""
+        return self._feed.applied
 
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once a search finds what `position` said. Raises ViewBehind."""
@@ -175,6 +186,7 @@ def items_then(
     version_positions: list[int],
     as_of: int | None,
     recent: int,
+    only: Only | None = None,
 ) -> list[Then]:
     """What the view said at a position (or says) of these versions, and of the `recent` latest items seen.
 
@@ -183,10 +195,15 @@ def items_then(
     source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
-    asked = orjson.dumps({"tenant": org, "visible": visible, "wanted": types}).decode()
+    narrowed = {field: values for field, values in (only or {}).items() if values}
+    asked = orjson.dumps(
+        {"tenant": org, "visible": visible, "wanted": types}
+        | {f"only_{field}": values for field, values in narrowed.items()}
+    ).decode()
     where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
-        AND {read_by("asked.visible")}
-        AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))"""
+        AND {"TRUE" if EVERYTHING in visible else read_by("asked.visible")}
+        AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))
+        {"".join(f"AND list_contains(asked.only_{field}, {field})" for field in narrowed)}"""
     queries = []
     if version_positions:
         slots = among(version_positions)
@@ -198,8 +215,11 @@ def items_then(
         )
     if not queries:
         return []
+    lists = "".join(
+        f',"{name}":["VARCHAR"]' for name in ("visible", "wanted", *(f"only_{field}" for field in narrowed))
+    )
     statement = f"""WITH asked AS (
-        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","visible":["VARCHAR"],"wanted":["VARCHAR"]}}'))
+        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR"{lists}}}'))
     ) {" UNION ".join(queries)}"""
     rows = cursor.execute(statement, [asked]).fetchall()
     return [Then(item_of(row), row[-2], datetime.fromtimestamp(row[-1] / 1e6, UTC)) for row in rows]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ledger.scopes import PRIORITY
+from ledger.scopes import EVERYTHING, PRIORITY, PUBLIC
 
 Fusion = Literal["scores", "rrf"]
 
@@ -192,14 +192,20 @@ def reading_scope(
     """The most specific of the scopes through which an item is read, None when it is not.
 
     It is the owner where no scope is the caller's: that an item is one's own places it no higher than its scope does.
+    Whoever reads all reads the rest through EVERYTHING.
     """
     seen = frozenset(visible)
-    return strongest_scope(scopes, seen, priority) or (owner if owner in seen else None)
+    if (scope := strongest_scope(scopes, seen, priority)) is not None:
+        return scope
+    return owner if owner in seen else EVERYTHING if EVERYTHING in seen else None
 
 
 def scope_priority(scope: str, priority: Mapping[str, float] = PRIORITY) -> float:
-    """How specific a scope is: user > project > agent > team > org > public; a kind unknown here is 0."""
-    return priority.get(scope.partition(":")[0], 0)
+    """How specific a scope is: user > project > agent > team > org > public; a kind unknown here is 0.
+
+    EVERYTHING is as specific as `public`: to whoever names nobody, what is others' is as near as what is for all.
+    """
+    return priority.get(PUBLIC if scope == EVERYTHING else scope.partition(":")[0], 0)
 
 
 def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0) -> float:

@@ -26,7 +26,7 @@ WITH changed AS (
     WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content,
-    {readers("v.")}, v.types, v.owner, v.status <> 'active'
+    {readers("v.")}, v.types, v.owner, v.status <> 'active', v.visibility
 FROM changed c JOIN knowledge_versions v ON v.valid_from = c.valid_from
 WHERE c.moved_at <= (SELECT max(moved_at) FROM few)
 ORDER BY c.moved_at, c.moved_at = v.valid_from
@@ -61,7 +61,7 @@ def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:
 
 
 def _change(row: tuple[Any, ...]) -> Change:
-    at, made, item_id, version, valid_to, task, content, scopes, types, owner, retired = row
+    at, made, item_id, version, valid_to, task, content, scopes, types, owner, retired, visibility = row
     if not made:
         return Close(item_id, version, valid_to)
-    return Store(item_id, version, at, task, content, scopes, types, owner, at, valid_to, retired)
+    return Store(item_id, version, at, task, content, scopes, types, owner, at, valid_to, retired, visibility)

@@ -19,7 +19,7 @@ from ledger import errors
 from ledger.errors import LedgerError, ServiceFailed
 from ledger.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
-from projections.vectors.port import Awaiting, Found
+from projections.vectors.port import Awaiting, Found, Only
 from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
 
 log = structlog.get_logger(__name__)
@@ -108,6 +108,7 @@ class VectorClient:
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
         paths: Paths = "fused",
     ) -> list[Found]:
         """What `answer` found."""
@@ -118,6 +119,7 @@ class VectorClient:
             limit=limit,
             as_of=as_of,
             include_retired=include_retired,
+            only=only,
             paths=paths,
         )
         return answered.found
@@ -131,6 +133,7 @@ class VectorClient:
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
         paths: Paths = "fused",
     ) -> Answer:
         """Up to `limit` versions of each path, best keyword score first (see `port.VectorStore.search`).
@@ -145,6 +148,7 @@ class VectorClient:
             limit=limit,
             as_of=as_of,
             include_retired=include_retired,
+            only=only,
             paths=paths,
         )
         return Answer([Found(*row) for row in told["found"]], told["lacking"])

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from projections.search.tokens import Sparse
 from projections.vectors.directories import discard_earlier, model_slug, read_checkpoint, replace_file
+from projections.vectors.edge_filter import AWAITING, admitted_by, any_of
 from projections.vectors.errors import VectorStoreFailed, reading
 from projections.vectors.frequencies import STEPS, Counted, Frequencies, Terms, stored
 from projections.vectors.port import (
-    AWAITED,
-    OPEN,
     Awaiting,
     Digest,
     Found,
+    Only,
     Point,
     Whole,
     applied,
@@ -50,6 +50,8 @@ _INDEXES = {
     "now": _KEYWORD,
     "scopes": _KEYWORD,
     "types": _KEYWORD,
+    "owner": _KEYWORD,
+    "visibility": _KEYWORD,
     "valid_from": _INTEGER,
     "valid_to": _INTEGER,
     "retired": _INTEGER,
@@ -148,7 +150,7 @@ class EdgeStore:
     def erase(self, item_ids: Sequence[str]) -> None:
         """See `port.VectorStore.erase`."""
         if item_ids:
-            theirs = edge.Filter(must=[_any("item_id", item_ids)])
+            theirs = edge.Filter(must=[any_of("item_id", item_ids)])
             for page in self._pages(theirs, ["now"], [_TERMS]):
                 self._frequencies.count(one for record in page for one in _ceased(_known(record)))
             self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
@@ -171,11 +173,12 @@ class EdgeStore:
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
         if not visible_scopes:
             return []
-        admitted = _filter(visible_scopes, types, as_of, include_retired)
+        admitted = admitted_by(visible_scopes, types, as_of, include_retired, only or {})
         asked: dict[str, tuple[edge.Query, float]] = {}
         if sparse is not None and len(sparse.indices):
             weighed = self._frequencies.weigh(sparse, visible_scopes)
@@ -218,13 +221,13 @@ class EdgeStore:
 
     def awaiting(self, most: int) -> list[Awaiting]:
         """See `port.VectorStore.awaiting`."""
-        page, _ = self._shard.scroll(edge.ScrollRequest(limit=most, filter=_AWAITING, with_payload=_WANTED))
+        page, _ = self._shard.scroll(edge.ScrollRequest(limit=most, filter=AWAITING, with_payload=_WANTED))
         said = [record.payload or {} for record in page]
         return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
 
     def count_awaiting(self) -> int:
         """See `port.VectorStore.count_awaiting`."""
-        return self._shard.count(edge.CountRequest(filter=_AWAITING, exact=True))
+        return self._shard.count(edge.CountRequest(filter=AWAITING, exact=True))
 
     def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
         """See `port.VectorStore.embed`."""
@@ -311,33 +314,6 @@ def _vectors(point: Point) -> dict[str, edge.NamedVector]:
 
 def _sparse(terms: Sparse) -> edge.SparseVector:
     return edge.SparseVector(terms.indices.tolist(), terms.values.tolist())
-
-
-def _any(field: str, values: Sequence[str]) -> edge.FieldCondition:
-    return edge.FieldCondition(field, match=edge.MatchAny(list(values)))
-
-
-_AWAITING = edge.Filter(must=[edge.FieldCondition("awaits", match=edge.MatchValue(AWAITED))])
-
-
-def _filter(
-    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool
-) -> edge.Filter:
-    must: list[edge.ConditionType]
-    if as_of is None and not include_retired:
-        must = [_any("now", visible_scopes)]
-    else:
-        must = [_any("scopes", visible_scopes)]
-        if as_of is None:
-            must.append(edge.FieldCondition("valid_to", match=edge.MatchValue(OPEN)))
-        else:
-            must.append(edge.FieldCondition("valid_from", range=edge.RangeFloat(lte=as_of)))
-            must.append(edge.FieldCondition("valid_to", range=edge.RangeFloat(gt=as_of)))
-        if not include_retired:
-            must.append(edge.FieldCondition("retired", match=edge.MatchValue(0)))
-    if types:
-        must.append(_any("types", types))
-    return edge.Filter(must=must)
 
 
 def _found(points: Iterable[edge.ScoredPoint], scale: float) -> Hits:

@@ -23,7 +23,7 @@ from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.kept import Vector
 from projections.vectors.points import point_of, text_of
-from projections.vectors.port import Awaiting, Found, Point, VectorStore
+from projections.vectors.port import Awaiting, Found, Only, Point, VectorStore
 from projections.vectors.slices import next_slice
 from projections.vectors.wire import Change, Close, Paths, Store
 
@@ -47,15 +47,13 @@ class Engine:
         self._embedder = embedder
         self._queries = queries
         self._awaiting = 0 if queries is None else store.count_awaiting()
-        self._behind_since = time.monotonic()
         self._searches: deque[Callable[[], None]] = deque()
         self._writes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self._work = asyncio.Event()
         self._last_search = float("-inf")
-        self._checkpointed = time.monotonic()
+        self._checkpointed = self._behind_since = time.monotonic()
         self._slice = _FIRST_SLICE
-        self._applied = store.checkpoint()
-        self._durable = self._applied
+        self._applied = self._durable = store.checkpoint()
         self._pending = 0
 
     async def search(
@@ -67,6 +65,7 @@ class Engine:
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
         paths: Paths = "fused",
     ) -> tuple[list[Found], str | None]:
         """See `port.VectorStore.search`; and why the dense vectors had no part or not all of it. VectorStoreFailed."""
@@ -86,6 +85,7 @@ class Engine:
                 limit=limit,
                 as_of=as_of,
                 include_retired=include_retired,
+                only=only,
             )
 
         if self._store.waits_on_network:

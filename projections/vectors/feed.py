@@ -23,6 +23,7 @@ from projections.vectors.client import Answer, VectorClient
 from projections.vectors.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.hashed import DIMENSIONS, MODEL
+from projections.vectors.port import Only
 from projections.vectors.soundness import Canary
 from projections.vectors.wire import Paths, Settings
 from projections.view import View
@@ -258,6 +259,7 @@ class VectorFeed:
         types: list[str],
         limit: int,
         as_of: int | None,
+        only: Only,
         paths: Paths,
     ) -> Answer:
         """See VectorClient.answer; waits while the process is started again, for a while.
@@ -269,7 +271,9 @@ class VectorFeed:
         while True:
             client = await self._until_whole(failed)
             try:
-                return await client.answer(query, visible_scopes, types=types, limit=limit, as_of=as_of, paths=paths)
+                return await client.answer(
+                    query, visible_scopes, types=types, limit=limit, as_of=as_of, only=only, paths=paths
+                )
             except VectorProcessGone:
                 if failed is not None:
                     raise

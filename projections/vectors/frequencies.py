@@ -4,7 +4,7 @@ An inverse document frequency over all documents lets a caller probe for words i
 relevance would change with them. So each reader (a scope, or who an ACL names) has counts of its own, and a query
 is weighed by the sum over the readers that the caller stands for. A document that the caller sees through two
 readers counts twice, in its terms and in the number of documents alike; one that the caller does not see counts
-in nothing. Only versions that are valid now are counted.
+in nothing; to EVERYTHING each counts once. Only versions that are valid now are counted.
 
 Weights are whole numbers, small enough that every sum of products is exact in 32-bit floating point: the same
 document has the same score in whatever order the engine adds, and so whatever else the engine holds.
@@ -13,13 +13,14 @@ document has the same score in whatever order the engine adds, and so whatever e
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.scopes import EVERYTHING
 from projections.search.tokens import Sparse
 
 Terms = NDArray[np.uint32]
@@ -58,7 +59,7 @@ class Frequencies:
         """Add and subtract documents."""
         of: dict[str, list[tuple[Terms, int]]] = defaultdict(list)
         for readers, terms, by in changed:
-            for reader in readers:
+            for reader in (*readers, EVERYTHING) if readers else ():
                 of[reader].append((terms, by))
         for reader, parts in of.items():
             kept = self._readers.setdefault(reader, _Reader())
@@ -74,10 +75,10 @@ class Frequencies:
         """Nothing is counted."""
         self._readers.clear()
 
-    def weigh(self, query: Sparse, visible: Iterable[str]) -> Weighed:
+    def weigh(self, query: Sparse, visible: Collection[str]) -> Weighed:
         """The query with each term weighed by its rarity among what these readers see (BM25's idf)."""
         frequency, documents = np.zeros(len(query.indices), np.int64), 0
-        for reader in set(visible):
+        for reader in {EVERYTHING} if EVERYTHING in visible else set(visible):
             if (kept := self._readers.get(reader)) is not None:
                 frequency += kept.of(query.indices)
                 documents += kept.documents

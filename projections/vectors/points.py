@@ -28,4 +28,5 @@ def point_of(change: Store, dense: Vector | None) -> Point:
         valid_from=change.valid_from,
         valid_to=change.valid_to,
         retired=change.retired,
+        visibility=change.visibility,
     )

@@ -23,6 +23,9 @@ _NAMESPACE = uuid.UUID("6f0e7f4e-3a52-5d0b-9a0c-6d1b6b0f5a11")
 AWAITED, GIVEN, NONE = 1, 0, 2
 """`awaits` of a version: its dense vector is awaited, it is there, or it will have none."""
 
+Only = Mapping[str, Sequence[str]]
+"""What else a version has to have to be found: for a field of its payload (owner, visibility), any of these values."""
+
 OPEN = 2**53 - 1
 """`valid_to` of a version that nothing has superseded, as it is stored: greater than any position."""
 
@@ -48,6 +51,7 @@ class Point:
     valid_from: int | None = None
     valid_to: int | None = None
     retired: bool = False
+    visibility: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +112,15 @@ class VectorStore(Protocol):
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
     ) -> list[Found]:
         """The `limit` best of each path among what the caller may see, best keyword score first.
 
         Only versions that share a scope with `visible_scopes` are looked at, inside the store's own query; no
-        visible scope finds nothing. `types` empty means any. `as_of` asks for the versions valid at that
-        position (valid_from <= as_of < valid_to), else for those valid now. A path whose vector is None, empty
-        or all zero is not asked. How rare a term is follows from what is valid now and visible to the caller
-        alone: nothing else may move a score or an order.
+        visible scope finds nothing, EVERYTHING among them all. `types` empty means any, `only` narrows. `as_of` asks
+        for the versions valid at that position (valid_from <= as_of < valid_to), else for those valid now. A path
+        whose vector is None, empty or all zero is not asked. How rare a term is follows from what is valid now and
+        visible to the caller alone: nothing else may move a score or an order.
         """
         ...
 
@@ -191,6 +196,7 @@ def payload_of(point: Point) -> dict[str, object]:
         "scopes": scopes,
         "types": sorted(set(point.types)),
         "owner": point.owner,
+        "visibility": point.visibility,
         "retired": int(point.retired),
         "now": scopes if valid_to == OPEN and not point.retired else [],
         "text_hash": point.text_hash,

@@ -16,6 +16,7 @@ import orjson
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
+from ledger.scopes import EVERYTHING
 from projections.search.tokens import Sparse
 from projections.vectors.directories import earlier_slugs, model_slug
 from projections.vectors.errors import VectorStoreFailed
@@ -25,6 +26,7 @@ from projections.vectors.port import (
     Awaiting,
     Digest,
     Found,
+    Only,
     Point,
     Whole,
     applied,
@@ -128,14 +130,15 @@ class ServerStore:
         limit: int = 20,
         as_of: int | None = None,
         include_retired: bool = False,
+        only: Only | None = None,
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
         if not visible_scopes:
             return []
-        admitted = _filter(visible_scopes, types, as_of, include_retired)
+        admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
         asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
-            seen = models.Filter(must=[_any("now", visible_scopes)])
+            seen = _filter(visible_scopes, (), None, False, {})
             asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
             asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
@@ -296,13 +299,14 @@ _AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models
 
 
 def _filter(
-    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool
+    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool, only: Only
 ) -> models.Filter:
     must: list[models.Condition]
-    if as_of is None and not include_retired:
+    everything = EVERYTHING in visible_scopes
+    if as_of is None and not include_retired and not everything:
         must = [_any("now", visible_scopes)]
     else:
-        must = [_any("scopes", visible_scopes)]
+        must = [] if everything else [_any("scopes", visible_scopes)]
         if as_of is None:
             must.append(models.FieldCondition(key="valid_to", match=models.MatchValue(value=OPEN)))
         else:
@@ -312,6 +316,7 @@ def _filter(
             must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
     if types:
         must.append(_any("types", types))
+    must += [_any(field, values) for field, values in only.items() if values]
     return models.Filter(must=must)
 
 

@@ -145,7 +145,7 @@ def _some(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, most: int) 
 def _versions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, positions: Sequence[int]) -> list[Store]:
     rows = cursor.execute(
         f"""SELECT id, version, valid_from, task, content, {readers()}, types, owner, valid_to,
-        status <> 'active' FROM knowledge_versions
+        status <> 'active', visibility FROM knowledge_versions
         WHERE org = $1 AND valid_from IN ({among(positions)}) AND content <> $2""",
         [org, ERASED],
     ).fetchall()
@@ -153,6 +153,6 @@ def _versions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, positio
 
 
 def _stores(rows: Sequence[Any], applied: int) -> Iterator[Store]:
-    for item_id, version, at, task, content, read_by, types, owner, valid_to, retired in rows:
+    for item_id, version, at, task, content, read_by, types, owner, valid_to, retired, label in rows:
         ended = valid_to if valid_to is not None and valid_to <= applied else None
-        yield Store(item_id, version, at, task, content, read_by, types, owner, at, ended, retired)
+        yield Store(item_id, version, at, task, content, read_by, types, owner, at, ended, retired, label)

@@ -42,6 +42,7 @@ class Store:
     valid_from: int | None = None
     valid_to: int | None = None
     retired: bool = False
+    visibility: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,11 @@ ENTITIES = [name for name in PRINCIPALS if ":" in name]
 KEEPER = "agent:keeper"
 ODD = ["o'--\"/../x", "论文/1.md", "o%2F*>?# {}[]\\"]
 EVERYBODY = list(PRINCIPALS)
-BY_ID = {"the operator"}  # reads everything so
+READ_ALL = {"the operator"}  # who says nothing to a node that asks for no token
 KINDS = ("scope-", "acl-")
 NOT_THERE = "not-there"
 
-# Who finds each item in lists and searches now.
+# Who finds each item in lists and searches now, the operator aside.
 SEEN: dict[str, set[str]] = {
     "scope-public": set(EVERYBODY),
     **{f"scope-{entity}": {entity} for entity in ENTITIES},
@@ -57,7 +57,7 @@ def word_of(item_id: str) -> str:
 
 
 def reads(principal: str, item_id: str) -> bool:
-    return principal in SEEN[item_id] | BY_ID
+    return principal in SEEN[item_id] | READ_ALL
 
 
 @dataclass
@@ -138,14 +138,19 @@ def each(doors: Doors, ask: Ask) -> list[tuple[str, str]]:
     return list(product(doors.of(ask), PRINCIPALS))
 
 
-def seen_by(principal: str) -> set[str]:
+def seen_by(principal: str, door: str = "http") -> set[str]:
+    """What is found. Whoever says nothing finds all, but through MCP, where a model is never the operator."""
+    if principal in READ_ALL and door != "mcp":
+        return set(SEEN)
     return {item_id for item_id, who in SEEN.items() if principal in who}
 
 
-def seen_then(principal: str) -> set[str]:
+def seen_then(principal: str, door: str) -> set[str]:
     """What was there at `before`, could be seen then, and can be seen now."""
     ada = ["user:ada"]
     then = {"closed": EVERYBODY, "opened": ada, "unshared": ENTITIES, "shared-later": [], "given-away": ada}
+    if principal in READ_ALL and door != "mcp":
+        return set(then)
     return {item_id for item_id, who in then.items() if principal in who} & seen_by(principal)
 
 
@@ -169,7 +174,7 @@ def test_lists_and_searches_of_every_door_tell_what_may_be_seen_and_nothing_else
             if door not in target.doors.of(ask):
                 continue
             told = target.ask(door, principal, ask)
-            expected = seen_then(principal) if then else seen_by(principal)
+            expected = seen_then(principal, door) if then else seen_by(principal, door)
             assert ids(told) == expected, (door, principal, ask)
             assert not [word for word in target.hidden_words(principal) if word in told.text]
 
@@ -218,7 +223,7 @@ def test_as_of_then_an_item_is_read_by_its_id_only_by_those_who_read_it_then_and
         each(target.doors, about("get", NOT_THERE)), ("closed", "opened", "unshared", "shared-later", "given-away")
     ):
         told = target.ask(door, principal, about("get", item_id, next(moments)))
-        allowed = item_id in seen_then(principal) or principal == "the operator"
+        allowed = item_id in seen_then(principal, "http")
         assert (told.code is None) == allowed, (door, principal, item_id, told)
 
 
@@ -276,8 +281,9 @@ def test_readers_change_nothing_of_what_is_the_owners(target: Target) -> None:
 def test_a_batch_of_verdicts_is_no_oracle(target: Target) -> None:
     doors = cycle(("http", "mcp", "sdk"))
     for principal in PRINCIPALS:
-        hidden = [item_id for item_id in SEEN if principal not in SEEN[item_id]]
-        told = target.ask(next(doors), principal, judged([*hidden, NOT_THERE])).document
+        door = next(doors)
+        hidden = [item_id for item_id in SEEN if item_id not in seen_by(principal, door)]
+        told = target.ask(door, principal, judged([*hidden, NOT_THERE])).document
         assert told["updated"] == 0
         said = {
             (one["error"]["code"], one["error"]["message"].replace(repr(one["knowledge_id"]), "ID"))
@@ -325,8 +331,10 @@ def test_what_is_recalled_at_the_start_and_for_a_goal_is_what_may_be_seen(target
         focused = ledger.focus("goal", "common words", top_k=50, min_score=1)
         given = {"goal_id": "goal-of-mcp", "description": "common words", "top_k": 50, "min_score": 1}
         through_mcp = target.doors.mcp(who, Ask("", ("", (), {}), [], tool=("goal_focus", given))).document
-        for told in map(json.dumps, (*starts, focused, ledger.goal("goal"), through_mcp)):
-            assert {item_id for item_id in SEEN if word_of(item_id) in told} == seen_by(principal), principal
+        for told in (*starts, focused, ledger.goal("goal"), through_mcp):
+            door = "mcp" if told is through_mcp else "sdk"
+            shown = {item_id for item_id in SEEN if word_of(item_id) in json.dumps(told)}
+            assert shown == seen_by(principal, door), (principal, door)
         for other in PRINCIPALS.keys() - {principal, "the operator"}:
             if principal != "the operator":
                 with pytest.raises(LedgerError, match="goal"):

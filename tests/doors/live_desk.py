@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,6 +32,12 @@ class ContainingSearcher:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.behind = 0
+        """So many positions behind the view it says that it is."""
+
+    @property
+    def position(self) -> int:
+        return self.view.position - self.behind
 
     async def wait_for(self, position: int, timeout: float) -> None:
         await self.view.wait_for(position, timeout)
@@ -49,12 +55,18 @@ class ContainingSearcher:
         paths: str = "fused",  # noqa: ARG002  # one path is all it has
         readable: Readable | None = None,  # noqa: ARG002  # what was closed since is not its part
         lacking: Callable[[Degraded], None] | None = None,  # noqa: ARG002  # it lacks nothing
+        only: Mapping[str, Sequence[str]] | None = None,
     ) -> list[JsonObject]:
         assert not isinstance(as_of, datetime)
+        named = only or {}
+        narrowed: dict[str, Any] = {
+            "owner": next(iter(named.get("owner", ())), None),
+            "visibility": named.get("visibility", ()),
+        }
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
             found = listing.items(
-                cursor, org, Caller.seeing(visible), limit=1000, offset=0, types=types or (), as_of=as_of
+                cursor, org, Caller.seeing(visible), limit=1000, types=types or (), as_of=as_of, **narrowed
             ).results
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}

@@ -249,7 +249,7 @@ async def test_why_visible_names_each_reason_and_since_which_event_it_holds(door
     assert [one["kind"] for one in owner["because"]] == ["owner"]
     assert (owner["recalled"], owner["may_change"]["you"]) == (True, "owner")
     operator = (await door.get("/api/knowledge/k/why")).json()
-    assert ([one["kind"] for one in operator["because"]], operator["recalled"]) == (["operator"], False)
+    assert ([one["kind"] for one in operator["because"]], operator["recalled"]) == (["operator"], True)
 
 
 async def test_a_registered_type_is_a_scope_like_the_others(door: Door) -> None:

@@ -36,7 +36,7 @@ async def test_an_item_is_seen_through_its_scopes_alone(door: Door) -> None:
     assert await seen(door, ALICE) == {"private", "team", "public"}
     assert await seen(door, TEAM) == {"team", "public"}
     assert await seen(door, BOB) == {"public"}
-    assert await seen(door, {}) == {"public"}
+    assert await seen(door, {}) == {"private", "team", "public"}, "who says nothing on loopback reads all"
     for who in (TEAM, BOB):
         for url in ("/api/knowledge/private", "/api/knowledge/private/history"):
             hidden = await door.get(url, headers=who)
@@ -46,16 +46,26 @@ async def test_an_item_is_seen_through_its_scopes_alone(door: Door) -> None:
             )
 
 
-async def test_the_operator_reads_and_changes_any_item_by_its_id(door: Door) -> None:
+async def test_who_says_nothing_reads_judges_and_changes_any_item(door: Door) -> None:
     await door.saved(id="private")
     assert (await door.get("/api/knowledge/private")).json()["owner"] == "user:alice"
     revised = await door.put("/api/knowledge/private", json={"content": "by the operator"})
     assert revised.status_code == 200
     life = await door.get("/api/knowledge/private/history", params={"min_position": revised.json()["position"]})
     assert [version["actor"] for version in life.json()["versions"]] == ["user:alice"] * 2
-    refusal(
-        await door.put("/api/knowledge/private", json={"update_score": 1}), 404, "unknown_knowledge"
-    )  # who does not see it among others cannot judge it
+    judged = await door.put("/api/knowledge/private", json={"update_score": 1})
+    assert judged.status_code == 200, judged.text
+    read = {"min_position": judged.json()["position"]}
+    assert (await door.get("/api/knowledge/private", params=read)).json()["eval"]["score"] == 1
+
+
+async def test_off_loopback_who_says_nothing_finds_what_is_public_alone() -> None:
+    async with http_door(on_loopback=False) as door:
+        await door.saved(id="private")
+        await door.saved(id="public", scopes=["public"])
+        assert await seen(door, {}) == {"public"}
+        assert (await door.get("/api/knowledge/private")).status_code == 200
+        refusal(await door.put("/api/knowledge/private", json={"update_score": 1}), 404, "unknown_knowledge")
 
 
 async def test_an_owner_sees_judges_and_changes_what_it_owns_whatever_its_scopes(door: Door) -> None:

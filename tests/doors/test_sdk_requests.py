@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 
 from ledger.errors import IllegalScope, InvalidPayload
+from producers.http.app import create_app
+from producers.http.known_parameters import known_of
 from producers.sdk import AsyncLedgerClient, LedgerClient
 from producers.sdk.clients import MemoryEndpoints, ResourceEndpoints, ToolEndpoints
 from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.test_http_parameters import routes
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "knowledge.rated", "event_id": "e", "position": 8}]}
@@ -121,6 +125,15 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
 ]
 
 
+ROUTES: list[Any] = list(routes(create_app(None)))  # type: ignore[arg-type]
+
+
+def fits(route: Any, method: str, path: str) -> bool:
+    """Whether a request goes to a route, or to one that is more general."""
+    pattern = re.sub(r"\\{[^}]*:path\\}|\\{[^}]*\\}", "[^/]+", re.escape(route.path))
+    return method in (getattr(route, "methods", None) or ()) and re.fullmatch(pattern, path) is not None
+
+
 @pytest.fixture
 def node() -> Iterator[ScriptedNode]:
     with scripted_node() as running:
@@ -144,6 +157,19 @@ async def test_both_faces_ask_the_same_and_return_the_answer(
     unwraps = line.endswith(("memories/user", "user/prompt", "/api/prompts"))
     if not unwraps or first.method == "PATCH":
         assert from_async == answer
+
+
+@pytest.mark.parametrize(("line", "call", "answer"), CALLS)
+def test_a_client_names_no_parameter_that_the_endpoint_does_not_have(
+    node: ScriptedNode, line: str, call: Callable[[Any], Any], answer: Any
+) -> None:
+    node.says(line, answer)
+    with LedgerClient(node.url) as ledger:
+        call(ledger.seeing(40, wait=2.5))
+    (asked,) = node.asked
+    method, path = line.split()
+    fitting = [route for route in ROUTES if fits(route, method, path)]
+    assert any(set(asked.query) <= known_of(route) for route in fitting), asked.query
 
 
 def test_every_endpoint_of_the_clients_is_called_above() -> None:

@@ -1,0 +1,56 @@
+"""Does a request name a query parameter that its endpoint does not have? Then it is refused, on every endpoint alike.
+
+A filter that is misspelt and ignored answers what was not asked. Which parameters an endpoint has is read off its
+handler and what that depends on, as FastAPI reads it: there is no list beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from inspect import isclass
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from ledger.errors import InvalidPayload
+
+_SHOWN = 10
+"""Unknown names that an error tells of."""
+
+
+async def refuse_unknown(request: Request) -> None:
+    """Refuse a request that names a parameter its route does not have. Raises InvalidPayload."""
+    if request.scope["query_string"]:
+        refuse_others(request, known_of(request.scope["route"]))
+
+
+def refuse_others(request: Request, known: Collection[str]) -> None:
+    """Refuse a request that names any parameter but these. Raises InvalidPayload."""
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if not unknown:
+        return
+    named = ", ".join(repr(name[:100]) for name in unknown[:_SHOWN])
+    asked = f"{request.method} {request.scope['path'][:200]}"
+    have = f"it has {', '.join(sorted(known))}" if known else "it has none"
+    raise InvalidPayload(
+        f"{asked} has no parameter {named}: {have}; correct the name or leave it out",
+        errors=[{"field": name[:100], "reason": "is not a parameter here"} for name in unknown[:_SHOWN]],
+    )
+
+
+def known_of(route: APIRoute) -> frozenset[str]:
+    """The query parameters of a route."""
+    return frozenset(_names(route.dependant))
+
+
+def _names(dependant: Dependant) -> Iterator[str]:
+    for parameter in dependant.query_params:
+        form = parameter.field_info.annotation
+        if isclass(form) and issubclass(form, BaseModel):
+            yield from (field.alias or name for name, field in form.model_fields.items())
+        else:
+            yield parameter.alias
+    for part in dependant.dependencies:
+        yield from _names(part)
