@@ -29,9 +29,7 @@ class Examination:
         self._name, self._look = name, look
         self._until = 0
         self._broken: dict[int, int] = {}
-        self._forged = array(
-            "q"
-        )  # positions of those that are forged from the first value on: anybody may publish many
+        self._forged = array("q")  # forged from the first value on: of these anybody may publish many
 
     @property
     def found(self) -> Unsworn:
