@@ -139,7 +139,14 @@ class Eraser:
         secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
         for name in secrets:
             await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
-        order = self._as_first_ordered(order, await self._destroyed(order))
+        stone = await self._destroyed(order)
+        if stone.receipt != order.receipt:  # of two nodes that were asked at once the other one was first
+            mine, order = order, replace(order, receipt=stone.receipt, by=stone.by, at=stone.at)
+            if (done := self.receipts.found(order.receipt)) is None:
+                self.receipts.begin(order)
+            self.receipts.drop(mine)
+            if done is not None:
+                return done
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
         position = await self._tell(order)
@@ -172,15 +179,6 @@ class Eraser:
             async for events in batches:
                 await asyncio.to_thread(examination.read, events)
         return examination.found
-
-    def _as_first_ordered(self, order: Order, stone: Tombstone) -> Order:
-        """The order under which the key was destroyed: of two nodes asked at once, the first one's."""
-        if stone.receipt == order.receipt:
-            return order
-        first = replace(order, receipt=stone.receipt, by=stone.by, at=stone.at)
-        self.receipts.begin(first)
-        self.receipts.drop(order)
-        return first
 
     async def _knows_nothing_of(self, subject: str) -> bool:
         """True on a node that folded the log after the key was gone, and has no frozen file: nothing is to be done."""

@@ -5,6 +5,8 @@ Earlier versions sealed without a MAC. The log is read once for them, before a p
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
@@ -27,12 +29,13 @@ class Examination:
         self._name, self._look = name, look
         self._until = 0
         self._broken: dict[int, int] = {}
+        self._forged = array("q")  # forged from the first value on: of these anybody may publish many
 
     @property
     def found(self) -> Unsworn:
         """What was found so far. Nothing is said of what is forged altogether after the last that verifies."""
-        broken = {at: verdict for at, verdict in self._broken.items() if at <= self._until or verdict > 0}
-        return Unsworn(self._until, broken)
+        forged = self._forged[: bisect_right(self._forged, self._until)]
+        return Unsworn(self._until, {**self._broken, **dict.fromkeys(forged, 0)})
 
     def read(self, events: Iterable[StoredEvent]) -> None:
         """Examine the next events of the log. Raises what `look` raises."""
@@ -46,7 +49,9 @@ class Examination:
             if sealed is None or self._name not in sealed.names or ATTRIBUTE in sealed.document:
                 continue
             verdict = _verdict(sealed, self._name, self._look)
-            if verdict is not None:
+            if verdict == 0:
+                self._forged.append(event.position)
+            elif verdict is not None:
                 self._broken[event.position] = verdict
             if verdict is None or verdict == UNFIT:
                 self._until = event.position

@@ -1,0 +1,75 @@
+"""What an earlier version sealed is erased alike, and a second order to forget somebody ends as the first."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import orjson
+
+from ledger.event import NewEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.jetstream import JetStreamLedger
+from ledger.master_key import kept_master_key
+from ledger.personal import sealed_event
+from ledger.vault import DataKey, new_secret
+from ledger.vault_jetstream import JetStreamVault
+from producers.receipts import Order
+from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+
+ADA = "user:ada"
+
+
+def save(item: str, owner: str) -> NewEvent:
+    fact = KnowledgeSaved(types=["tool"], task="where", content="under the stone", scopes=["public"], owner=owner)
+    return NewEvent(fact, item, owner)
+
+
+async def sealed_without_mac(node: RunningNode) -> list[int]:
+    """Append as an earlier version did: a forged seal, hers, and another forged one; the positions."""
+    master = kept_master_key(node.data, {})
+    assert master is not None
+    vault = await JetStreamVault.open(node.access, master)
+    ledger = await JetStreamLedger.connect(node.access, role="writer")
+    try:
+        true, false = await vault.obtain(ADA), DataKey(ADA, new_secret())
+        events = [
+            sealed_event(save("taken", "agent:mallory"), [false]),
+            sealed_event(save("hers", ADA), [true]),
+            sealed_event(save("taken", "agent:mallory"), [false]),
+        ]
+        return [(await ledger.append(replace(event, sealmac=""))).position for event in events]
+    finally:
+        await ledger.close()
+        await vault.close()
+
+
+def test_what_was_sealed_before_there_was_a_mac_is_erased_and_a_second_order_ends_under_the_first_receipt(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    refused = "SELECT position, code, reason FROM refused_events ORDER BY position"
+    items = "SELECT id, owner, content FROM knowledge ORDER BY id"
+    with running(data, "--quack", "off") as node, node.client() as op:
+        first, _, last = asyncio.run(sealed_without_mac(node))
+        op.acting_as(user="carol").save("what carol knows", "carol's own", ["tool"], id="taken", scopes=["public"])
+        caught_up(op)
+        before = op.sql(refused)["rows"]
+        assert [(position, code) for position, code, _ in before] == [(first, "seal_broken"), (last, "seal_broken")]
+        assert op.sql(items)["rows"] == [["hers", ADA, "under the stone"], ["taken", "user:carol", "carol's own"]]
+        receipt = result_of(op, "forget", subject=ADA)
+        assert op.sql(refused)["rows"] == before
+        assert op.sql(items)["rows"] == [["hers", ADA, "[erased]"], ["taken", "user:carol", "carol's own"]]
+    of_another_node = Order("forget-20260305-0f3a9c21d7e4", ADA, "user:somebody", "2026-03-05T12:00:00Z")
+    pending = data / "receipts" / f"{of_another_node.receipt}.pending.json"
+    pending.write_bytes(orjson.dumps(asdict(of_another_node)))
+    with running(data, "--quack", "off") as node, node.client() as op:
+        until(lambda: not list(pending.parent.glob("*.pending.json")), "the order is carried out", 60)
+        assert [path.stem for path in pending.parent.iterdir()] == [receipt["receipt"]["id"]]
+        caught_up(op)
+        assert op.sql(refused)["rows"] == before
+        told = op.sql("SELECT position FROM events WHERE type = 'subject.forgotten'")["rows"]
+        assert told == [[receipt["receipt"]["position"]]]
+        assert result_of(op, "forget", subject=ADA) == receipt
+        assert result_of(op, "verify")["equal"]
