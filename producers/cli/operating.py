@@ -18,7 +18,7 @@ from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, written
 from producers.cli.result_files import Force, check_file, put
-from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def sql(
     if query is None:
         told = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
-        steps = [plain(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
+        steps = [exact(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
         return Answer(told, Group(lead, "", *steps))
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
