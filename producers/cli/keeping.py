@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from producers.cli import reading
-from producers.cli.screen import Rows, facts, plain, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
@@ -145,7 +145,7 @@ def history(session: Session, resource_id: ResourceId) -> Answer:
     told = session.ledger.resources.history(resource_id)
     rows = table("version", "position", "time", "change", "by", "title", right=("version", "position"))
     for version in told["versions"]:
-        moment, by = plain(version["valid_from_time"])[:19], plain(version["actor"])
+        moment, by = short_time(version["valid_from_time"]), plain(version["actor"])
         numbers = str(version["version"]), str(version["valid_from"])
         rows.add_row(*numbers, moment, plain(version["change"]), by, snippet(version["title"], 80))
     return Answer(told, Group(words(told["id"], "bold"), rows))

@@ -16,14 +16,20 @@ from rich.console import Group, RenderableType
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
-from producers.cli.query_files import Format, written
+from producers.cli.query_files import Format, format_of, written
 from producers.cli.result_files import Force, check_file, put
-from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
     from producers.sdk.answers import Job
     from producers.sdk.operating import JobKind
+
+
+_KEPT = (
+    "The port is a free one at each start of the node, unless it is started with kledger up --quack PORT; the token "
+    "is a new one, unless the node has tokens: kledger token create --role analyst makes one that stays."
+)
 
 
 def status(session: Session) -> Answer:
@@ -162,7 +168,7 @@ def sql(
 
     Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC" --out owners.parquet
     """
-    form = _format(form, out)
+    form = format_of(form, out)
     if out is not None:
         if query is None:
             raise typer.BadParameter("which rows? Give a query, or - for stdin", param_hint="QUERY")
@@ -170,8 +176,8 @@ def sql(
     if query is None:
         told = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
-        steps = [plain(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
-        return Answer(told, Group(lead, "", *steps))
+        steps = [exact(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
+        return Answer(told, Group(lead, "", *steps, "", _KEPT))
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
     if out is not None:
@@ -189,21 +195,6 @@ def sql(
     count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
     cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
     return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))
-
-
-def _format(form: Format | None, out: Path | None) -> Format:
-    """The format that is asked for, or that the file's name stands for."""
-    if form is None:
-        ending = "" if out is None else out.suffix.lstrip(".").lower()
-        try:
-            form = Format(ending) if ending else Format.TABLE
-        except ValueError:
-            raise typer.BadParameter("name a file .csv, .parquet or .json, or add --format") from None
-    if form is Format.TABLE and out is not None:
-        raise typer.BadParameter("a table is for the screen: name a file .csv, .parquet or .json, or add --format")
-    if form is Format.PARQUET and out is None and sys.stdout.isatty():
-        raise typer.BadParameter("Parquet is no text for a screen: add --out FILE")
-    return form
 
 
 def show_version(_session: Session) -> Answer:

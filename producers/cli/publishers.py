@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
 
 from producers.cli.on_files import answering
-from producers.cli.screen import facts, plain, table
+from producers.cli.screen import exact, facts, words
 from producers.cli.session import Answer, AsJson
 
 
@@ -33,10 +34,11 @@ def nats_config(
 
     with answering(as_json) as session:
         written = write_nats_config(directory, publisher or (), remove or (), org=org, listen=listen)
-        rows = table("publisher", "user", "may publish to", "inbox prefix")
+        rows: list[tuple[str, object]] = []
         for one in written.publishers:
-            rows.add_row(*map(plain, (one.actor, one.user, one.subjects, one.inbox)))
-        document = {
+            rows += [("publisher", words(one.actor, "bold")), ("user", one.user)]
+            rows += [("may publish to", one.subjects), ("inbox prefix", one.inbox), ("", "")]
+        document: dict[str, Any] = {
             "config": str(written.config),
             "credentials": str(written.credentials),
             "publishers": [
@@ -45,8 +47,11 @@ def nats_config(
             ],
         }
         told = facts(("configuration", document["config"]), ("passwords", document["credentials"]))
-        start = (
-            f"Start it: nats-server -c {plain(written.config)}; after a change: nats-server --signal reload\n"
-            f"A node of it: KLEDGER_NATS_CREDENTIALS={plain(written.credentials)} kledger up --nats nats://{plain(listen)}"
+        node = f"KLEDGER_NATS_CREDENTIALS={shlex.quote(document['credentials'])} kledger up --nats nats://{listen}"
+        steps = (
+            ("Start it:", f"nats-server -c {shlex.quote(document['config'])}"),
+            ("After a change:", "nats-server --signal reload"),
+            ("A node of it:", node),
         )
-        session.tell(Answer(document, Group(rows, told, "", start)))
+        start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]
+        session.tell(Answer(document, Group(facts(*rows), told, "", *start)))

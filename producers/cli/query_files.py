@@ -5,8 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from producers.sdk.answers import Table
@@ -19,6 +23,21 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     PARQUET = "parquet"
+
+
+def format_of(form: Format | None, out: Path | None) -> Format:
+    """The format that is asked for, or that the file's name stands for. Raises typer.BadParameter."""
+    if form is None:
+        ending = "" if out is None else out.suffix.lstrip(".").lower()
+        try:
+            form = Format(ending) if ending else Format.TABLE
+        except ValueError:
+            raise typer.BadParameter("name a file .csv, .parquet or .json, or add --format") from None
+    if form is Format.TABLE and out is not None:
+        raise typer.BadParameter("a table is for the screen: name a file .csv, .parquet or .json, or add --format")
+    if form is Format.PARQUET and out is None and sys.stdout.isatty():
+        raise typer.BadParameter("Parquet is no text for a screen: add --out FILE")
+    return form
 
 
 def written(found: Table, form: Format) -> bytes:

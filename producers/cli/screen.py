@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from rich.text import Text
 WIDTH_WITHOUT_SCREEN = 120
 NARROW = 100
 """Columns: below these a table of texts would take a screen for a row."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 # What somebody saved may hold escape sequences; a terminal must show them, not obey them.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
 
@@ -45,6 +47,11 @@ def words(value: object, style: str = "") -> Text:
     return Text(plain(value), style=style)
 
 
+def exact(value: object, style: str = "") -> Text:
+    """What is to be copied: one line however narrow the screen is, which breaks it without an end of line."""
+    return Text(plain(value), style=style, no_wrap=True, overflow="ignore")
+
+
 def snippet(value: object, length: int = 120) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(plain(value).split())
@@ -57,9 +64,18 @@ def short_time(value: object) -> str:
     return f"{text[:19]}Z" if len(text) > 19 and text[10:11] == "T" else text
 
 
+class _Table(Table):
+    """A table in which a moment stands on one line: the columns beside it give way."""
+
+    def add_row(self, *cells: Any, **how: Any) -> None:
+        for column, cell in zip(self.columns, cells, strict=False):
+            column.no_wrap = column.no_wrap or bool(_MOMENT.fullmatch(str(cell)))
+        super().add_row(*cells, **how)
+
+
 def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:
     """An empty table; numbers stand `right`, ids are kept `whole` (broken over lines, never cut)."""
-    made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    made = _Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for heading in headings:
         made.add_column(
             heading,

@@ -131,7 +131,7 @@ class Session:
         else:
             from producers.cli.screen import stdout
 
-            stdout().print(answer.shown)
+            stdout().print(answer.shown, crop=False)  # what is to be copied may be longer than a line
         for line in _lacks(answer.document):
             typer.echo(line, err=True)
 

@@ -9,7 +9,7 @@ import typer
 
 from ledger.errors import InvalidPayload
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
-from producers.cli.screen import facts, plain, table, words
+from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import Answer, AsJson
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def create(
             expiry(expires, datetime.now(UTC)),
             name,
         )
-        lead = words(token, "bold")
+        lead = exact(token, "bold")
         hint = "Keep it now: it is shown this once. Programs of ours take it from KLEDGER_TOKEN or a --token-file."
         from rich.console import Group
 
@@ -87,7 +87,7 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
                 record.role,
                 plain(_entities(record)),
                 state,
-                plain(told["expires"] or "never"),
+                short_time(told["expires"] or "never"),
                 plain(record.name),
             )
         shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"

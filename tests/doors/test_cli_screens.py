@@ -7,6 +7,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import typer
 from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
+from producers.access.tokens import TOKEN
 from producers.cli.advice import advised
 from producers.cli.examples import HEAD
 from producers.cli.main import app
@@ -48,6 +50,46 @@ def test_on_a_narrow_screen_a_hit_takes_two_lines_and_an_item_of_a_list_one(
         assert len(shown) <= lines, shown
         assert all(cell_len(line) <= columns for line in shown)
         assert sum(ITEM["id"] in line for line in shown) == 5
+
+
+def test_a_moment_stands_on_one_line_of_a_screen_of_80_columns(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    moment, actor = "2026-03-05T12:00:00.123456Z", "agent:the-one-that-deploys"
+    version = {"version": 1, "valid_from": 5, "valid_from_time": moment, "change": "saved", "actor": actor}
+    case = {"position": 6, "time": moment, "verdict": "helpful", "actor": actor, "outcome": "no user noticed it " * 9}
+    told = {"id": "k", "versions": [{**version, "content": "word " * 90}], "feedback": [case], "position": 9}
+    node.says("GET /api/knowledge/k/history", told)
+    refused = {"position": 5, "time": moment, "type": "knowledge.saved", "subject": "", "code": "invalid_payload"}
+    refused |= {"state": "parked", "reason": "it says nothing of that kind " * 9}
+    node.says("GET /api/admin/refused", {"refused": [refused], "position": 9})
+    rows = {"columns": ["id", "at", "said"], "types": ["string", "timestamp[us, tz=UTC]", "string"], "truncated": False}
+    node.says("POST /api/admin/sql", {**rows, "rows": [["an-id " * 9, moment, "word " * 90]], "position": 9})
+    data = str(tmp_path)
+    assert (
+        kledger("token", "create", "--agent", "scribe", "--name", "what it is for " * 5, "--data", data).exit_code == 0
+    )
+    for words in (["history", "k"], ["refused", "list"], ["sql", "SELECT 1"], ["token", "list", "--data", data]):
+        shown = kledger(*words).stdout
+        assert all(cell_len(line) <= 80 for line in shown.splitlines()), shown
+        assert re.search(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", shown), shown
+
+
+def test_what_is_to_be_copied_is_one_line_on_any_screen(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    created = kledger("token", "create", "--agent", "scribe", "--data", str(tmp_path))
+    assert TOKEN.fullmatch(created.stdout.splitlines()[0])
+    statement = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '3WXgBOdkSDf8w5RpM6EWbsBXaxef0a_r');"
+    node.says(
+        "GET /api/admin/attach",
+        {"prepare": "LOAD quack;", "statement": statement, "example": "FROM kl.query($$ x $$);"},
+    )
+    assert statement in kledger("sql").stdout.splitlines()
+    made = kledger("nats-config", str(tmp_path / "broker"), "--publisher", "agent:scribe").stdout
+    assert f"  nats-server -c {tmp_path}/broker/nats-server.conf" in made.splitlines()
 
 
 def test_full_shows_the_content_whole_on_any_screen(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,7 +190,7 @@ class Newcomer:
         home = folder / "home"
         home.mkdir()
         self._fresh = without_the_product(os.environ)
-        self._fresh |= {"KLEDGER_URL": f"http://{address}", "COLUMNS": "100", "HOME": str(home)}
+        self._fresh |= {"KLEDGER_URL": f"http://{address}", "COLUMNS": "80", "HOME": str(home)}
         self._fresh |= settings or {}
         self._nodes: list[NodeTerminal] = []
         self._prepared = prepared

@@ -84,7 +84,8 @@ def said(block: Block, done: Done) -> str:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
-    printed = ""
+    """And what it leaves in a checkout is ignored there."""
+    printed, before = "", set(reader.desk.iterdir())
     for block in blocks(page):
         if packages := installs(block.text):
             reader.installs(packages)
@@ -99,6 +100,8 @@ def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
         elif block.language == "text" and page.name == "README.md" and printed:
             assert outline(block.text) == outline(printed), f"{block}: this is what it prints now:\n{printed}"
             printed = ""
+    left = {path.name for path in set(reader.desk.iterdir()) - before}
+    assert left <= {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()}
 
 
 def test_pages_that_begin_at_nothing_set_the_product_up_and_start_a_node() -> None:

@@ -1,0 +1,65 @@
+"""Does a command say what became of what was typed: unchanged, from stdin, required, or nobody who can be forgotten?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from producers.cli.main import app
+from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    with commanded_node(monkeypatch) as running:
+        yield running
+
+
+def test_show_names_the_position_of_the_last_change_as_what_it_is(node: ScriptedNode) -> None:
+    """The version that a history shows came earlier, where a verdict came after it."""
+    node.says(f"GET /api/knowledge/{ITEM['id']}", ITEM)
+    shown = " ".join(kledger("show", ITEM["id"]).stdout.split())
+    assert f"version {ITEM['version']} owner" in shown
+    assert f"{ITEM['updated_at']}, by the last version or verdict, at position 40" in shown
+
+
+def test_a_save_that_changes_nothing_says_so(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", {**SAVED, "duplicate": True})
+    node.says("POST /api/resources", {**SAVED, "duplicate": True})
+    ran = kledger("save", "--content", "C", "--types", "tool")
+    assert (ran.exit_code, ran.stdout.strip()) == (0, "unchanged: k-1 says this since position 7")
+
+
+def test_a_text_is_read_from_stdin_where_a_dash_stands_for_it(node: ScriptedNode) -> None:
+    node.says("POST /api/knowledge", SAVED, 201)
+    node.says("PUT /api/knowledge/k-1", CHANGED)
+    for words in (["save", "--types", "tool"], ["revise", "k-1"]):
+        ran = CliRunner().invoke(app, [*words, "--content", "-"], input="first line\nsecond\n")
+        assert ran.exit_code == 0, ran.output
+        assert node.told[-1].body["content"] == "first line\nsecond"
+        assert CliRunner().invoke(app, [*words, "--content", "-"], input=b"\xff").exit_code == 2
+
+
+def test_what_a_command_cannot_do_without_is_marked_as_required() -> None:
+    for words, option in ((["save"], "--types"), (["chain", "accept"], "--reason")):
+        missing = kledger(*words, *(["--content", "C"] if words == ["save"] else []))
+        assert missing.exit_code == 2
+        assert option in missing.stderr
+        assert any(option in line and "required" in " ".join(rest) for line, *rest in lines_below(*words)), option
+
+
+def lines_below(*words: str) -> list[list[str]]:
+    """Each line of a command's help with the two below it."""
+    lines = kledger(*words, "--help").stdout.splitlines()
+    return [lines[at : at + 3] for at in range(len(lines))]
+
+
+def test_nobody_is_asked_whether_to_forget_whom_nobody_can_be(node: ScriptedNode) -> None:
+    for subject in ("ann", "user:", "agent:scribe", ""):
+        ran = kledger("forget", subject)
+        assert (ran.exit_code, "is not a person" in ran.stderr) == (1, True), ran.output
+        assert "Nothing brings" not in ran.output
+    assert not node.asked
