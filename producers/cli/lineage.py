@@ -40,7 +40,7 @@ def lineage(
     _branch(tree, "came from", [*sources, *(_line(event, ref) for event in causes)])
     if not ref.startswith(_PREFIXES):
         own = [event for event in told["events"] if event["role"] in _OWN]
-        _branch(tree, "made what it is by", [_line(event, ref) for event in own])
+        _branch(tree, "its own events", [_line(event, ref) for event in own])
     else:
         own = []
     rest = [event for event in told["events"] if event not in causes and event not in own]

@@ -40,7 +40,7 @@ def test_the_lineage_of_an_item_has_its_sources_its_own_events_and_what_came_of_
     events = [saved, harm, score, *({**served, "position": 10 + n} for n in range(30))]
     node.says("GET /api/lineage", {"ref": "k-1", "events": events, "edges": edges, "position": 9})
     tree = kledger("lineage", "k-1").stdout
-    came, made, led = tree.index("came from (2)"), tree.index("made what it is by (3)"), tree.index("led to (30)")
+    came, made, led = tree.index("came from (2)"), tree.index("its own events (3)"), tree.index("led to (30)")
     assert came < tree.index("message:m-1\n") < made < led
     assert came < tree.index("trace:t-1\n") < made
     for line in (
@@ -59,5 +59,5 @@ def test_the_lineage_of_a_trace_shows_what_happened_in_it(node: ScriptedNode) ->
     harm |= {"role": "verdict", "event_type": "knowledge.rated", "verdict": "harmful", "case": {"reason": "broken"}}
     node.says("GET /api/lineage", {"ref": "trace:t-2", "events": [harm], "edges": [], "position": 9})
     tree = kledger("lineage", "trace:t-2").stdout
-    assert "made what it is by" not in tree
+    assert "its own events" not in tree
     assert tree.index("led to (1)") < tree.index("knowledge k-1 rated harmful by user:mei: broken  at 8")
