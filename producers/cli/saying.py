@@ -136,7 +136,7 @@ def rate(
     document = {
         **answers[-1],
         "events": [event for answer in answers for event in answer["events"]],
-        "fields": {name: told for answer in answers for name, told in answer["fields"].items()},
+        "fields": {name: told for answer in answers for name, told in answer.get("fields", {}).items()},
     }
     verdict = "helpful" if helpful else "harmful" if harmful else ""
     said = " and ".join(part for part in (verdict, f"score {score}" if score else "") if part)
