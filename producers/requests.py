@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ledger.envelope import NUL, Short, refuse_nul
+from ledger.envelope import NUL, refuse_nul
 from ledger.errors import BadJson, IllegalScope, InvalidPayload
 from ledger.event import JsonObject
-from ledger.events.bounds import Description, Document, NewId, Reason, ResourceIds
+from ledger.events.bounds import Description, Document, NewId, Reason, ResourceIds, Short
 from ledger.events.knowledge import (
     MOST_SHARED,
     AclEntry,
@@ -98,9 +98,9 @@ class SaveRequest(Asked):
     """A new item (source 001). `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
 
     The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
-    from scopes and ACL and has to agree with them; `created_at` becomes `source.timestamp` when that is absent,
-    `updated_at` is not kept, since both are the ledger's own for the new item. A `task` that is left out is the first
-    sentence of the content.
+    from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
+    the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
+    `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
     """
 
     id: NewId | None = None
@@ -119,8 +119,8 @@ class SaveRequest(Asked):
     source: SourceBody | None = None
     score: Score | None = None
     eval: EvalBody | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
+    created_at: Short | None = None
+    updated_at: Short | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

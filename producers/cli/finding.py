@@ -226,9 +226,11 @@ _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
 
 def _step(edge: Any) -> Text:
     subject = f"{edge['entity']} {edge['entity_id']}"
+    stated = ", ".join(each for each in edge.get("stated_in", ()) if each != "envelope")
+    relation = f"{edge['relation']} of its {stated}" if stated else edge["relation"]
     return Text.assemble(
         (plain(edge["ref"]), "cyan"),
-        plain(f"  {edge['relation']}  by {edge['event_type']} of {subject}"),
+        plain(f"  {relation}  by {edge['event_type']} of {subject}"),
         (plain(f"  at {edge['position']}, {short_time(edge['time'])}"), "dim"),
     )
 

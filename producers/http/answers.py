@@ -116,9 +116,10 @@ class AclEntryAnswer(BaseModel):
 
 
 class ItemAnswer(BaseModel):
-    """An item as lists tell it; `acl` is there where it has one."""
+    """An item as lists tell it: `acl`, `message_id` and the fields of `source` are there where it has them."""
 
     id: str
+    message_id: str | None = None
     task: str
     content: str
     types: list[str]
@@ -147,10 +148,34 @@ class FoundItemAnswer(ItemAnswer):
 
 
 class FullItemAnswer(ItemAnswer, ReadAnswer):
+    """One item with every field: what nobody filled in is null or empty.
+
+    `origin` is what its save states of the whole item at the top of the body; its dates are of where it was before.
+    """
+
+    class WholeSource(BaseModel):
+        name: str | None
+        category: str | None
+        urls: list[str]
+        agent_id: str | None
+        submitted_by: str | None
+        timestamp: str | None
+        trace_id: str | None
+        message_id: str | None
+
+    class Origin(BaseModel):
+        trace_id: str | None
+        message_id: str | None
+        created_at: str | None
+        updated_at: str | None
+
     class Referred(BaseModel):
         id: str
         readable: bool
 
+    message_id: str | None
+    source: WholeSource  # type: ignore[assignment]  # as a document it is the narrower one
+    origin: Origin | None
     status: Literal["active", "retired", "merged"]
     merged_into: str | None = None
     eval: FullEvalAnswer
@@ -272,6 +297,7 @@ class LineageAnswer(ReadAnswer):
         entity_id: str
         position: int
         time: str
+        stated_in: list[Literal["envelope", "origin", "source", "case"]] | None = None
 
     ref: str
     edges: list[Edge]

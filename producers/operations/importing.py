@@ -154,7 +154,8 @@ async def _judged(
 
 def content_id(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> str:
     """The id of an item whose payload has none: it follows from what the item says, and whom it is shared with."""
-    document = fact.model_dump(mode="json") | ({} if shared is None else shared.model_dump(mode="json"))
+    document = fact.model_dump(mode="json", exclude={"origin"})
+    document |= {} if shared is None else shared.model_dump(mode="json")
     said = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     return f"knowledge-{hashlib.sha256(said).hexdigest()[:20]}"
 

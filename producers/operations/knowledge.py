@@ -29,6 +29,7 @@ from ledger.events.knowledge import (
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeShared,
+    Origin,
     Source,
 )
 from ledger.scopes import Caller, visibility_of
@@ -190,7 +191,17 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
         helpful=_stated(first.helpful, new_item.HELPFUL),
         harmful=_stated(first.harmful, new_item.HARMFUL),
         confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
+        origin=_origin(payload),
     )
+
+
+def _origin(payload: SaveRequest) -> Origin | None:
+    """What a payload states of the whole item, None where it states none of it."""
+    stated = (payload.trace_id, payload.message_id, payload.created_at, payload.updated_at)
+    if stated == (None, None, None, None):
+        return None
+    trace_id, message_id, created_at, updated_at = stated
+    return Origin(trace_id=trace_id, message_id=message_id, created_at=created_at, updated_at=updated_at)
 
 
 def _stated(value: T | None, otherwise: T) -> T:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ledger.errors import IllegalState, LedgerError, NotAvailable, NotOwner, UnknownResource, VersionConflict
 from ledger.event import Fact, Lineage, NewEvent
+from ledger.events.knowledge import Origin
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.personal import persons
 from ledger.scopes import Caller
@@ -49,7 +50,9 @@ async def save(
     SubjectForgotten, InvalidPayload, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind.
     """
     own_id = event_id(retry)
-    lineage = lifted(lineage, trace_id=payload.trace_id, message_id=payload.message_id)
+    stated = {"trace_id": payload.trace_id, "message_id": payload.message_id}
+    origin = Origin(**stated) if any(stated.values()) else None
+    lineage = lifted(lineage, **stated)
     for _ in range(ATTEMPTS):
         standing, last = await _standing(desk, caller, payload.id)
         owner, scopes = _addressed(caller, payload, standing)
@@ -65,6 +68,7 @@ async def save(
             **payload.model_dump(
                 include={"title", "body", "content_type", "metadata", "shared_with", "expected_version"}
             ),
+            origin=origin,
         )
         event = NewEvent(fact, payload.id, owner, desk.org, lineage, id=own_id, expects=last)
         try:

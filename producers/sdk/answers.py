@@ -32,10 +32,14 @@ class AclEntry(TypedDict):
 class Item(TypedDict):
     """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, `degraded`, the histories.
 
-    `acl` is there where the item has one.
+    `acl`, `message_id` and the fields of `source` are there where the item has them; from `get`, all but `acl` always
+    are, null or empty. `origin` is what its save states of the whole item: `trace_id`, `message_id`, `created_at` and
+    `updated_at` of where it was before.
     """
 
     id: str
+    message_id: NotRequired[str | None]
+    origin: NotRequired[dict[str, Any] | None]
     task: str
     content: str
     types: list[str]
@@ -180,7 +184,11 @@ class ScopeTypes(Answered):
 
 
 class Edge(TypedDict):
-    """One step of lineage: `from` is where it came from, `to` what came of it."""
+    """One step of lineage: `from` is where it came from, `to` what came of it.
+
+    `stated_in` says where in its event a trace or message is named: `envelope` (a header of the request), or a part
+    of the data: `origin`, `source`, `case`.
+    """
 
     direction: Literal["from", "to"]
     relation: str
@@ -191,6 +199,7 @@ class Edge(TypedDict):
     entity_id: str
     position: int
     time: str
+    stated_in: NotRequired[list[str]]
 
 
 class LineageOf(Answered):

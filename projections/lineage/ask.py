@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import duckdb
 
-from ledger.event import JsonObject
+from ledger.event import FROM, JsonObject
 from ledger.scopes import Caller
-from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339
+from projections.knowledge.ask import LISTED, listed, parsed, readable_by, rfc3339
 
 PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 MAX_STEPS = 64
@@ -24,6 +25,7 @@ _NAMES = (
     *("direction", "relation", "ref", "event_id", "event_type"),
     *("entity", "entity_id", "position", "time"),
 )
+_PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
 
     `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
     name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
-    has a `served` link to it. Each is told only when the caller may read what its event is about.
+    has a `served` link to it. Each is told only when the caller may read what its event is about. `stated_in` says
+    where a trace or message is named: in which parts of the event's data, else in its envelope.
     """
     own, own_values = _events_of(org, ref)
     may, may_values = _readable_events(org, caller)
@@ -98,7 +101,8 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
             SELECT 'to', relation, NULL, position FROM down
         )
         SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
-            e.position, epoch_us(e.stream_time)
+            e.position, epoch_us(e.stream_time),
+            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END
         FROM found AS f JOIN events AS e ON e.position = f.position
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
@@ -112,8 +116,18 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
             *may_values,
         ],
     ).fetchall()
-    names = ["direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time"]
-    return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
+    return [_edge(ref, row[:-1], row[-1]) for row in rows]
+
+
+def _edge(asked: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
+    """A link as it is told. `parts` are those of its event's data that may name a trace or a message."""
+    told = {**dict(zip(_NAMES, row, strict=True)), "time": rfc3339(row[-1])}
+    if parts is None:
+        return told
+    relation = told["relation"]
+    name = (told["ref"] if told["direction"] == "from" else asked).removeprefix(f"{relation}:")
+    said = [part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name]
+    return told | {"stated_in": said or ["envelope"]}
 
 
 def _is_known(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> bool:

@@ -127,6 +127,7 @@ async def test_what_came_with_the_payload_is_lifted_into_its_lineage(door: Door)
     edges = (await door.get("/api/lineage", params={"ref": told["id"]}, headers=ALICE)).json()["edges"]
     assert {(e["direction"], e["relation"], e["ref"]) for e in edges} == {
         ("from", "message", "message:m-1"),
+        ("from", "message", "message:other"),
         ("from", "trace", "trace:t-1"),
     }
 
