@@ -199,12 +199,22 @@ class ListAnswer(ReadAnswer):
     position: int
 
 
+class WarningAnswer(BaseModel):
+    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
+
+    code: Literal["unreadable_resource"]
+    resource_id: str
+    readers: list[str]
+    message: str
+
+
 class SavedAnswer(BaseModel):
     id: str
     position: int
     version: int
     event_id: str
     duplicate: bool
+    warnings: list[WarningAnswer] = []
 
 
 class SavedManyAnswer(BaseModel):
@@ -214,6 +224,7 @@ class SavedManyAnswer(BaseModel):
         outcome: Literal["saved", "unchanged", "refused"]
         position: int | None
         error: JsonObject | None
+        warnings: list[WarningAnswer] = []
 
     results: list[Outcome]
     saved: int
@@ -231,6 +242,7 @@ class UpdatedAnswer(BaseModel):
     id: str
     position: int
     events: list[Kept]
+    warnings: list[WarningAnswer] = []
 
 
 class RatedAnswer(BaseModel):
@@ -248,60 +260,6 @@ class ChangedAnswer(BaseModel):
     id: str
     position: int
     event_id: str
-
-
-class WhyAnswer(ReadAnswer):
-    class Because(BaseModel):
-        class Since(BaseModel):
-            position: int
-            version: int
-            change: str
-            event_id: str
-            by: str
-            time: str
-
-        kind: Literal["scope", "acl", "owner", "operator"]
-        entity: str | None
-        permission: Literal["read", "read_write"] | None = None
-        since: Since
-
-    class MayChange(BaseModel):
-        owner: str
-        writers: list[str]
-        you: Literal["owner", "writer", "operator"] | None
-
-    id: str
-    visibility: Visibility
-    because: list[Because]
-    recalled: bool
-    also: list[str]
-    may_change: MayChange
-    position: int
-
-
-class HistoryAnswer(ReadAnswer):
-    id: str
-    versions: list[JsonObject]
-    feedback: list[JsonObject]
-    position: int
-
-
-class LineageAnswer(ReadAnswer):
-    class Edge(BaseModel):
-        direction: Literal["from", "to"]
-        relation: str
-        ref: str
-        event_id: str
-        event_type: str
-        entity: str
-        entity_id: str
-        position: int
-        time: str
-        stated_in: list[Literal["envelope", "origin", "source", "case"]] | None = None
-
-    ref: str
-    edges: list[Edge]
-    position: int
 
 
 class MemoryPromptAnswer(BaseModel):

@@ -6,11 +6,12 @@ fields anew is its owner's, and theirs whom the ACL lets write.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotReader, VersionConflict
+from ledger.errors import IllegalState, InvalidPayload, LedgerError, NotReader, VersionConflict, ViewBehind
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
@@ -18,11 +19,13 @@ from ledger.readers import Judge, judge_of, readers
 from ledger.scopes import Caller
 from producers.operations import evolutions
 from producers.operations.desk import Desk
-from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
+from producers.operations.knowledge import ATTEMPTS, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.same_case import case_event_id
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
+from producers.operations.stating import revision_of
+from producers.operations.unreadable import Referring, warnings
 from producers.publish import event_id, lifted, mismatch, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
@@ -44,11 +47,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Where the events of a change are kept; `position` is the last one's."""
+    """Where the events of a change are kept; `position` is the last one's; `warnings` as of a save."""
 
     id: str
     position: int
     events: list[Kept]
+    warnings: list[JsonObject] = field(default_factory=list, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,25 @@ async def update(
     BrokerUnavailable, ViewBehind.
     """
     done = await _updated(desk, caller, lineage, item_id, payload, retry)
+    if payload.referred() is not None or payload.scopes is not None or payload.owner is not None:
+        done = replace(done, warnings=await _warnings(desk, caller, done))
     asked = next((event for event in done.events if event.type == EvolutionRequested.name), None)
     if asked is None:
         return done
     evolution, ended = await evolutions.awaited(desk, caller, evolutions.evolution_id(asked.event_id), wait)
     position = max(done.position, int(evolution["position"]))
-    return Evolving(done.id, position, done.events, evolution, ended)
+    return Evolving(done.id, position, done.events, evolution, ended, warnings=done.warnings)
+
+
+async def _warnings(desk: Desk, caller: Caller, done: Updated) -> list[JsonObject]:
+    """What there is to say of what the item refers to, as the change leaves it."""
+    with contextlib.suppress(ViewBehind):  # the change is kept; what the view does not know yet is not judged
+        await desk.view.wait_for(done.position)
+    item = await desk.view.ask(ask.item, desk.org, caller, done.id)
+    if item is None or not item["resource_ids"]:
+        return []
+    about = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
+    return (await warnings(desk, caller, {0: about})).get(0, [])
 
 
 async def _updated(

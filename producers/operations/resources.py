@@ -20,7 +20,8 @@ from ledger.subjects import stated_by
 from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge import ATTEMPTS, Changed, Saved, default_owner, not_owner
+from producers.operations.knowledge import ATTEMPTS, Changed, Saved
+from producers.operations.stating import default_owner, not_owner
 from producers.publish import event_id, lifted, publish
 from producers.resource_requests import ResourceRequest
 from projections.resources import ask

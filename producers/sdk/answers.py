@@ -97,14 +97,24 @@ class ItemList(Answered):
     metadata: NotRequired[ToolMetadata]
 
 
+class Warned(TypedDict):
+    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
+
+    code: str
+    resource_id: str
+    readers: list[str]
+    message: str
+
+
 class Saved(TypedDict):
-    """A new item, acknowledged at a position."""
+    """A new item, acknowledged at a position; `warnings` is empty when all is well."""
 
     id: str
     position: int
     version: int
     event_id: str
     duplicate: bool
+    warnings: list[Warned]
 
 
 class SavedOne(TypedDict):
@@ -115,6 +125,7 @@ class SavedOne(TypedDict):
     outcome: Literal["saved", "unchanged", "refused"]
     position: int | None
     error: dict[str, Any] | None
+    warnings: list[Warned]
 
 
 class SavedMany(TypedDict):
@@ -128,11 +139,12 @@ class SavedMany(TypedDict):
 
 
 class Changed(TypedDict):
-    """An item that was revised, rated or scored: one event for each thing said."""
+    """An item that was revised, rated or scored: one event for each thing said; `warnings` as of a save."""
 
     id: str
     position: int
     events: list[dict[str, Any]]
+    warnings: list[Warned]
 
 
 class RatedMany(TypedDict):
