@@ -116,7 +116,7 @@ async def _updated(
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
     own_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
-    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)  # of what is no case itself
     by_owner = any(name in _WRITERS for name in names)
     judging = any(name not in _WRITERS for name in names)
     revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
@@ -152,7 +152,7 @@ async def _updated(
                 evolutions.evolution_id(own_id) if isinstance(fact, EvolutionRequested) else item_id,
                 stated_by if fact.name in _WRITERS or judge is None else judge.actor,
                 desk.org,
-                sent,
+                lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else sent,
                 id=own_id,
                 expects=expects if number == 0 and fact.entity() == "knowledge" else None,
             )

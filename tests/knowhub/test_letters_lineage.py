@@ -182,3 +182,19 @@ def test_each_case_of_a_batch_keeps_its_own_trace(shared_node: RunningNode, word
     told = given(door, "T-header", "M", "POST", "/api/knowledge/batch_update", {"feedback_list": [verdict]})
     door.after = told["position"]
     assert door.one(item_id)["eval"]["helpful_history"][0]["trace_id"] == f"T-case-{word}"
+
+
+def test_each_of_two_cases_of_one_request_is_linked_to_its_own_trace_alone(
+    shared_node: RunningNode, node: LedgerClient, word: str
+) -> None:
+    door = Http(shared_node.url, {"agent": f"judge-{word}"})
+    item_id = door.save()
+    cases = {
+        f"add_{verdict}_case": {"task": "t", "trace_id": f"T-{verdict}-{word}"} for verdict in ("helpful", "harmful")
+    }
+    door.ask("PUT", f"/api/knowledge/{item_id}", cases)
+    for verdict in ("helpful", "harmful"):
+        edges = node.acting_as(**door.who).lineage(f"trace:T-{verdict}-{word}")["edges"]
+        events = [edge["event_id"] for edge in edges if edge["direction"] == "to"]
+        (case,) = door.one(item_id)["eval"][f"{verdict}_history"]
+        assert events == [case["event_id"]]
