@@ -48,7 +48,7 @@ def refuse_cases(payload: SaveRequest) -> None:
     if errors:
         raise InvalidPayload(
             f"{' and '.join(each['field'] for each in errors)}: the cases of an item are taken when it is imported "
-            "(POST /api/knowledge/batch, kledger import); of this one, save it without and add each case with "
+            "(kledger import, /api/knowledge/batch); save this one without them, and add each case with "
             "add_helpful_case or add_harmful_case",
             errors=errors,
         )
