@@ -18,6 +18,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from ledger.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
+from ledger.events.bounds import Short
 from ledger.scopes import Entity
 from ledger.upcasts import upcast
 from ledger.witness import ATTRIBUTE
@@ -29,8 +30,6 @@ _LONGEST_PLACE = 200
 NUL = b"\\u0000"
 """How JSON spells the character that no text of an event may hold."""
 _SCHEMA = re.compile(r"urn:kledger:([a-z_]+\.[a-z_]+):([1-9][0-9]{0,8})")
-
-Short = Annotated[str, Field(min_length=1, max_length=512)]
 
 
 def in_utc(moment: datetime) -> datetime:

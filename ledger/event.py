@@ -21,6 +21,10 @@ MOST_POSITION = 2**63 - 1
 MAX_ID = 200
 """Characters of an id."""
 
+FROM = ("origin", "source", "case")
+"""The parts of a fact's data, where it has them, that name a `trace_id` and a `message_id`. All are links of the event,
+beside those of its envelope; where only one can be named, it is the envelope's, else the first of these."""
+
 
 def fault_of_id(entity_id: str) -> str | None:
     """What is wrong with the id of something that is to be kept; None when nothing is."""

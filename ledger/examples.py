@@ -41,6 +41,7 @@ from ledger.events.knowledge import (
     KnowledgeScored,
     KnowledgeShared,
     KnowledgeUnmerged,
+    Origin,
     Source,
 )
 from ledger.events.model import ModelUsed
@@ -87,6 +88,7 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
             scopes=["project:ledger", AUTHOR],
             owner=AUTHOR,
             source=Source(category="exp", urls=["https://example.com/testing"], agent_id="research_agent"),
+            origin=Origin(trace_id="trace-7f3a", message_id="msg-0042"),
         ),
         ITEM,
         AUTHOR,
@@ -176,6 +178,7 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
             messages=[{"id": "msg-0042", "role": "user", "content": "以后都用中文回答我"}],
             owner=USER,
             scopes=[USER],
+            agent_id="research_agent",
         ),
         "extraction-20260305-a7b8",
         USER,
@@ -226,6 +229,7 @@ _FACTS: tuple[tuple[Fact, str, str], ...] = (
             scopes=["project:ledger", AUTHOR],
             owner=AUTHOR,
             shared_with=["team:crawlers"],
+            origin=Origin(trace_id="trace-7f3a", message_id="msg-0042"),
         ),
         RESOURCE,
         AUTHOR,

@@ -28,16 +28,19 @@ def _knowledge_saved_1_to_2(data: JsonObject) -> JsonObject:
     return rest
 
 
-def _without_through(data: JsonObject) -> JsonObject:
-    """Version 1 knew no `through`: a field of that name said nothing, and says nothing now."""
-    return {name: value for name, value in data.items() if name != "through"}
+def _without(field: str) -> Upcast:
+    """An earlier version did not know the field: one of that name said nothing, and says nothing now."""
+    return lambda data: {name: value for name, value in data.items() if name != field}
 
 
 UPCASTS: Mapping[tuple[str, int], Upcast] = {
     ("knowledge.saved", 1): _knowledge_saved_1_to_2,
-    ("knowledge.rated", 1): _without_through,
-    ("knowledge.scored", 1): _without_through,
-    ("knowledge.confirmed", 1): _without_through,
+    ("knowledge.saved", 2): _without("origin"),
+    ("knowledge.rated", 1): _without("through"),
+    ("knowledge.scored", 1): _without("through"),
+    ("knowledge.confirmed", 1): _without("through"),
+    ("resource.saved", 1): _without("origin"),
+    ("extraction.requested", 1): _without("agent_id"),
 }
 
 

@@ -23,7 +23,9 @@ class MessageBody(Asked):
 
 
 class ExtractRequest(Asked):
-    """Find the knowledge in a text, or in messages; the owner defaults to who asks, scopes to the owner."""
+    """Find the knowledge in a text, or in messages; the owner defaults to who asks, scopes to the owner and the user,
+    agent and project that ask. Of a user's profile they are the user and projects alone.
+    """
 
     kind: Kind = "statement"
     text: Text | None = None

@@ -15,6 +15,7 @@ from ledger import tracing
 from ledger.envelope import refuse_nul
 from ledger.errors import IdempotencyMismatch, InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
+from ledger.events.bounds import MOST_SHORT
 from ledger.events.knowledge import Case, Source
 from ledger.sealed import HINT, MARK, says_mark
 from ledger.stream import Ledger
@@ -24,7 +25,7 @@ NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
 
 SLICE = 250
 """Events appended at once: encoding more would hold the event loop for more than a few milliseconds."""
-MAX_REFERENCE = 512
+MAX_REFERENCE = MOST_SHORT
 """Characters that an envelope takes for each part of its lineage."""
 
 

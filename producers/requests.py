@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ledger.envelope import NUL, Short, refuse_nul
+from ledger.envelope import NUL, refuse_nul
 from ledger.errors import BadJson, IllegalScope, InvalidPayload
 from ledger.event import JsonObject
-from ledger.events.bounds import Description, Document, NewId, Reason, ResourceIds
+from ledger.events.bounds import MOST_LISTED, Description, Document, NewId, Reason, ResourceIds, Short
 from ledger.events.knowledge import (
     MOST_SHARED,
     AclEntry,
@@ -72,15 +72,40 @@ class CaseBody(Case):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class FirstCaseBody(CaseBody):
+    """A case of an item's history, as an answer tells it: what the other ledger said of it is read over."""
+
+    actor: Any = None
+    credit: Any = None
+    event_id: Any = None
+    position: Any = None
+    time: Any = None
+
+
+MOST_FIRST_CASES = 200
+"""Cases with which one item is imported: they are kept with it, whole or not at all."""
+FirstCases = Annotated[list[FirstCaseBody], Field(max_length=MOST_FIRST_CASES)]
+
+
 class EvalBody(Asked):
-    """What an item begins with. Histories are made of cases and cannot be stated."""
+    """What an item begins with. An import takes the cases of its histories, which its counts include."""
 
     score: Score | None = None
     helpful: Count | None = None
     harmful: Count | None = None
     confidence: Confidence | None = None
-    helpful_history: Annotated[list[Any], Field(max_length=0)] = []
-    harmful_history: Annotated[list[Any], Field(max_length=0)] = []
+    helpful_history: FirstCases = []
+    harmful_history: FirstCases = []
+
+    def history(self, verdict: Literal["helpful", "harmful"]) -> list[FirstCaseBody]:
+        """The cases of one kind."""
+        return self.helpful_history if verdict == "helpful" else self.harmful_history
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        if len(self.helpful_history) + len(self.harmful_history) > MOST_FIRST_CASES:
+            raise ValueError(f"has more than {MOST_FIRST_CASES} cases: import fewer, and rate the item with the others")
+        return self
 
 
 class AclEntryBody(AclEntry):
@@ -94,13 +119,37 @@ class AclEntryBody(AclEntry):
 Acl = Annotated[list[AclEntryBody], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
 
 
-class SaveRequest(Asked):
+Referred = Annotated[str, Field(min_length=1)]
+
+
+class Referring(Asked):
+    """What may refer to resources, in each form of source 001: `resource_ids`, `resource_id`, `secure_resource_id`."""
+
+    resource_ids: ResourceIds | None = None
+    resource_id: Referred | None = None
+    secure_resource_id: Referred | None = None
+
+    def referred(self) -> list[str] | None:
+        """All resources that are named, each once; None where none of the forms is stated."""
+        single = [name for name in (self.resource_id, self.secure_resource_id) if name is not None]
+        if not single:
+            return self.resource_ids
+        return list(dict.fromkeys([*(self.resource_ids or ()), *single]))
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        if len(self.referred() or ()) > MOST_LISTED:
+            raise ValueError(f"names more than {MOST_LISTED} resources: name fewer")
+        return self
+
+
+class SaveRequest(Referring):
     """A new item (source 001). `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
 
     The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
-    from scopes and ACL and has to agree with them; `created_at` becomes `source.timestamp` when that is absent,
-    `updated_at` is not kept, since both are the ledger's own for the new item. A `task` that is left out is the first
-    sentence of the content.
+    from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
+    the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
+    `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
     """
 
     id: NewId | None = None
@@ -115,12 +164,11 @@ class SaveRequest(Asked):
     owner: Owner | None = None
     visibility: Visibility | None = None
     acl: Acl | None = None
-    resource_ids: ResourceIds | None = None
     source: SourceBody | None = None
     score: Score | None = None
     eval: EvalBody | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
+    created_at: Short | None = None
+    updated_at: Short | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -128,6 +176,9 @@ class SaveRequest(Asked):
             raise ValueError("states neither `types` nor `type`: name at least one kind of knowledge")
         if self.types is not None and self.type is not None and self.type not in self.types:
             raise ValueError(f"`type` {self.type!r} is not one of `types`: state one of the two")
+        scored = None if self.eval is None else self.eval.score
+        if None not in (self.score, scored) and self.score != scored:
+            raise ValueError(f"`score` is {self.score} and `eval.score` is {scored}: state one of the two")
         return self
 
     def kinds(self) -> list[str]:
@@ -141,7 +192,7 @@ class SaveManyRequest(Asked):
     items: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_BATCH)]
 
 
-class UpdateRequest(Asked):
+class UpdateRequest(Referring):
     """Feedback on an item (source 001), and for its owner the fields to state anew."""
 
     add_helpful_case: CaseBody | None = None
@@ -156,7 +207,6 @@ class UpdateRequest(Asked):
     tags: Document | None = None
     scopes: Scopes | None = None
     owner: Owner | None = None
-    resource_ids: ResourceIds | None = None
     source: SourceBody | None = None
     expected_version: Version | None = None
     reason: Reason | None = None

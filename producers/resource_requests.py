@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from ledger.envelope import Short
-from ledger.events.bounds import Document
+from ledger.events.bounds import Document, Short
 from ledger.events.knowledge import Scopes, Text
 from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
 from producers.owners import Owner

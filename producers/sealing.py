@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import replace
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
+from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
 from ledger.personal import about_item, has_text, sealed_event, stated_persons
 from ledger.sealed import ERASED
@@ -85,6 +86,11 @@ class SealingLedger:
 
     async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
         """Those that each event's words belong to; none where it has no words."""
+        saved = {
+            (event.org, event.entity_id): stated_persons(event)
+            for event in events
+            if isinstance(event.fact, KnowledgeSaved)  # the view does not know it yet, and its first cases follow
+        }
         stated: list[list[str]] = []
         about: list[str | None] = []
         asked: dict[str, set[str]] = {}
@@ -94,7 +100,8 @@ class SealingLedger:
             if item is not None:
                 asked.setdefault(event.org, set()).add(item)
             about.append(item)
-            stated.append(stated_persons(event) if words else [])
+            own = stated_persons(event) if words else []
+            stated.append(own if item is None else sorted({*own, *saved.get((event.org, item), ())}))
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
         if not any(persons for items in known.values() for persons in items.values()):
             return stated

@@ -15,6 +15,7 @@ import pyarrow as pa
 from projections.views import VIEWS
 
 RELATIONS: dict[str, tuple[str, ...]] = {relation: keys for view in VIEWS for relation, keys in view.digested.items()}
+ADDED: dict[str, tuple[str, ...]] = {relation: names for view in VIEWS for relation, names in view.added.items()}
 MOST_DIFFERENCES = 100
 
 
@@ -49,11 +50,21 @@ def state_digest(parts: dict[str, RelationDigest]) -> str:
 def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
     row = con.execute(f"""
         SELECT count(*), coalesce(sum(md5_number_lower(told)), 0), coalesce(sum(md5_number_upper(told)), 0)
-        FROM (SELECT {relation}::VARCHAR AS told FROM {relation})
+        FROM ({_told(con, relation)})
     """).fetchone()
     assert row is not None  # an aggregate without GROUP BY always answers one row
     rows, lower, upper = (int(value) for value in row)
     return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
+
+
+def _told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
+    """The query of a relation's rows as the texts that are digested (`told`), and `more` columns of each."""
+    row = f"{relation}::VARCHAR"
+    if added := ADDED.get(relation, ()):
+        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in added]
+        row = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})::VARCHAR"
+        row += "".join(f" || coalesce(', {name}: ' || {name}::VARCHAR, '')" for name in added)
+    return f"SELECT {', '.join([*more, f'{row} AS told'])} FROM {relation}"
 
 
 def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection) -> list[Difference]:
@@ -98,7 +109,7 @@ def _key(relation: str) -> str:
 
 def _keyed(con: duckdb.DuckDBPyConnection, relation: str) -> pa.Table:
     return con.execute(
-        f"SELECT {_key(relation)} AS key, md5({relation}::VARCHAR) AS told FROM {relation}"
+        f"SELECT key, md5(told) AS told FROM ({_told(con, relation, f'{_key(relation)} AS key')})"
     ).to_arrow_table()
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from ledger.event import Fact
+from ledger.event import FROM, Fact
 
 NARROW = (
     "position",
@@ -60,10 +60,13 @@ _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 
 
 def _lineage_of_data(fact: type[Fact], field: str) -> str:
-    """The envelope's lineage, else what the data itself says of its source or case."""
-    nested = [part for part in ("source", "case") if part in fact.model_fields]
-    choices = [f"e_{_TRACE_FIELDS[field]}", *(f"nullif(d.\"{part}\".{field}, '')" for part in nested)]
-    return f"coalesce({', '.join(choices)})"
+    """The envelope's lineage, else what the data itself says of its origin, source or case."""
+    return f"coalesce({', '.join([f'e_{_TRACE_FIELDS[field]}', *named_in(fact, field)])})"
+
+
+def named_in(fact: type[Fact], field: str) -> list[str]:
+    """What each part of the data of an event says of its `trace_id` or `message_id`, NULL where it says nothing."""
+    return [f"nullif(d.\"{part}\".{field}, '')" for part in FROM if part in fact.model_fields]
 
 
 def _decoded(token: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ledger.envelope import Envelope
-from ledger.event import Fact, StoredEvent
+from ledger.event import FROM, Fact, StoredEvent
 
 
 class Candidate(NamedTuple):
@@ -81,20 +81,19 @@ class Counted:
 
     @property
     def trace_id(self) -> str | None:
-        """The envelope's trace, else the one that the data names of its source or case."""
-        return self.envelope.traceid or self._named_by_data("trace_id")
+        """The envelope's trace, else the first that the data names."""
+        return next(iter(self.named("trace_id")), None)
 
     @property
     def message_id(self) -> str | None:
-        """The envelope's message, else the one that the data names of its source or case."""
-        return self.envelope.messageid or self._named_by_data("message_id")
+        """The envelope's message, else the first that the data names."""
+        return next(iter(self.named("message_id")), None)
 
-    def _named_by_data(self, field: str) -> str | None:
-        for part in ("source", "case"):
-            said = getattr(self.fact, part, None)
-            if said is not None and getattr(said, field):
-                return str(getattr(said, field))
-        return None
+    def named(self, field: Literal["trace_id", "message_id"]) -> list[str]:
+        """Every trace or message that the event names, each once, its envelope's first."""
+        own = self.envelope.traceid if field == "trace_id" else self.envelope.messageid
+        parts = (getattr(self.fact, part, None) for part in FROM)
+        return [*dict.fromkeys(filter(None, [own, *(getattr(part, field) for part in parts if part is not None)]))]
 
 
 @dataclass(frozen=True, slots=True)

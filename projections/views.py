@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 
@@ -35,7 +35,9 @@ class ViewOfLog:
     `fold` reads the relations that the gate presents of a large batch and changes the view's own tables, set by set;
     `fold_few` does the same with a few events that the models have read. Neither learns whether it is live or
     rebuilding, and a law in the tests holds them to the same result.
-    `digested` are the relations that a digest compares, each with the columns that identify a row.
+    `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
+    that a relation did not always have: a digest counts them where they hold something, so that the digest of a log in
+    which they are empty is what it was.
     """
 
     name: str
@@ -43,6 +45,7 @@ class ViewOfLog:
     fold: Fold | None
     fold_few: FoldFew | None
     digested: dict[str, tuple[str, ...]]
+    added: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 # `refused` is filled by the batch itself: what is refused never reaches a fold.
@@ -60,6 +63,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
         knowledge.fold,
         knowledge.fold_few,
         {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
+        {"knowledge_versions": ("origin",)},
     ),
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog(

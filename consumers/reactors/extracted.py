@@ -164,11 +164,18 @@ def _saved(finding: Finding, asked: JsonObject, trace_id: str | None, requested_
         owner=asked["owner"],
         source=Source(
             category="exp",
+            agent_id=asked.get("agent_id") or _agent(asked["owner"]),
             trace_id=trace_id,
             message_id=finding.message_ids[0] if finding.message_ids else None,
             timestamp=rfc3339(requested_us),
         ),
     )
+
+
+def _agent(owner: str) -> str | None:
+    """The agent that an owner is: a request of version 1 does not name the one that asks."""
+    kind, _, name = owner.partition(":")
+    return name if kind == "agent" else None
 
 
 def _item_id(process: Process, number: int) -> str:

@@ -22,6 +22,8 @@ MOST_REASON = 10_000
 """Characters of why somebody decided something. What a model or an error says of its reasons is not cut."""
 MOST_QUERY = 4_000
 """Characters of what is looked for."""
+MOST_SHORT = 512
+"""Characters of what names something: an event, a trace, a message, a moment."""
 
 
 def legal_id(value: str) -> str:
@@ -69,6 +71,7 @@ def without_sign_of_zero(value: float) -> float:
     return value + 0.0
 
 
+Short = Annotated[str, Field(min_length=1, max_length=MOST_SHORT)]
 Document = Annotated[JsonObject, AfterValidator(check_document)]
 Number = Annotated[float, AfterValidator(without_sign_of_zero), Field(allow_inf_nan=False)]
 NewId = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(legal_id)]

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ledger.event import Fact
-from ledger.events.bounds import Document
+from ledger.events.bounds import Document, Short
 from ledger.events.knowledge import Id, Scopes
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
 from ledger.events.usage import Usage
@@ -30,15 +30,21 @@ class Extracted(BaseModel):
 
 
 class ExtractionRequested(ProcessFact):
-    """Knowledge is to be drawn from messages: objects with `id`, `role` and `content`."""
+    """Knowledge is to be drawn from messages: objects with `id`, `role` and `content`.
+
+    `agent_id`, which version 2 has, is the agent that has it drawn: what is found names it in its source.
+    """
 
     name: ClassVar[str] = "extraction.requested"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("agent_id",)
 
     kind: Kind
     messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
     owner: Entity
     scopes: Scopes
     model: ModelName | None = None
+    agent_id: Annotated[Short | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class ExtractionStarted(CallStarted):

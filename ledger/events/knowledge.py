@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ledger import new_item
 from ledger.event import MAX_ID, MOST_POSITION, Fact
-from ledger.events.bounds import Document, Number, Reason, ResourceIds, Urls
+from ledger.events.bounds import Document, Number, Reason, ResourceIds, Short, Urls
 from ledger.scopes import Entity, Scope
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
@@ -44,6 +44,20 @@ class Source(BaseModel):
     message_id: str | None = None
 
 
+class Origin(BaseModel):
+    """Where and when an item is from, as who saves it says so of the whole item, beside what its source says.
+
+    The dates are those of where it was before: an item of the ledger is as old as its events.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    trace_id: Short | None = None
+    message_id: Short | None = None
+    created_at: Short | None = None
+    updated_at: Short | None = None
+
+
 class Case(BaseModel):
     """One use of an item: what it was used for, with which outcome, in which trace."""
 
@@ -59,10 +73,11 @@ class Case(BaseModel):
 
 
 class KnowledgeSaved(Fact):
-    """A new item. Version 1 was the form with a single `type` and no score (see ledger/upcasts.py)."""
+    """A new item. Version 1 was the form with a single `type` and no score (see ledger/upcasts.py); 3 has `origin`."""
 
     name: ClassVar[str] = "knowledge.saved"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+    added: ClassVar[tuple[str, ...]] = ("origin",)
 
     types: Types
     task: str
@@ -76,6 +91,7 @@ class KnowledgeSaved(Fact):
     helpful: Count = new_item.HELPFUL
     harmful: Count = new_item.HARMFUL
     confidence: Confidence = new_item.CONFIDENCE
+    origin: Annotated[Origin | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class KnowledgeRevised(Fact):

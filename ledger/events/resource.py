@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
 from ledger.events.bounds import Document, Reason
-from ledger.events.knowledge import Scopes, Text
+from ledger.events.knowledge import Origin, Scopes, Text
 from ledger.scopes import Entity
 
 TIMES = ("acquired_at", "expires_at")
@@ -84,13 +84,16 @@ class ResourceFact(Fact):
 class ResourceSaved(ResourceFact):
     """The owner states the whole resource: the first time a new one, later its next version.
 
-    `secure_body` is sealed with a key of the resource's own (ledger/secure_body.py); in clear it is refused.
+    `secure_body` is sealed with a key of the resource's own (ledger/secure_body.py); in clear it is refused. Version 2
+    has `origin`.
     """
 
     # A secret that somebody sent in clear must not stand in the text of an exception.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     name: ClassVar[str] = "resource.saved"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("origin",)
     sealed_only: ClassVar[tuple[str, ...]] = ("secure_body",)
 
     title: Text
@@ -102,6 +105,7 @@ class ResourceSaved(ResourceFact):
     owner: Entity
     shared_with: SharedWith = Field(default_factory=list)
     expected_version: Version | None = None
+    origin: Annotated[Origin | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class ResourceRetired(ResourceFact):

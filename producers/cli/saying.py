@@ -31,6 +31,8 @@ def save(
     source_name: Annotated[str | None, typer.Option(help="The tool, paper or talk it is from.")] = None,
     source_category: Annotated[str | None, typer.Option(help="paper, exp, skill, book, …")] = None,
     source_url: Annotated[reading.Many, typer.Option(help="Where to read more; may be repeated.")] = None,
+    source_trace: Annotated[str | None, typer.Option(help="The trace of its source.  [as --trace]")] = None,
+    source_message: Annotated[str | None, typer.Option(help="The message of its source.  [as --message]")] = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -45,8 +47,8 @@ def save(
         name=source_name,
         category=source_category,
         urls=source_url or None,
-        trace_id=trace,
-        message_id=message,
+        trace_id=source_trace or trace,
+        message_id=source_message or message,
     )
     saved = session.ledger.within(trace_id=trace, message_id=message).save(
         task,

@@ -144,10 +144,15 @@ class Session:
 
 
 def _lacks(document: Any) -> Iterator[str]:
-    """A line for each part of the node that an answer could not use, or not up to date."""
+    """A line for each thing that was kept and will not work, and each part that an answer could not use, or not up to
+    date."""
     from producers.cli.screen import plain
 
-    for lack in (document.get("degraded") if isinstance(document, dict) else None) or ():
+    if not isinstance(document, dict):
+        return
+    for warning in document.get("warnings") or ():
+        yield f"warning: {plain(warning['message'])}"
+    for lack in document.get("degraded") or ():
         at = "" if lack["position"] is None else f", at position {lack['position']}"
         yield f"degraded: {plain(lack['part'])}{at}: {plain(lack['reason'])}"
 

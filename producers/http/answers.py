@@ -116,9 +116,10 @@ class AclEntryAnswer(BaseModel):
 
 
 class ItemAnswer(BaseModel):
-    """An item as lists tell it; `acl` is there where it has one."""
+    """An item as lists tell it: `acl`, `message_id` and the fields of `source` are there where it has them."""
 
     id: str
+    message_id: str | None = None
     task: str
     content: str
     types: list[str]
@@ -148,10 +149,34 @@ class FoundItemAnswer(ItemAnswer):
 
 
 class FullItemAnswer(ListedItemAnswer, ReadAnswer):
+    """One item with every field: what nobody filled in is null or empty.
+
+    `origin` is what its save states of the whole item at the top of the body; its dates are of where it was before.
+    """
+
+    class WholeSource(BaseModel):
+        name: str | None
+        category: str | None
+        urls: list[str]
+        agent_id: str | None
+        submitted_by: str | None
+        timestamp: str | None
+        trace_id: str | None
+        message_id: str | None
+
+    class Origin(BaseModel):
+        trace_id: str | None
+        message_id: str | None
+        created_at: str | None
+        updated_at: str | None
+
     class Referred(BaseModel):
         id: str
         readable: bool
 
+    message_id: str | None
+    source: WholeSource  # type: ignore[assignment]  # as a document it is the narrower one
+    origin: Origin | None
     eval: FullEvalAnswer
     resources: list[Referred]
 
@@ -173,12 +198,22 @@ class ListAnswer(ReadAnswer):
     position: int
 
 
+class WarningAnswer(BaseModel):
+    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
+
+    code: Literal["unreadable_resource"]
+    resource_id: str
+    readers: list[str]
+    message: str
+
+
 class SavedAnswer(BaseModel):
     id: str
     position: int
     version: int
     event_id: str
     duplicate: bool
+    warnings: list[WarningAnswer] = []
 
 
 class SavedManyAnswer(BaseModel):
@@ -188,6 +223,7 @@ class SavedManyAnswer(BaseModel):
         outcome: Literal["saved", "unchanged", "refused"]
         position: int | None
         error: JsonObject | None
+        warnings: list[WarningAnswer] = []
 
     results: list[Outcome]
     saved: int
@@ -211,6 +247,7 @@ class UpdatedAnswer(BaseModel):
     position: int
     events: list[Kept]
     fields: dict[str, Field]
+    warnings: list[WarningAnswer] = []
 
 
 class RatedAnswer(BaseModel):
@@ -228,42 +265,6 @@ class ChangedAnswer(BaseModel):
     id: str
     position: int
     event_id: str
-
-
-class WhyAnswer(ReadAnswer):
-    class Because(BaseModel):
-        class Since(BaseModel):
-            position: int
-            version: int
-            change: str
-            event_id: str
-            by: str
-            time: str
-
-        kind: Literal["scope", "acl", "owner", "operator"]
-        entity: str | None
-        permission: Literal["read", "read_write"] | None = None
-        since: Since
-
-    class MayChange(BaseModel):
-        owner: str
-        writers: list[str]
-        you: Literal["owner", "writer", "operator"] | None
-
-    id: str
-    visibility: Visibility
-    because: list[Because]
-    recalled: bool
-    also: list[str]
-    may_change: MayChange
-    position: int
-
-
-class HistoryAnswer(ReadAnswer):
-    id: str
-    versions: list[JsonObject]
-    feedback: list[JsonObject]
-    position: int
 
 
 class MemoryPromptAnswer(BaseModel):

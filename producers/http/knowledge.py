@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http import answers, model_answers
+from producers.http import answers, life_answers, model_answers
 from producers.http.answers import Json, ReadJson, told
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.lineage_answer import LineageAnswer
@@ -101,12 +101,12 @@ def _reads(desk: Desk) -> APIRouter:
             fresh,
         )
 
-    @router.get("/api/knowledge/{item_id}/history", responses=told(answers.HistoryAnswer, 404))
+    @router.get("/api/knowledge/{item_id}/history", responses=told(life_answers.HistoryAnswer, 404))
     async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Every version of an item that the caller may see, and every case that judged it."""
         return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
 
-    @router.get("/api/knowledge/{item_id}/why", responses=told(answers.WhyAnswer, 404))
+    @router.get("/api/knowledge/{item_id}/why", responses=told(life_answers.WhyAnswer, 404))
     async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Why the caller may read an item, since which event, and who may change it."""
         return ReadJson(await sharing.why_visible(desk, caller, item_id, freshness=fresh), fresh)

@@ -38,6 +38,7 @@ class LineageAnswer(ReadAnswer):
         entity_id: str
         position: int
         time: str
+        stated_in: list[Literal["envelope", "origin", "source", "case"]] | None = None
 
     ref: str
     events: list[Event]

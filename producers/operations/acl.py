@@ -33,8 +33,13 @@ def named_entities(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> list
 
 
 def statement(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> bytes:
-    """What a save says, its ACL included. Raises InvalidPayload."""
+    """What a save says, its ACL included; not where it is from, which two saves of the same may say differently.
+
+    Raises InvalidPayload.
+    """
     said = refuse_unkeepable(fact)
+    if fact.origin is not None:
+        said = fact.__pydantic_serializer__.to_json(fact, exclude={"origin"})
     return said if shared is None else said + b"\n" + refuse_unkeepable(shared)
 
 

@@ -10,9 +10,9 @@ from ledger.scopes import Caller
 from producers.access.principal import require_addressable
 from producers.model_requests import ExtractRequest, MessageBody
 from producers.operations.desk import Desk
-from producers.operations.knowledge import default_owner, not_owner
 from producers.operations.processes import PATIENCE, own, settled
 from producers.operations.stated_before import begun
+from producers.operations.stating import default_owner, not_owner
 from producers.publish import event_id
 from projections.processes.ask import Process
 
@@ -53,7 +53,7 @@ async def extract(
     owner = payload.owner or default_owner(caller, None)
     if not caller.may_act_for(owner):
         raise not_owner(f"have knowledge found for {owner}", owner, caller)
-    scopes = list(dict.fromkeys(payload.scopes or [owner]))
+    scopes = list(dict.fromkeys(payload.scopes or [owner, *_around(caller)]))
     require_addressable(caller, scopes, "what is found")
     own_id = event_id(retry)
     said = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
@@ -68,6 +68,7 @@ async def extract(
             owner=owner,
             scopes=scopes,
             model=payload.model,
+            agent_id=caller.agent,
         )
         return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
 
@@ -78,6 +79,11 @@ async def extract(
 
     found, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
     return told(found), done
+
+
+def _around(caller: Caller) -> list[str]:
+    """The scopes of what is found where none are stated (source 000): user, agent and project of the context."""
+    return Caller(user=caller.user, agent=caller.agent, project=caller.project).entities()
 
 
 async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:

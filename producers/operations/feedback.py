@@ -6,9 +6,10 @@ fields anew is its owner's, and theirs whom the ACL lets write.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ledger.errors import (
     IllegalState,
@@ -18,6 +19,7 @@ from ledger.errors import (
     NotOwner,
     NotReader,
     VersionConflict,
+    ViewBehind,
 )
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
@@ -26,12 +28,14 @@ from ledger.readers import Judge, judge_of, readers
 from ledger.scopes import Caller
 from producers.operations import evolutions
 from producers.operations.desk import Desk
-from producers.operations.knowledge import ATTEMPTS, revision_of, unknown
+from producers.operations.knowledge import ATTEMPTS, unknown
 from producers.operations.processes import PATIENCE
 from producers.operations.same_case import case_event_id
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
 from producers.operations.stated_before import agrees, asked, other_name
+from producers.operations.stating import revision_of
+from producers.operations.unreadable import Referring, warnings
 from producers.publish import event_id, lifted, mismatch, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
@@ -54,7 +58,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Where the events of a change are kept; `position` is the last one's.
+    """Where the events of a change are kept; `position` is the last one's; `warnings` as of a save.
 
     `fields` says of each field of the request whether it was kept, and at which position, or why not.
     """
@@ -63,6 +67,7 @@ class Updated:
     position: int
     events: list[Kept]
     fields: dict[str, JsonObject]
+    warnings: list[JsonObject] = field(default_factory=list, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +103,24 @@ async def update(
     PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     done, begun = await _updated(desk, caller, lineage, item_id, payload, retry)
+    if payload.referred() is not None or payload.scopes is not None or payload.owner is not None:
+        done = replace(done, warnings=await _warnings(desk, caller, done))
     if begun is None:
         return done
     evolution, ended = await evolutions.awaited(desk, caller, begun, wait)
     position = max(done.position, int(evolution["position"]))
-    return Evolving(done.id, position, done.events, done.fields, evolution, ended)
+    return Evolving(done.id, position, done.events, done.fields, evolution, ended, warnings=done.warnings)
+
+
+async def _warnings(desk: Desk, caller: Caller, done: Updated) -> list[JsonObject]:
+    """What there is to say of what the item refers to, as the change leaves it."""
+    with contextlib.suppress(ViewBehind):  # the change is kept; what the view does not know yet is not judged
+        await desk.view.wait_for(done.position)
+    item = await desk.view.ask(ask.item, desk.org, caller, done.id)
+    if item is None or not item["resource_ids"]:
+        return []
+    about = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
+    return (await warnings(desk, caller, {0: about})).get(0, [])
 
 
 async def _updated(
@@ -123,7 +141,7 @@ async def _updated(
             refused[EvolutionRequested.name] = error
     names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
     given_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
-    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)  # of what is no case itself
     revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
     begins = evolutions.evolution_id(given_ids[-1])
     for _ in range(ATTEMPTS):
@@ -174,7 +192,7 @@ async def _updated(
                 begins if isinstance(fact, EvolutionRequested) else item_id,
                 stated_by if fact.name in _WRITERS or judge is None else judge.actor,
                 desk.org,
-                sent,
+                lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else sent,
                 id=own_id,
                 expects=0 if isinstance(fact, EvolutionRequested) else expects if number == 0 else None,
             )

@@ -8,6 +8,7 @@ rests while somebody searches.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,21 +16,18 @@ import orjson
 
 from ledger.errors import LedgerError, VersionConflict
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.knowledge import KnowledgeSaved, KnowledgeShared
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from ledger.scopes import Caller, further_types
 from producers.operations.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.feedback import error_body
+from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.giving_way import Turns
-from producers.operations.knowledge import (
-    ATTEMPTS,
-    exists,
-    lineage_of,
-    saved_fact,
-    statement_id,
-)
+from producers.operations.knowledge import ATTEMPTS, exists, referring, statement_id
 from producers.operations.scope_types import require_types
 from producers.operations.stated_before import same
+from producers.operations.stating import lineage_of, saved_fact
+from producers.operations.unreadable import warnings
 from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from projections.knowledge import ask
@@ -47,6 +45,7 @@ class Outcome:
     outcome: Literal["saved", "unchanged", "refused"]
     position: int | None = None
     error: JsonObject | None = None
+    warnings: list[JsonObject] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,22 @@ class _Batch:
     results: dict[int, Outcome]
     open: dict[int, NewEvent]
     shared: dict[int, KnowledgeShared] = field(default_factory=dict)
+    cases: dict[int, list[KnowledgeRated]] = field(default_factory=dict)
 
-    def events(self, index: int) -> list[NewEvent]:
-        """What is to be kept of one payload, all of it or nothing."""
-        return [self.open[index], *shared_with_it(self.open[index], self.shared.get(index))]
+    def events(self, index: int, event: NewEvent | None = None) -> list[NewEvent]:
+        """What is to be kept of one payload, all of it or nothing; `event` takes the place of its save."""
+        event = event or self.open[index]
+        return [
+            event,
+            *shared_with_it(event, self.shared.get(index)),
+            *with_its_cases(event, self.cases.get(index, ())),
+        ]
+
+    def facts(self) -> Iterator[tuple[int, KnowledgeSaved]]:
+        """What is open, as it is saved."""
+        for index, event in self.open.items():
+            assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
+            yield index, event.fact
 
     def refuse(self, index: int, item_id: str | None, error: LedgerError) -> None:
         self.results[index] = Outcome(index, item_id, "refused", error=error_body(error))
@@ -86,6 +97,7 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
     Raises BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again is safe.
     """
     batch, twins = await _judged(desk, caller, lineage, request)
+    referred = {index: referring(fact, batch.shared.get(index)) for index, fact in batch.facts() if fact.resource_ids}
     for attempt in range(ATTEMPTS):
         await _look(desk, batch)
         if not batch.open:
@@ -107,9 +119,12 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
             await _one_by_one(desk, batch)
             break
     for index, first in twins.items():
-        told = batch.results[first]
-        outcome = "unchanged" if told.outcome == "saved" else told.outcome
-        batch.results[index] = Outcome(index, told.id, outcome, told.position, told.error)
+        before = batch.results[first]
+        outcome = "unchanged" if before.outcome == "saved" else before.outcome
+        batch.results[index] = Outcome(index, before.id, outcome, before.position, before.error)
+    kept = {index: each for index, each in referred.items() if batch.results[index].outcome != "refused"}
+    for index, told in (await warnings(desk, caller, kept)).items():
+        batch.results[index] = replace(batch.results[index], warnings=told)
     results = [batch.results[index] for index in sorted(batch.results)]
     counts = {name: sum(r.outcome == name for r in results) for name in ("saved", "unchanged", "refused")}
     position = max((r.position for r in results if r.position), default=desk.view.position)
@@ -130,6 +145,7 @@ async def _judged(
         try:
             payload = parse(SaveRequest, document, f"items[{index}]")
             fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
+            cases = first_cases(payload)
             if not (kinds := further_types(entities := named_entities(fact, shared))) <= admitted:
                 await require_types(desk, entities)
                 admitted |= kinds
@@ -146,6 +162,8 @@ async def _judged(
                 batch.open[index] = event
                 if shared is not None:
                     batch.shared[index] = shared
+                if cases:
+                    batch.cases[index] = cases
         except LedgerError as error:
             batch.refuse(index, named if isinstance(named, str) else None, error)
         await turns.when_due()
@@ -154,7 +172,8 @@ async def _judged(
 
 def content_id(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> str:
     """The id of an item whose payload has none: it follows from what the item says, and whom it is shared with."""
-    document = fact.model_dump(mode="json") | ({} if shared is None else shared.model_dump(mode="json"))
+    document = fact.model_dump(mode="json", exclude={"origin"})
+    document |= {} if shared is None else shared.model_dump(mode="json")
     said = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     return f"knowledge-{hashlib.sha256(said).hexdigest()[:20]}"
 
@@ -177,16 +196,28 @@ async def _look(desk: Desk, batch: _Batch) -> None:
 
 async def _publish(desk: Desk, batch: _Batch) -> None:
     """Append what is open, slice by slice; what is kept is settled even when a later slice fails."""
-    indexes = list(batch.open)
-    most = SLICE // 2 if batch.shared else SLICE  # what is saved and shared is two events in one slice
     turns = Turns(desk.tally)
-    for start in range(0, len(indexes), most):
-        events = {index: batch.events(index) for index in indexes[start : start + most]}
+    for events in _slices(batch):
         kept = iter(await publish(desk.ledger, desk.tally, [event for each in events.values() for event in each]))
         for index, each in events.items():
             *_, last = where = [next(kept) for _ in each]
             batch.settle(index, "unchanged" if where[0].duplicate else "saved", last.position)
         await turns.give_way()
+
+
+def _slices(batch: _Batch) -> Iterator[dict[int, list[NewEvent]]]:
+    """What is open, in parts of at most SLICE events; what is to be kept of one payload stands in one of them."""
+    part: dict[int, list[NewEvent]] = {}
+    size = 0
+    for index in list(batch.open):
+        events = batch.events(index)
+        if size + len(events) > SLICE:
+            yield part
+            part, size = {}, 0
+        part[index] = events
+        size += len(events)
+    if part:
+        yield part
 
 
 async def _one_by_one(desk: Desk, batch: _Batch) -> None:
@@ -196,10 +227,10 @@ async def _one_by_one(desk: Desk, batch: _Batch) -> None:
         for attempt in range(ATTEMPTS):
             again = replace(event, expects=expects)
             try:
-                kept = await publish(desk.ledger, desk.tally, [again, *shared_with_it(again, batch.shared.get(index))])
+                kept = await publish(desk.ledger, desk.tally, batch.events(index, again))
             except VersionConflict as error:
                 await reach_head(desk)
-                alone = _Batch(batch.results, {index: event}, batch.shared)
+                alone = _Batch(batch.results, {index: event}, batch.shared, batch.cases)
                 await _look(desk, alone)
                 if not alone.open:
                     batch.open.pop(index)

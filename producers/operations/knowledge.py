@@ -10,41 +10,35 @@ import base64
 import secrets
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from ledger import new_item
 from ledger.errors import (
     IllegalState,
-    InvalidPayload,
     KnowledgeExists,
-    NotOwner,
     UnknownKnowledge,
     VersionConflict,
 )
-from ledger.event import Fact, Lineage, NewEvent, utc_now
+from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import (
     KnowledgeRestored,
     KnowledgeRetired,
-    KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeShared,
-    Source,
 )
-from ledger.scopes import Caller, visibility_of
-from producers.access.principal import require_addressable
-from producers.first_sentence import first_sentence
+from ledger.readers import readers
+from ledger.scopes import Caller
 from producers.operations.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
+from producers.operations.first_cases import refuse_cases
 from producers.operations.scope_types import require_types
 from producers.operations.stated_before import asked, refuse_another, same, stated
-from producers.publish import NAMESPACE, event_id, lifted, publish
-from producers.requests import EvalBody, SaveRequest, UpdateRequest
+from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
+from producers.operations.unreadable import Referring, warnings
+from producers.publish import NAMESPACE, event_id, publish
+from producers.requests import SaveRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
-
-T = TypeVar("T")
-_NO_EVAL, _NO_SOURCE = EvalBody(), Source()
 
 ATTEMPTS = 6
 """How often a change is tried again when others write to the same item meanwhile."""
@@ -52,13 +46,17 @@ ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Where a new item is. `duplicate`: the same save was kept before, and nothing was appended."""
+    """Where a new item is. `duplicate`: the same save was kept before, and nothing was appended.
+
+    `warnings` say what is kept and will not work as it is: see producers/operations/unreadable.py.
+    """
 
     id: str
     position: int
     version: int
     event_id: str
     duplicate: bool
+    warnings: list[JsonObject] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,26 @@ async def save(
     BrokerUnavailable, ViewBehind.
     """
     fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
+    saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
+    found = await warnings(desk, caller, {0: referring(fact, shared)})
+    return replace(saved, warnings=found[0]) if found else saved
+
+
+def referring(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> Referring:
+    """What an item refers to as it is saved, and who reads it."""
+    return Referring(fact.resource_ids, readers(fact.scopes, shared.readers() if shared else (), fact.owner))
+
+
+async def _saved(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    payload: SaveRequest,
+    fact: KnowledgeSaved,
+    shared: KnowledgeShared | None,
+    retry: uuid.UUID | None,
+) -> Saved:
+    refuse_cases(payload)
     await require_types(desk, named_entities(fact, shared))
     lineage = lineage_of(lineage, payload)
     named = payload.id
@@ -99,16 +117,17 @@ async def save(
         own_id = statement_id(desk.org, named, statement(fact, shared))
     else:
         own_id = event_id(None)
-    expects = 0
+    expects, now = 0, utc_now()
     for attempt in range(ATTEMPTS):
         # One that follows from the key can be guessed, and taken first; then it is one that cannot.
         item_id = named or fresh_id(None if retry is None or attempt else uuid.uuid5(retry, "0"))
-        event = NewEvent(fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects)
+        kept_fact = signed(fact, caller, now)
+        event = NewEvent(kept_fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects, time=now)
         batch = [event, *shared_with_it(event, shared)]
         try:
             kept = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            before, expects = await _taken(desk, event, shared, expects, bool(named))
+            before, expects = await _taken(desk, event, fact, shared, expects, bool(named))
             if before is not None:
                 return before
             continue
@@ -129,7 +148,7 @@ async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
 
 
 async def _taken(
-    desk: Desk, event: NewEvent, shared: KnowledgeShared | None, expects: int, named: bool
+    desk: Desk, event: NewEvent, stated: KnowledgeSaved, shared: KnowledgeShared | None, expects: int, named: bool
 ) -> tuple[Saved | None, int]:
     """What to do about an id with a history: the save that was kept before, or the position to expect now.
 
@@ -142,8 +161,7 @@ async def _taken(
         return None, 0
     taken = (await desk.view.ask(ask.saved_statements, desk.org, [event.entity_id])).get(event.entity_id)
     if taken is not None:
-        assert isinstance(event.fact, KnowledgeSaved)  # this is a save's event
-        if not same(event.fact, shared, taken):
+        if not same(stated, shared, taken):
             raise exists(event.entity_id)
         more = shared is not None
         return Saved(event.entity_id, taken.position + more, 1 + more, taken.event_id, True), expects
@@ -157,67 +175,6 @@ def exists(item_id: str) -> KnowledgeExists:
         f"knowledge {item_id!r} is there already and says something else: revise it with PUT, or choose another id",
         id=item_id,
     )
-
-
-def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
-    """What a payload says, with the defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
-    owner = payload.owner or default_owner(caller, payload.source)
-    if not caller.may_act_for(owner):
-        raise not_owner(f"save knowledge owned by {owner}", owner, caller)
-    scopes = list(dict.fromkeys(payload.scopes or [owner]))
-    require_addressable(caller, scopes, "what you save")
-    label = visibility_of(scopes, owner, [each.entity for each in payload.acl or ()])
-    if payload.visibility is not None and payload.visibility != label:
-        raise InvalidPayload(
-            f"visibility {payload.visibility!r} does not agree with scopes and ACL, which make the item {label}: "
-            "leave it out, or change those",
-            errors=[{"field": "visibility", "reason": f"follows from scopes and ACL, which say {label}"}],
-        )
-    first = payload.eval or _NO_EVAL
-    source = payload.source or _NO_SOURCE
-    if payload.created_at and not source.timestamp:
-        source = source.model_copy(update={"timestamp": payload.created_at})
-    # Every value was checked by SaveRequest, whose fields have the types of the fact's.
-    return KnowledgeSaved.model_construct(
-        types=payload.kinds(),
-        task=first_sentence(payload.content) if payload.task is None else payload.task,
-        content=payload.content,
-        tags=payload.tags or {},
-        scopes=scopes,
-        owner=owner,
-        resource_ids=payload.resource_ids or [],
-        source=source,
-        score=_stated(payload.score, _stated(first.score, new_item.SCORE)),
-        helpful=_stated(first.helpful, new_item.HELPFUL),
-        harmful=_stated(first.harmful, new_item.HARMFUL),
-        confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
-    )
-
-
-def _stated(value: T | None, otherwise: T) -> T:
-    return otherwise if value is None else value
-
-
-def default_owner(caller: Caller, source: Source | None) -> str:
-    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent."""
-    named = caller.entities()
-    if named:
-        return named[0]
-    agent = source.agent_id if source is not None else None
-    return Caller(agent=agent).reading_as()[0]
-
-
-def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
-    """The caller may not act for the owner."""
-    return NotOwner(
-        f"you are {', '.join(caller.entities())} and may not {what}: ask as {owner}, in the X-Ledger headers",
-        owner=owner,
-    )
-
-
-def lineage_of(lineage: Lineage, payload: SaveRequest) -> Lineage:
-    """The door's lineage, filled up from the payload's own fields and its source."""
-    return lifted(lineage, payload.source, trace_id=payload.trace_id, message_id=payload.message_id)
 
 
 def statement_id(org: str, item_id: str, statement: bytes) -> str:
@@ -328,14 +285,3 @@ async def state_as_owner(
             continue
         return Changed(item_id, done.position, own_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
-
-
-def revision_of(payload: UpdateRequest, caller: Caller) -> KnowledgeRevised | None:
-    """What the owner states anew, None when the request states nothing of that kind. Raises Forbidden."""
-    require_addressable(caller, [*(payload.scopes or ()), *filter(None, [payload.owner])], "what you state anew")
-    stated = {name: value for name in KnowledgeRevised.at_least_one if (value := getattr(payload, name)) is not None}
-    if not stated:
-        return None
-    if "scopes" in stated:
-        stated["scopes"] = list(dict.fromkeys(stated["scopes"]))
-    return KnowledgeRevised(**stated, expected_version=payload.expected_version, reason=payload.reason)

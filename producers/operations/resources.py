@@ -11,6 +11,7 @@ from typing import Literal
 
 from ledger.errors import IllegalState, LedgerError, NotAvailable, NotOwner, UnknownResource, VersionConflict
 from ledger.event import Fact, Lineage, NewEvent
+from ledger.events.knowledge import Origin
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.personal import persons
 from ledger.scopes import Caller
@@ -19,8 +20,9 @@ from ledger.subjects import stated_by
 from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge import ATTEMPTS, Changed, Saved, default_owner, not_owner
+from producers.operations.knowledge import ATTEMPTS, Changed, Saved
 from producers.operations.stated_before import asked, stated
+from producers.operations.stating import default_owner, not_owner
 from producers.publish import event_id, lifted, mismatch, publish
 from producers.resource_requests import ResourceRequest
 from projections.resources import ask
@@ -53,7 +55,9 @@ async def save(
     SubjectForgotten, InvalidPayload, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind.
     """
     own_id = event_id(retry)
-    lineage = lifted(lineage, trace_id=payload.trace_id, message_id=payload.message_id)
+    stated = {"trace_id": payload.trace_id, "message_id": payload.message_id}
+    origin = Origin(**stated) if any(stated.values()) else None
+    lineage = lifted(lineage, **stated)
     for _ in range(ATTEMPTS):
         standing, last = await _standing(desk, caller, payload.id)
         owner, scopes = _addressed(caller, payload, standing)
@@ -64,7 +68,8 @@ async def save(
             return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
         _check_version(payload, standing)
         secret = await _sealed(desk, payload, owner, scopes, own_id)
-        fact = ResourceSaved(secure_body=secret, scopes=scopes, owner=owner, **payload.model_dump(include=_STATED))
+        said = payload.model_dump(include=_STATED)
+        fact = ResourceSaved(secure_body=secret, scopes=scopes, owner=owner, origin=origin, **said)
         event = NewEvent(fact, payload.id, owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (kept,) = await publish(desk.ledger, desk.tally, [event])

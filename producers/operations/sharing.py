@@ -13,8 +13,9 @@ from ledger.scopes import Caller
 from producers.access.principal import require_addressable
 from producers.operations.acl import stated_acl
 from producers.operations.desk import ANY, Desk, Freshness, reach
-from producers.operations.knowledge import Changed, latest, not_owner, state_as_owner, unknown
+from producers.operations.knowledge import Changed, latest, state_as_owner, unknown
 from producers.operations.scope_types import require_types
+from producers.operations.stating import not_owner
 from producers.requests import ShareRequest
 from projections.knowledge import ask, why
 

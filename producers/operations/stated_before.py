@@ -17,11 +17,12 @@ from ledger.errors import VersionConflict
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
 from ledger.sealed import ERASED
 from producers.operations.desk import Desk, reach_head
+from producers.operations.stating import FILLED_IN
 from producers.publish import NAMESPACE, mismatch, publish
 from projections.knowledge import ask
 from projections.lineage import ask as events
@@ -113,8 +114,15 @@ def _same(said: Any, kept: Any) -> bool:
 
 
 def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
-    """True when a save states what the item said first, and with an ACL, what it was shared with at once."""
-    if taken.owner != fact.owner or taken.statement != ask.statement_of(fact):
+    """True when a save states what the item said first, and with an ACL, what it was shared with at once.
+
+    `fact` is as it was stated: what it leaves to be filled in is not compared.
+    """
+    left = {name: None for name in FILLED_IN if getattr(fact.source, name) is None}
+    said = taken.statement
+    if left:
+        said = tuple(each.model_copy(update=left) if isinstance(each, Source) else each for each in said)
+    if taken.owner != fact.owner or said != ask.statement_of(fact):
         return False
     return shared is None or taken.acl == ask.acl_of(shared.readers(), shared.writers())
 

@@ -32,10 +32,14 @@ class AclEntry(TypedDict):
 class Item(TypedDict):
     """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, `degraded`, the histories.
 
-    `acl` is there where the item has one.
+    `acl`, `message_id` and the fields of `source` are there where the item has them; from `get`, all but `acl` always
+    are, null or empty. `origin` is what its save states of the whole item: `trace_id`, `message_id`, `created_at` and
+    `updated_at` of where it was before.
     """
 
     id: str
+    message_id: NotRequired[str | None]
+    origin: NotRequired[dict[str, Any] | None]
     task: str
     content: str
     types: list[str]
@@ -94,14 +98,24 @@ class ItemList(Answered):
     metadata: NotRequired[ToolMetadata]
 
 
+class Warned(TypedDict):
+    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
+
+    code: str
+    resource_id: str
+    readers: list[str]
+    message: str
+
+
 class Saved(TypedDict):
-    """A new item, acknowledged at a position."""
+    """A new item, acknowledged at a position; `warnings` is empty when all is well."""
 
     id: str
     position: int
     version: int
     event_id: str
     duplicate: bool
+    warnings: list[Warned]
 
 
 class SavedOne(TypedDict):
@@ -112,6 +126,7 @@ class SavedOne(TypedDict):
     outcome: Literal["saved", "unchanged", "refused"]
     position: int | None
     error: dict[str, Any] | None
+    warnings: list[Warned]
 
 
 class SavedMany(TypedDict):
@@ -127,13 +142,15 @@ class SavedMany(TypedDict):
 class Changed(TypedDict):
     """An item that was revised, rated or scored: one event for each thing said.
 
-    `fields` says of each field whether it was `kept`, and its `position`, or the `error` for which it was not.
+    `fields` says of each field whether it was `kept`, and its `position`, or the `error` for which it was not;
+    `warnings` as of a save.
     """
 
     id: str
     position: int
     events: list[dict[str, Any]]
     fields: dict[str, dict[str, Any]]
+    warnings: list[Warned]
 
 
 class RatedMany(TypedDict):
@@ -185,7 +202,11 @@ class ScopeTypes(Answered):
 
 
 class Edge(TypedDict):
-    """One step of lineage: `from` is where it came from, `to` what came of it."""
+    """One step of lineage: `from` is where it came from, `to` what came of it.
+
+    `stated_in` says where in its event a trace or message is named: `envelope` (a header of the request), or a part
+    of the data: `origin`, `source`, `case`.
+    """
 
     direction: Literal["from", "to"]
     relation: str
@@ -196,6 +217,7 @@ class Edge(TypedDict):
     entity_id: str
     position: int
     time: str
+    stated_in: NotRequired[list[str]]
 
 
 class LineageEvent(TypedDict):

@@ -83,10 +83,13 @@ async def save(
     source: Mapping[str, Any] | None = None,
     resource_ids: Sequence[str] | None = None,
     score: int | None = None,
+    message_id: str | None = None,
+    trace_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Saved:
     """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes. Without a `task` (None) it
-    is the first sentence of the content; an `owner` may be the mail address of a user.
+    is the first sentence of the content; an `owner` may be the mail address of a user. `message_id` and `trace_id` are
+    of where the whole item is from; those of its `source` and of `within` are kept beside them.
 
     KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
     """
@@ -102,6 +105,8 @@ async def save(
         source=source,
         resource_ids=resource_ids,
         score=score,
+        message_id=message_id,
+        trace_id=trace_id,
     )
     saved: Saved = await wire.write("POST", KNOWLEDGE, body, idempotency_key=idempotency_key)
     return saved

@@ -89,6 +89,7 @@ async def knowledge_save(
         source={name: value for name, value in source.items() if value},
         resource_ids=resource_ids,
         score=score,
+        message_id=message_id or None,
     )
 
 

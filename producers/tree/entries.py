@@ -16,8 +16,8 @@ STATED = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids",
 """What an item says: by these two entries are the same."""
 _EVALUATED = ("score", "helpful", "harmful", "confidence")
 _OF_AN_ANSWER = ("quality_score", "position", "relevance")
-# What only the ledger may say of an item; of an entry by hand `created_at` is kept as its source's time (source 000).
-_THE_LEDGERS = ("version", "status", "merged_into", "updated_at", *_OF_AN_ANSWER)
+# What only the ledger may say of an item; the dates of an entry by hand are kept as those of where it was before.
+_THE_LEDGERS = ("version", "status", "merged_into", *_OF_AN_ANSWER)
 
 
 def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
 def payload_of(entry: Mapping[str, Any], place: PurePosixPath) -> dict[str, Any]:
     """The payload of an entry: what `POST /api/knowledge` takes. Unknown fields stay, so that the node refuses them."""
     if "version" in entry:
-        stated = {name: entry[name] for name in ("id", *STATED) if name in entry}
+        stated = {name: entry[name] for name in ("id", "message_id", *STATED) if name in entry}
         counts = entry.get("eval")
         if isinstance(counts, dict):
             stated["eval"] = {name: counts[name] for name in _EVALUATED if name in counts}

@@ -1,7 +1,7 @@
 """Where did an item help, where did it harm, who said it again? One row a case, never changed (mission K3).
 
-A case that names a trace earns credit only when the item was served to that trace before (`recalls`): what it then
-adds to the evidence is counted on the item's narrow row.
+A case that names a trace, or comes from one, earns credit only when the item was served to one of them before
+(`recalls`): what it then adds to the evidence is counted on the item's narrow row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import duckdb
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.feedback.evidence import OPPOSING, SUPPORTING
 from projections.ruling import Counted
-from projections.sql_text import Moment, among, insert, literal
+from projections.sql_text import Moment, Value, among, insert, literal
 from projections.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -25,8 +25,9 @@ COMMENT ON TABLE feedback IS 'Every case in which an item helped or harmed, or w
 COMMENT ON COLUMN feedback.time IS 'When the log kept it';
 COMMENT ON COLUMN feedback.verdict IS 'helpful, harmful or confirmed';
 COMMENT ON COLUMN feedback.case_time IS 'When the case happened, as the rater wrote it';
+COMMENT ON COLUMN feedback.trace_id IS 'The case''s own; where it names none, the one that its event is of';
 COMMENT ON COLUMN feedback.credit IS
-    'served: to that trace, before; not_served: the trace never had the item; untraced: the case names no trace';
+    'served: to that trace, or the one that its event is of, before; not_served: it never was; untraced: there is none';
 """
 
 _RATED = (KnowledgeRated, KnowledgeConfirmed)
@@ -49,11 +50,15 @@ def fold(bench: Workbench, facts: Facts) -> None:
     rated = [fact for fact in _RATED if fact in facts]
     for fact in rated:
         verdict = "d.verdict" if fact is KnowledgeRated else "'confirmed'"
-        served = _SERVED.format(rated=f"SELECT position, org, entity_id, trace_id FROM {table_of(fact)}")
+        own = {name: f"coalesce(nullif(d.\"case\".{name}, ''), {name})" for name in ("trace_id", "message_id")}
+        traces = " UNION ALL ".join(
+            f"SELECT position, org, entity_id, {trace} FROM {table_of(fact)}" for trace in ("trace_id", own["trace_id"])
+        )
+        served = _SERVED.format(rated=traces)
         bench.run(f"""
             INSERT INTO feedback
             SELECT position, stream_time, event_id, org, entity_id, {verdict}, d."case".task, d."case".query,
-                d."case".outcome, d."case".reason, d."case".timestamp, actor, trace_id, message_id,
+                d."case".outcome, d."case".reason, d."case".timestamp, actor, {own["trace_id"]}, {own["message_id"]},
                 CASE WHEN trace_id IS NULL THEN 'untraced' WHEN position IN ({served}) THEN 'served'
                     ELSE 'not_served' END
             FROM {table_of(fact)}
@@ -67,7 +72,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
     if not rated:
         return
-    served = _served(con, [c for c, _ in rated if c.trace_id])
+    served = _served(con, [c for c, _ in rated])
     insert(
         con,
         "feedback",
@@ -76,7 +81,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
                 *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id),
                 fact.verdict if isinstance(fact, KnowledgeRated) else "confirmed",
                 *(fact.case.task, fact.case.query, fact.case.outcome, fact.case.reason, fact.case.timestamp),
-                *(c.envelope.actor, c.trace_id, c.message_id),
+                *(c.envelope.actor, fact.case.trace_id or c.trace_id, fact.case.message_id or c.message_id),
                 "untraced" if not c.trace_id else "served" if c.position in served else "not_served",
             )
             for c, fact in rated
@@ -85,9 +90,12 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     con.execute(_COUNT.format(batch=among(c.position for c, _ in rated)))
 
 
-def _served(con: duckdb.DuckDBPyConnection, traced: list[Counted]) -> set[int]:
-    """The positions of those whose trace was served the item before."""
+def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:
+    """The positions of those one of whose traces was served the item before."""
+    traced: list[tuple[Value, ...]] = [
+        (c.position, c.org, c.entity_id, trace) for c in rated for trace in c.named("trace_id")
+    ]
     if not traced:
         return set()
-    told = ", ".join(f"({', '.join(map(literal, (c.position, c.org, c.entity_id, c.trace_id)))})" for c in traced)
+    told = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
     return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {told}")).fetchall()}

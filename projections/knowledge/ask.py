@@ -21,12 +21,12 @@ from projections.feedback.evidence import confidence
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
-    shared_with, writers, status"""
+    shared_with, writers, origin::VARCHAR, status"""
 
 # The same of a version as it was made, without a look at what its item has come to.
 VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
-    epoch_us(valid_from_time), NULL, shared_with, writers, status"""
+    epoch_us(valid_from_time), NULL, shared_with, writers, origin::VARCHAR, status"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
 def item(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
 ) -> JsonObject | None:
-    """One item, with its `status` and `created_position`; None when there is none that the caller may read.
+    """One item whole (`whole`), with its `created_position`; None when there is none that the caller may read.
 
     As of a position it has to be readable then and now: what was closed since stays closed.
     """
@@ -113,7 +113,7 @@ def item(
                 AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
         ).fetchone()
-    return None if found is None else {**item_of(found), "status": found[-2], "created_position": found[-1]}
+    return None if found is None else {**whole(found), "created_position": found[-1]}
 
 
 def _item_now(
@@ -130,17 +130,17 @@ def _item_now(
     helpful, harmful, position, created, updated, created_position, version_position, *evidence = state
     version = cursor.execute(
         f"""SELECT id, task, content, types, tags, scopes, owner, visibility, resource_ids, source, score, confidence,
-                version, merged_into, shared_with, writers, status
+                version, merged_into, shared_with, writers, origin, status
             FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
         list(values),
     ).fetchone()
     if version is None:
         return None
-    *said, stated, number, merged_into, shared_with, writers, status = version
+    *said, stated, number, merged_into, shared_with, writers, origin, status = version
     sure = confidence(stated, *evidence)
     return (
         *(*said, helpful, harmful, sure, number, position, created, updated),
-        *(merged_into if status == "merged" else None, shared_with, writers, status, created_position),
+        *(merged_into if status == "merged" else None, shared_with, writers, origin, status, created_position),
     )
 
 
@@ -252,8 +252,13 @@ def rfc3339(microseconds: int) -> str:
 
 
 def item_of(row: Sequence[Any]) -> JsonObject:
-    """An item as the doors show it, out of a row that begins with ITEM_COLUMNS."""
+    """An item as lists show it, without what nobody filled in, out of a row that begins with ITEM_COLUMNS.
+
+    `message_id` is what its save states of the whole item, else what its source says.
+    """
     score, helpful, harmful, confidence = row[10:14]
+    source = _said(row[9])
+    message_id = parsed(row[21]).get("message_id") or source.get("message_id")
     return {
         "id": row[0],
         "task": row[1],
@@ -264,7 +269,7 @@ def item_of(row: Sequence[Any]) -> JsonObject:
         "owner": row[6],
         "visibility": row[7],
         "resource_ids": row[8],
-        "source": _said(row[9]),
+        "source": source,
         "eval": {"score": score, "helpful": helpful, "harmful": harmful, "confidence": confidence},
         "quality_score": float(score + helpful - 2 * harmful),
         "version": row[14],
@@ -273,6 +278,26 @@ def item_of(row: Sequence[Any]) -> JsonObject:
         "updated_at": rfc3339(row[17]),
         **({} if row[18] is None else {"merged_into": row[18]}),
         **_acl(*row[19:21]),
+        **({} if message_id is None else {"message_id": message_id}),
+    }
+
+
+_UNSAID: JsonObject = Source().model_dump()
+
+
+def whole(row: Sequence[Any]) -> JsonObject:
+    """An item with every field of sources 000 and 001, null or empty where nobody filled it in, and its `status`.
+
+    `origin` is what its save states of the whole item: trace, message, and the dates of where it was before.
+    """
+    item = item_of(row)
+    origin = None if row[21] is None else parsed(row[21])
+    return {
+        **item,
+        "message_id": item.get("message_id"),
+        "source": _UNSAID | item["source"],
+        "origin": origin,
+        "status": row[22],
     }
 
 

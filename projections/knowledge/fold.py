@@ -20,6 +20,7 @@ from ledger.events.knowledge import (
     KnowledgeScored,
     KnowledgeShared,
     KnowledgeUnmerged,
+    Origin,
     Source,
 )
 from ledger.scopes import visibility_of
@@ -68,6 +69,7 @@ _KEPT = {
     "merged_into": "VARCHAR",
     "shared_with": "VARCHAR[]",
     "writers": "VARCHAR[]",
+    "origin": "JSON",
 }
 
 
@@ -87,10 +89,11 @@ _SAVED = f"""
 INSERT INTO knowledge_versions
 SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {visibility()}, resource_ids, source, score, 'active',
-    helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[]
+    helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[], origin
 FROM (
     SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
-        to_json(d.source) AS source, d.score, d.confidence
+        to_json(d.source) AS source, d.score, d.confidence,
+        CASE WHEN d.origin IS NOT NULL THEN to_json(d.origin) END AS origin
     FROM {table_of(KnowledgeSaved)}
 )
 """
@@ -118,7 +121,8 @@ def _changed(changes: Facts) -> str:
 INSERT INTO knowledge_versions
 SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {visibility(EVERYBODY)}, resource_ids, source, score, status,
-    first_helpful, first_harmful, confidence, created_position, created_at, merged_into, shared_with, writers
+    first_helpful, first_harmful, confidence, created_position, created_at, merged_into, shared_with, writers,
+    origin
 FROM (
     SELECT position, {columns}, {filled} FROM (
         SELECT v.valid_from AS position, v.org, v.id, NULL AS version, NULL AS change, NULL AS stream_time,
@@ -157,7 +161,7 @@ def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[i
     typed = {"JSON": Json, "TIMESTAMPTZ": Moment}
     return {
         row[0]: {
-            name: typed[kind](value) if kind in typed else value
+            name: typed[kind](value) if kind in typed and value is not None else value
             for (name, kind), value in zip(_KEPT.items(), row[1:], strict=True)
         }
         for row in found
@@ -179,6 +183,7 @@ def _saved(c: Counted) -> dict[str, Value]:
         "merged_into": None,
         "shared_with": [],
         "writers": [],
+        "origin": None if fact.origin is None else _value(fact.origin),
     }
 
 
@@ -195,7 +200,7 @@ def _said(fact: Fact) -> dict[str, Value]:
 def _value(value: object) -> Value:
     if isinstance(value, dict):
         return Json(orjson.dumps(value).decode())
-    if isinstance(value, Source):
+    if isinstance(value, (Source, Origin)):
         return Json(value.model_dump_json())
     assert isinstance(value, (str, int, list))  # what the fields of a statement are
     return value

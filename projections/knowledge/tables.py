@@ -21,7 +21,7 @@ CREATE TABLE knowledge_versions (
     resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL, merged_into VARCHAR,
-    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL
+    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL, origin JSON
 );
 COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
 COMMENT ON COLUMN knowledge_versions.change IS
@@ -33,6 +33,8 @@ COMMENT ON COLUMN knowledge_versions.confidence IS 'As stated at its save; the v
 COMMENT ON COLUMN knowledge_versions.merged_into IS 'The item that took its place, where status is merged';
 COMMENT ON COLUMN knowledge_versions.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
 COMMENT ON COLUMN knowledge_versions.writers IS 'Those of shared_with who may also revise it';
+COMMENT ON COLUMN knowledge_versions.origin IS
+    'trace_id, message_id, created_at, updated_at as its save states them of the whole item; null where it states none';
 COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
 CREATE TABLE knowledge_state (
     org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
@@ -50,7 +52,7 @@ CREATE VIEW knowledge AS
         {CONFIDENCE.format(stated="v.confidence", supporting="s.supporting", opposing="s.opposing")} AS confidence,
         s.status, s.created_at, s.updated_at, s.created_position, s.position, s.version_position,
         CASE WHEN s.status = 'merged' THEN v.merged_into END AS merged_into, s.supporting, s.opposing,
-        v.shared_with, v.writers
+        v.shared_with, v.writers, v.origin
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
 COMMENT ON COLUMN knowledge.id IS 'Its id, unique in its org';
@@ -93,7 +95,8 @@ CREATE MACRO knowledge_at(asked) AS TABLE
         v.created_position, greatest(v.valid_from, f.last_position) AS position,
         v.valid_from AS version_position,
         CASE WHEN v.status = 'merged' THEN v.merged_into END AS merged_into,
-        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing, v.shared_with, v.writers
+        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing, v.shared_with, v.writers,
+        v.origin
     FROM knowledge_versions v
     LEFT JOIN (
         SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,

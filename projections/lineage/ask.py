@@ -14,10 +14,10 @@ from typing import Any
 import duckdb
 import orjson
 
-from ledger.event import JsonObject
+from ledger.event import FROM, JsonObject
 from ledger.events.knowledge import KnowledgeScored
 from ledger.scopes import Caller
-from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339
+from projections.knowledge.ask import LISTED, listed, parsed, readable_by, rfc3339
 from projections.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
 MAX_EDGES = 10_000
@@ -26,7 +26,9 @@ _EVENT = (
     *("event_id", "event_type", "entity", "entity_id", "actor"),
     *("trace_id", "message_id", "position", "time"),
 )
+_LINK = ("direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time")
 _CASE = ("task", "query", "outcome", "reason")
+_PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
     `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
     name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
     has a `served` link to it. A verdict on an item came of it, and so did the trace that the verdict names: `to`.
-    Each is told only when the caller may read what its event is about.
+    Each is told only when the caller may read what its event is about. `stated_in` says where a trace or message is
+    named: in which parts of the event's data, else in its envelope.
     """
     walk, walked = around(org, ref)
     may, may_values = _readable_events(org, caller)
@@ -113,15 +116,26 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
             SELECT 'to', relation, NULL, position FROM down
         )
         SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
-            e.position, epoch_us(e.stream_time)
+            e.position, epoch_us(e.stream_time),
+            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END
         FROM found AS f JOIN events AS e ON e.position = f.position
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
         """,
         [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
     ).fetchall()
-    names = ["direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time"]
-    return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
+    return [_edge(ref, row[:-1], row[-1]) for row in rows]
+
+
+def _edge(asked: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
+    """A link as it is told. `parts` are those of its event's data that may name a trace or a message."""
+    told = {**dict(zip(_LINK, row, strict=True)), "time": rfc3339(row[-1])}
+    if parts is None:
+        return told
+    relation = told["relation"]
+    name = (told["ref"] if told["direction"] == "from" else asked).removeprefix(f"{relation}:")
+    said = [part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name]
+    return told | {"stated_in": said or ["envelope"]}
 
 
 def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:

@@ -55,9 +55,9 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 
 
 def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
-    links = [
-        ("trace", "trace:", c.trace_id),
-        ("message", "message:", c.message_id),
+    links: list[tuple[str, str, str | None]] = [
+        *(("trace", "trace:", name) for name in c.named("trace_id")),
+        *(("message", "message:", name) for name in c.named("message_id")),
         ("caused_by", "event:", c.envelope.causationid),
         ("correlation", "correlation:", c.envelope.correlationid),
     ]

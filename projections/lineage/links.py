@@ -18,6 +18,7 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
 )
 from ledger.events.recall import RecallServed
+from projections.envelopes import named_in
 from projections.workbench import Facts, table_of
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
@@ -64,6 +65,15 @@ def links(facts: Facts) -> str:
         for relation, prefix, column in _LINKS
     ]
     for fact in facts:
+        for relation, prefix, column in _LINKS[:2]:
+            named = [column]  # the envelope's, or the first of the data, which is a link already
+            for said in named_in(fact, column):
+                new = " AND ".join(f"{said} IS DISTINCT FROM {before}" for before in named)
+                selects.append(
+                    f"SELECT {row}, '{relation}', concat('{prefix}', {said}) FROM {table_of(fact)} "
+                    f"WHERE {said} IS NOT NULL AND {new}"
+                )
+                named.append(said)
         for relation, field, many in REFERS.get(fact, ()):
             prefix = PREFIXES.get(relation, "")
             if many:

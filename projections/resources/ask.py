@@ -15,6 +15,7 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from ledger.readers import readers
 from ledger.scopes import Caller
 from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
 from projections.page import Asked, Page, page_of
@@ -133,6 +134,16 @@ def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, id
         f"SELECT id FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}", [org, listed(ids), *values]
     ).fetchall()
     return {row[0] for row in rows}
+
+
+def readers_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Everybody who reads each of the resources out of `ids` that the caller may read, by id."""
+    readable, values = readable_by(caller)
+    rows = cursor.execute(
+        f"""SELECT id, scopes, shared_with, owner FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}""",
+        [org, listed(ids), *values],
+    ).fetchall()
+    return {row[0]: readers(*row[1:]) for row in rows}
 
 
 def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> list[JsonObject] | None:

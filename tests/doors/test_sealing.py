@@ -227,3 +227,12 @@ async def test_a_retried_save_is_the_same_event_although_it_is_sealed_anew(seali
     first = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
     again = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
     assert (again.position, again.duplicate, (await inner.head()).position) == (first.position, True, 1)
+
+
+async def test_the_first_cases_of_an_item_belong_to_whom_the_item_does(sealing: Sealing) -> None:
+    save = KnowledgeSaved(**ITEM, scopes=["user:ada"], owner="agent:a")
+    case = KnowledgeRated(verdict="helpful", case=Case(outcome=SECRET), through="agent:a")
+    kept = await sealing.ledger.append_many([NewEvent(fact, "k9", "agent:a") for fact in (save, case)])
+    async for events in sealing.desk.ledger.read(kept[0].position):
+        assert [SECRET in event.body.decode() for event in events] == [False, False]
+        break

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,7 +18,7 @@ from hypothesis import strategies as st
 from producers.first_sentence import LONGEST, first_sentence
 from producers.owners import owner_named
 from tests.doors.test_http_sharing import EXAMPLES
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http
 from tests.knowhub.walking import Walk
 from tests.openai_chat import ChatEndpoint
@@ -98,3 +103,23 @@ def test_an_owner_is_stated_as_a_mail_address_wherever_one_is_stated(shared_node
 @pytest.mark.parametrize("stated", ["user:ann@example.com", "agent:a@b.c", "ann", "@example.com", "ann@", "a b@c.d", 3])
 def test_what_is_no_mail_address_is_read_as_it_is(stated: object) -> None:
     assert owner_named(stated) == stated
+
+
+def test_who_is_named_by_the_mail_address_of_git_owns_what_they_save(shared_node: RunningNode, tmp_path: Path) -> None:
+    address = f"ann-{uuid4().hex[:8]}@example.com"
+    settings = tmp_path / "gitconfig"
+    settings.write_text(f"[user]\n\temail = {address}\n", "utf-8")
+    here = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {**here, "GIT_CONFIG_GLOBAL": str(settings), "KLEDGER_URL": shared_node.url}
+    save = f'{sys.executable} -m producers.cli.main save --content "c" --types tool --json'
+    ran = subprocess.run(
+        ["bash", "-c", f'export KLEDGER_USER="$(git config --global user.email)"; {save}'],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    item = Http(shared_node.url, {"user": address}).one(json.loads(ran.stdout)["id"])
+    assert (item["owner"], item["scopes"]) == (f"user:{address}", [f"user:{address}"])

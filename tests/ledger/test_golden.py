@@ -14,6 +14,7 @@ import pytest
 from ledger.envelope import decode_envelope, decode_fact, schema_name
 from ledger.event import Fact
 from ledger.events import FACTS
+from ledger.events.extraction import ExtractionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     AclEntry,
@@ -26,6 +27,7 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeScored,
     KnowledgeShared,
+    Origin,
     Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
@@ -43,7 +45,10 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 AS_IN_THE_REFERENCE = [
     name
     for name in EXAMPLES
-    if name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict", "model")
+    if (
+        name.partition(".")[0] in ("evolution", "extraction", "slim", "conflict", "model")
+        and name != "extraction.requested"
+    )
     or name.removeprefix("knowledge.") in ("evolved", "reverted", "absorbed", "merged", "unmerged")
 ]
 
@@ -81,6 +86,16 @@ MEANING: dict[str, Fact] = {
         source=Source(category="exp", agent_id="research_agent", trace_id="trace-42"),
         score=5,
         confidence=0.9,
+    ),
+    "knowledge.saved.3": KnowledgeSaved(
+        types=["strategy"],
+        task="在什么场景下要完成什么目标",
+        content="核心知识内容",
+        scopes=["org:cybertogether"],
+        owner="agent:research_agent",
+        source=Source(category="exp", agent_id="research_agent", timestamp="2026-03-05T12:00:00Z", message_id="msg-13"),
+        score=4,
+        origin=Origin(message_id="msg-12", created_at="2026-03-01T08:00:00Z", updated_at="2026-03-02T08:00:00Z"),
     ),
     "knowledge.revised.1": KnowledgeRevised(
         content="先裁掉页眉和页脚，再调用 `extract_tables()`。",
@@ -151,6 +166,27 @@ MEANING: dict[str, Fact] = {
             ServedItem(id="knowledge-20260115-aa01", version=1, relevance=0.4),
         ],
         view_position=7,
+    ),
+    **{
+        f"extraction.requested.{1 + (agent is not None)}": ExtractionRequested(
+            kind="statement",
+            messages=[{"id": "msg-0042", "role": "user", "content": "以后都用中文回答我"}],
+            owner="user:li.wei@example.com",
+            scopes=["user:li.wei@example.com"],
+            agent_id=agent,
+        )
+        for agent in (None, "research_agent")
+    },
+    "resource.saved.2": ResourceSaved(
+        title="某网站 Cookie",
+        body="适用于:已登录状态的 API 调用",
+        secure_body="sealed:v1:resource:cookies/website_a:q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
+        content_type="cookie",
+        metadata={"acquired_at": "2026-03-06T10:00:00Z", "expires_at": "2026-03-07T10:00:00Z"},
+        scopes=["org:cybertogether"],
+        owner="agent:research_agent",
+        shared_with=["team:crawlers"],
+        origin=Origin(trace_id="trace-44", message_id="msg-12"),
     ),
     "resource.saved.1": ResourceSaved(
         title="某网站 Cookie",

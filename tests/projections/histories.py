@@ -43,6 +43,7 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeScored,
     KnowledgeUnmerged,
+    Origin,
     Source,
 )
 from ledger.events.process import ProcessFact
@@ -158,6 +159,7 @@ _saves = st.builds(
     source=_sources,
     score=st.integers(1, 5),
     confidence=st.floats(0, 1),
+    origin=st.none() | st.builds(Origin, trace_id=_ids, message_id=_ids, created_at=st.none() | st.just("2026-03-05")),
 )
 _revisions = st.builds(
     KnowledgeRevised,

@@ -184,3 +184,40 @@ def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
     assert result_of(ledger, "verify")["equal"]
     assert ledger.extraction(extraction["id"])["messages"] == 1
     assert ledger.evolution(evolution["id"])["content"] in (None, "[erased]")
+
+
+def test_what_is_found_names_the_agent_and_is_scoped_to_the_context(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    asking = ledger.acting_as(user="ida", agent="scribe", project="web", team="ops", org="lantern")
+    profile = finding("Likes griffins.", "m1", type="user_profile", category="preference")
+    finds(chat, "griffin", finding("A griffin eats at dawn.", "m1"), profile)
+    judges(chat, "griffin")
+    done = asking.extract(messages=[{"id": "m1", "role": "user", "content": "The griffin eats at dawn; I like it."}])
+    found, own = (asking.get(each["knowledge_id"]) for each in done["items"])
+    assert (found["owner"], found["scopes"]) == ("user:ida", ["user:ida", "agent:scribe", "project:web"])
+    assert own["scopes"] == ["user:ida", "project:web"], "a profile is of its user, and at most of projects"
+    assert {item["source"]["agent_id"] for item in (found, own)} == {"scribe"}
+
+
+def test_scopes_that_are_stated_are_all_that_what_is_found_has(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    asking = ledger.acting_as(agent="scribe", project="web")
+    finds(chat, "wyvern", finding("A wyvern has two legs.", "m1"))
+    judges(chat, "wyvern")
+    said = [{"id": "m1", "role": "user", "content": "wyvern: two legs"}]
+    done = asking.extract(messages=said, scopes=["agent:scribe"])
+    (each,) = done["items"]
+    assert asking.get(each["knowledge_id"])["scopes"] == ["agent:scribe"]
+
+
+def test_the_command_finds_for_the_context_that_it_names(
+    modelled: RunningNode, ledger: LedgerClient, chat: ChatEndpoint, tmp_path: Any
+) -> None:
+    finds(chat, "basilisk", finding("A basilisk fears the weasel.", "m1"))
+    judges(chat, "basilisk")
+    file = tmp_path / "said.json"
+    file.write_text(json.dumps([{"id": "m1", "role": "user", "content": "The basilisk fears the weasel."}]), "utf-8")
+    who = ["--user", "ida", "--agent", "scribe", "--project", "web", "--url", modelled.url, "--json"]
+    ran = CliRunner().invoke(app, ["extract", str(file), *who])
+    assert ran.exit_code == 0, ran.output
+    (each,) = json.loads(ran.stdout)["items"]
+    item = ledger.acting_as(user="ida").get(each["knowledge_id"])
+    assert (item["source"]["agent_id"], item["scopes"]) == ("scribe", ["user:ida", "agent:scribe", "project:web"])
