@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import structlog
 import uvicorn
@@ -47,6 +46,7 @@ from producers.embedding_metrics import EmbeddingMetrics
 from producers.forgetting import Eraser
 from producers.http.app import create_app
 from producers.http.connections import bounded
+from producers.node_address import NodeAddress, host_and_port
 from producers.node_admin import Operator
 from producers.node_integrity import Integrity, create_notary, receipt_signer
 from producers.node_models import with_models
@@ -138,17 +138,6 @@ async def _run(settings: NodeSettings) -> None:
         log.info("stopping")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAddress:
-    """Where a running node is reached."""
-
-    http: str
-    nats: str
-    quack: int | None
-    position: int
-    """Up to which the view had folded the log when the node began to answer."""
-
-
 @asynccontextmanager
 async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
     """A running node; once it is `ending` it starts no process again.
@@ -156,7 +145,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
     Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
     """
     started = time.monotonic()
-    host, port = _host_and_port(settings.http)
+    host, port = host_and_port(settings.http)
     language = language_of_node()
     recorded = recorded_from_environment()
     async with AsyncExitStack() as stack:
@@ -341,14 +330,3 @@ def _only_node_on(data: Path) -> Iterator[None]:
             file.write(f"{os.getpid()}\n")
             file.flush()
         yield
-
-
-def _host_and_port(address: str) -> tuple[str, int]:
-    parts = urlsplit(f"//{address}")
-    try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if host is None or port is None:
-        raise BrokerMisconfigured(f"{address!r} is not HOST:PORT: write for example 127.0.0.1:8420")
-    return host, port
