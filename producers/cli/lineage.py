@@ -36,8 +36,7 @@ def lineage(
     told = session.ledger.lineage(ref)
     tree = Tree(words(told["ref"], "bold"))
     causes = [event for event in told["events"] if event["role"] == "cause"]
-    sources = [words(name, "cyan") for name in _sources(told)]
-    _branch(tree, "came from", [*sources, *(_line(event, ref) for event in causes)])
+    _branch(tree, "came from", [*_sources(told), *(_line(event, ref) for event in causes)])
     if not ref.startswith(_PREFIXES):
         own = [event for event in told["events"] if event["role"] in _OWN]
         _branch(tree, "its own events", [_line(event, ref) for event in own])
@@ -48,10 +47,17 @@ def lineage(
     return Answer(told, tree)
 
 
-def _sources(told: LineageOf) -> list[str]:
-    """What the events named as where they come from, each once; events stand in lines of their own."""
-    named = (edge["ref"] for edge in told["edges"] if edge["direction"] == "from")
-    return list(dict.fromkeys(name for name in named if not name.startswith("event:")))
+def _sources(told: LineageOf) -> list[Text]:
+    """What the events named as where they come from, each once, and in which part of them."""
+    parts: dict[str, dict[str, None]] = {}
+    for edge in told["edges"]:
+        if edge["direction"] == "from" and not edge["ref"].startswith("event:"):
+            stated = (part for part in edge.get("stated_in", ()) if part != "envelope")
+            parts.setdefault(edge["ref"], {}).update(dict.fromkeys(stated))
+    return [
+        Text.assemble((plain(ref), "cyan"), (plain(f"  of its {', '.join(stated)}") if stated else plain(""), "dim"))
+        for ref, stated in parts.items()
+    ]
 
 
 def _branch(tree: Tree, heading: str, lines: Sequence[Text]) -> None:
