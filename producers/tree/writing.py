@@ -23,7 +23,6 @@ from ledger.sealed import ERASED
 from ledger.whole_file import check_directory_place
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
-from projections.profiles.content import CONTENTS, default_content
 
 if TYPE_CHECKING:
     from producers.sdk import LedgerClient
@@ -106,6 +105,8 @@ def _written_into(
             entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
+            from projections.profiles.content import CONTENTS, default_content  # not for --help
+
             memories = ledger.memories.both()
             of_each = {"user": memories["user_memory"], "work": memories["work_memory"]}
             if any(of_each[name] not in (None, default_content(name)) for name in CONTENTS):
