@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ledger.errors import SubjectForgotten, VaultDamaged, WrongMasterKey
-from ledger.event import JsonObject
 from ledger.witness import Unsworn, Witness
+
+if TYPE_CHECKING:
+    from ledger.event import JsonObject  # which loads pydantic: not for the help of the command
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
