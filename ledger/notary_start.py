@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 READ = 1_000
 # In a cluster a new leader may still be reading in what its members have.
-HEAD_COMES_BACK_WITHIN = 30.0
+HEAD_COMES_BACK_WITHIN = 6.0
 
 
 @dataclass(frozen=True, slots=True)
