@@ -30,7 +30,7 @@ _PHRASES = (
     ),
     ("the Authorization header is not of the form Bearer TOKEN", "the token is not of the form of one"),
     ("POST /api/scope_types, kledger scope-type add", "kledger scope-type add"),
-    ("POST /api/v1/memories creates it", "kledger profile register creates it"),
+    ("POST /api/v1/memories begins it", "kledger profile register begins it"),
     ("revise it with PUT", "revise it (kledger revise)"),
     ("PUT it to use it again", "set it whole with kledger profile set to use it again"),
 )

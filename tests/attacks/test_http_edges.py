@@ -103,8 +103,8 @@ ATTACKS: dict[str, Attack] = {
     "an item one deeper than a body may be": Attack(
         "POST /api/knowledge", 422, "invalid_payload", content=b'{"task":' + b"[" * 300 + b"]" * 300 + b"}"
     ),
-    "another's memory by its language": Attack(
-        "GET /api/v1/memories/user?language=zh", 403, "forbidden", headers={"X-Ledger-User": "ada"}
+    "another's start by its language": Attack(
+        "GET /api/recall/startup?language=zh", 403, "forbidden", headers={"X-Ledger-User": "ada"}
     ),
     "a language that is a path": Attack("GET /api/recall/startup?language=../../etc/passwd", 422, "invalid_payload"),
     "a chain accepted by an agent": Attack("POST /api/admin/chain/accept", 403, "forbidden"),

@@ -163,7 +163,8 @@ def test_a_token_file_that_cannot_be_read_is_named_by_every_command_that_asks_a_
     monkeypatch.chdir(tmp_path)
     named = 0
     for name, command in COMMANDS.items():
-        if not any(parameter.name == SHARED for parameter in command.params):
+        named_here = {parameter.name for parameter in command.params}
+        if SHARED not in named_here or "data" in named_here:  # which works on files
             continue
         ran = CliRunner().invoke(app, [*line(name, {}), "--token-file", str(tmp_path / "missing" / "mark")], input="")
         assert ran.exception is None or isinstance(ran.exception, SystemExit), (name, ran.exception)
