@@ -50,14 +50,14 @@ def state_digest(parts: dict[str, RelationDigest]) -> str:
 def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
     row = con.execute(f"""
         SELECT count(*), coalesce(sum(md5_number_lower(told)), 0), coalesce(sum(md5_number_upper(told)), 0)
-        FROM ({_told(con, relation)})
+        FROM ({told(con, relation)})
     """).fetchone()
     assert row is not None  # an aggregate without GROUP BY always answers one row
     rows, lower, upper = (int(value) for value in row)
     return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
 
 
-def _told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
+def told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
     """The query of a relation's rows as the texts that are digested (`told`), and `more` columns of each."""
     row = f"{relation}::VARCHAR"
     if added := ADDED.get(relation, ()):
@@ -109,7 +109,7 @@ def _key(relation: str) -> str:
 
 def _keyed(con: duckdb.DuckDBPyConnection, relation: str) -> pa.Table:
     return con.execute(
-        f"SELECT key, md5(told) AS told FROM ({_told(con, relation, f'{_key(relation)} AS key')})"
+        f"SELECT key, md5(told) AS told FROM ({told(con, relation, f'{_key(relation)} AS key')})"
     ).to_arrow_table()
 
 

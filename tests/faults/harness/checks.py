@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from ledger.access import BrokerAccess
@@ -16,7 +17,7 @@ from ledger.parked import ParkedEvents
 from ledger.vault_jetstream import JetStreamVault
 from producers.sdk import LedgerClient
 from projections.catching_up import catch_up
-from projections.digest import RELATIONS, RelationDigest, digests
+from projections.digest import RELATIONS, RelationDigest, digests, told
 from projections.duckdb import open_view
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
@@ -27,19 +28,27 @@ from tests.journeys.running_node import word_of
 
 MASTER_KEY = "ab" * 32
 """Of every node that is put to the test, so that a replay beside it reads what it reads."""
-_DIGESTS = " UNION ALL ".join(
-    f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
-    coalesce(sum(md5_number_lower(told)), 0)::VARCHAR FROM (SELECT {relation}::VARCHAR AS told FROM {relation})"""
-    for relation in RELATIONS
-)
+
+
+@cache
+def _statement() -> str:
+    """The digests of every relation, as `projections.digest` takes them."""
+    empty = open_view(None)
+    parts = [
+        f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
+        coalesce(sum(md5_number_lower(told)), 0)::VARCHAR FROM ({told(empty, relation)})"""
+        for relation in RELATIONS
+    ]
+    empty.close()
+    return " UNION ALL ".join(parts)
 
 
 def live_digests(client: LedgerClient) -> tuple[int, dict[str, RelationDigest]]:
     """The position of the live view and what projections.digest.digests would say of it."""
-    told = client.sql(_DIGESTS)
-    return told["position"], {
+    answered = client.sql(_statement())
+    return answered["position"], {
         relation: RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
-        for relation, rows, upper, lower in told["rows"]
+        for relation, rows, upper, lower in answered["rows"]
     }
 
 
