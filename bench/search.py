@@ -30,7 +30,7 @@ from bench.corpus import payloads
 from bench.recall import data_directory
 from bench.visible import KLEDGER, ROOT, Door, environment, percentile, running_node
 from ledger.scopes import Caller
-from projections.search.pools import LEAST_CANDIDATES
+from projections.search.ask import LEAST_CANDIDATES
 from projections.search.tokens import Sparse, document_terms, query_terms
 from projections.vectors.hashed import DIMENSIONS, hashed_vectors
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+import structlog
 
 from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
@@ -174,6 +176,20 @@ async def remove_stream(connection: BrokerConnection, name: str) -> None:
     """Remove one stream."""
     answer = await connection.api(f"STREAM.DELETE.{name}")
     assert not error_code(answer), answer
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """A command that runs in this process logs to a stderr that is closed after it: no later test logs there."""
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers = list(root.handlers)
+    yield
+    if structlog.get_config() != before:
+        structlog.configure(**before)
+        logging.captureWarnings(False)
+        for handler in [each for each in root.handlers if type(each) is logging.StreamHandler]:
+            if handler not in handlers:
+                root.removeHandler(handler)
 
 
 @pytest.fixture

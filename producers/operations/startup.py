@@ -101,7 +101,7 @@ async def _related(
     known: Sequence[JsonObject],
     freshness: Freshness,
 ) -> tuple[list[JsonObject], int | None]:
-    """Knowledge beside the profile that is loaded already; the first `top_k` that a search finds.
+    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order.
 
     And the position that a search knew, None where the view alone answered.
     """
@@ -124,4 +124,6 @@ async def _related(
         freshness=freshness,
     )
     loaded = {item["id"] for item in known}
-    return [item for item in found.results if item["id"] not in loaded][:top_k], found.position
+    rest = [item for item in found.results if item["id"] not in loaded]
+    first = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
+    return [item for item in rest if item["id"] in first], found.position

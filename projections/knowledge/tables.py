@@ -84,6 +84,7 @@ COMMENT ON COLUMN knowledge.supporting IS 'Credited helpful cases and confirmati
 COMMENT ON COLUMN knowledge.opposing IS 'Credited harmful cases';
 COMMENT ON COLUMN knowledge.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
 COMMENT ON COLUMN knowledge.writers IS 'Those of shared_with who may also revise it';
+COMMENT ON COLUMN knowledge.origin IS 'What its save stated of where it was before: trace, message, dates';
 CREATE MACRO knowledge_at(asked) AS TABLE
     SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
         v.resource_ids, v.source, v.score,

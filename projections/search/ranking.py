@@ -2,8 +2,7 @@
 
 Four steps, each a pure function: `fuse` makes one relevance out of the paths' scores, `admitted` leaves out what
 has too low a score or turned harmful, `by_worth` orders by relevance with a small say for quality, and
-`head_by_scope` puts the most specific scope first among the best that fit. `rank` is all of them. The order does not
-depend on how many results are asked for: those of a smaller `top_k` are the first of a larger one.
+`by_scope` puts the most specific scope first. `rank` is all of them.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ RECENCY_WEIGHT = 0.02
 
 QUALITY_SWAY = 0.05  # the most that quality moves a relevance, up or down: five percent
 _USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
-HEAD = 10  # as many as source 002 finds before it orders them by scope
-FITTING = 0.25  # of the worth of the best one: what fits less is not put before others because of its scope
 _RRF_K = 60  # the constant of the paper that named the method (Cormack and others, 2009)
 
 
@@ -93,8 +90,8 @@ def rank(
     """The `top_k` results in the order in which the caller gets them.
 
     A candidate without a standing (gone since it was indexed) or that the caller does not read is left out. The cut to
-    `top_k` is the last step, so that it changes no order. That a specific but irrelevant item pushes out nothing is
-    seen to by `head_by_scope`.
+    `top_k` is made by worth; scope priority then orders what is left, so that a specific but irrelevant item pushes out
+    nothing.
     """
     visible = frozenset(visible_scopes)
     # Before they are compared: what the caller does not see moves no relevance.
@@ -117,7 +114,7 @@ def rank(
                     candidate=each.candidate,
                 )
             )
-    return head_by_scope(results, priority)[:top_k]
+    return by_scope(by_worth(results)[:top_k], priority)
 
 
 def fuse(
@@ -153,23 +150,7 @@ def admitted(standing: Standing, min_score: float) -> bool:
 
 def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
     """Most relevant first; quality sways a relevance by at most QUALITY_SWAY; equals keep their order."""
-    return sorted(results, key=lambda each: -worth(each))
-
-
-def worth(result: Ranked) -> float:
-    """The relevance of a result, swayed by its quality."""
-    return result.relevance * (1 + QUALITY_SWAY * _sway(result.quality))
-
-
-def head_by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:
-    """The HEAD most worthy results, as far as they fit, the most specific scope first; then the others by worth.
-
-    A result fits when its worth is at least FITTING of the best one's; where none has any worth, all fit alike.
-    """
-    ordered = by_worth(results)
-    least = FITTING * worth(ordered[0]) if ordered and worth(ordered[0]) > 0 else -math.inf
-    head = [each for each in ordered[:HEAD] if worth(each) >= least]
-    return by_scope(head, priority) + ordered[len(head) :]
+    return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * _sway(each.quality)))
 
 
 def by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:

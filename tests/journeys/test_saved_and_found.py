@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import Literal
 
 import httpx
 import pytest
@@ -165,8 +164,8 @@ def test_history_tells_every_version_and_every_verdict_in_order(ledger: LedgerCl
 
 def test_a_profile_begins_changes_and_ends(ledger: LedgerClient) -> None:
     memories = ledger.acting_as(user="小明").memories
-    assert memories.both() == {"user_memory": None, "work_memory": None}
-    memories.register()
+    at_first = memories.both()
+    assert memories.register() == at_first
     memories.patch("user", {"timezone": "Asia/Shanghai"})
     content = memories.get("user")
     assert content is not None
@@ -201,42 +200,3 @@ def test_a_position_that_is_not_there_yet_is_waited_for_and_then_refused(shared_
             assert "Retry-After" in answer.headers
         with pytest.raises(ViewBehind):
             ledger.seeing(position, wait=0.1).get("bell")
-
-
-@pytest.mark.parametrize("path", ["fused", "keyword", "vector", "recency"])
-def test_fewer_results_are_the_first_of_more(ledger: LedgerClient, path: Literal["fused"]) -> None:
-    """Items of several scopes that fit more and less, and more of them than the smaller questions look at."""
-    mei = ledger.acting_as(user="mei", project=f"harbour-{path}")
-    scopes = (["public"], ["user:mei"], [f"project:harbour-{path}"])
-    words = ("crane", "quay", "mooring", "buoy", "pilot")
-    items = [
-        {
-            "id": f"{path}-{number}",
-            "task": f"{path} " + " ".join(words[: 1 + number % 5]),
-            "content": f"Note {number} of the harbour. {'Nothing of it. ' * (number % 7)}",
-            "types": ["tool"],
-            "scopes": scopes[number % 3],
-            "owner": "user:mei",
-        }
-        for number in range(150)
-    ]
-    assert mei.save_many(items)["saved"] == len(items)
-    question = f"{path} crane quay mooring buoy pilot"
-
-    def asked(top_k: int) -> list[str]:
-        return [hit["id"] for hit in mei.search(question, top_k=top_k, path=path, record=False)["results"]]
-
-    most = asked(100)
-    assert len(most) == 100
-    for few in (1, 2, 3, 5, 9, 10, 11, 20, 21, 40, 41, 80, 99):
-        assert asked(few) == most[:few], few
-
-
-def test_the_most_personal_of_what_fits_comes_first_and_what_does_not_fit_does_not(ledger: LedgerClient) -> None:
-    ledger.save("Polish the brass lantern", "With vinegar and salt.", ["tool"], id="lantern-all", scopes=["public"])
-    mei = ledger.acting_as(user="mei-lantern")
-    mei.save("Polish the brass lantern of mine", "With lemon.", ["tool"], id="lantern-mine")
-    mei.save("Buy bread", "On Saturdays.", ["tool"], id="lantern-bread")
-    found = [hit["id"] for hit in mei.search("polish the brass lantern", top_k=100, record=False)["results"]]
-    assert found[:2] == ["lantern-mine", "lantern-all"]
-    assert "lantern-bread" in found

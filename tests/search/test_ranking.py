@@ -5,11 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from projections.search.ranking import (
-    HEAD,
     Candidate,
     Ranked,
     Standing,
@@ -149,52 +146,6 @@ def test_a_specific_but_irrelevant_item_does_not_push_out_a_relevant_one() -> No
     rows = standings(standing("match"), standing("mine", 3, 1, 0, "user:ann"))
     both = [Candidate("match", 1, keyword=9.0), Candidate("mine", 2, keyword=0.1)]
     assert order(rank(both, rows, ["user:ann", "public"], top_k=1)) == ["match"]
-
-
-def test_a_specific_item_that_fits_comes_first_whatever_the_number_asked_for() -> None:
-    rows = standings(standing("match"), standing("mine", 3, 1, 0, "user:ann"))
-    both = [Candidate("match", 1, keyword=9.0), Candidate("mine", 2, keyword=4.0)]
-    assert order(rank(both, rows, ["user:ann", "public"], top_k=1)) == ["mine"]
-    assert order(rank(both, rows, ["user:ann", "public"], top_k=2)) == ["mine", "match"]
-
-
-def test_what_fits_far_worse_than_the_best_comes_behind_what_fits() -> None:
-    rows = standings(standing("match"), standing("mine", 3, 1, 0, "user:ann"))
-    both = [Candidate("match", 1, keyword=9.0), Candidate("mine", 2, keyword=0.1)]
-    assert order(rank(both, rows, ["user:ann", "public"], top_k=2)) == ["match", "mine"]
-
-
-def test_scope_orders_the_ten_that_fit_best_and_relevance_the_others() -> None:
-    scopes = ["user:ann" if n % 2 else "public" for n in range(HEAD + 4)]
-    rows = standings(*(standing(f"{n:02}", 3, 1, 0, scope) for n, scope in enumerate(scopes)))
-    found = [Candidate(f"{n:02}", n, keyword=100.0 - n) for n in range(HEAD + 4)]
-    assert order(rank(found, rows, ["user:ann", "public"], top_k=99)) == [
-        *("01", "03", "05", "07", "09"),
-        *("00", "02", "04", "06", "08"),
-        *("10", "11", "12", "13"),
-    ]
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["public", "org:o", "project:p", "user:ann"]),
-            st.floats(0, 50) | st.none(),
-            st.floats(-1, 1) | st.none(),
-            st.integers(0, 9),
-        ),
-        max_size=40,
-    ),
-    st.integers(1, 40),
-)
-def test_fewer_results_are_the_first_of_more(
-    drawn: list[tuple[str, float | None, float | None, int]], few: int
-) -> None:
-    rows = standings(*(standing(str(n), 3, helped, 0, scope) for n, (scope, _, _, helped) in enumerate(drawn)))
-    found = [Candidate(str(n), n, words, near) for n, (_, words, near, _) in enumerate(drawn)]
-    visible = ["user:ann", "project:p", "org:o", "public"]
-    assert rank(found, rows, visible, top_k=few) == rank(found, rows, visible, top_k=99)[:few]
 
 
 def test_quality_decides_between_matches_that_are_nearly_equal() -> None:
