@@ -148,7 +148,6 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("PATCH", M + "/user", {"content": {"occupation": "x"}}, CAROL, 409, "illegal_state", "PUT it"),
     ("PATCH", M + "/user", b"{", ALICE, 400, "bad_json", "not valid JSON"),
     ("PUT", M + "/work", {"content": {"team_context": "x" * 1_100_000}}, ALICE, 413, "payload_too_large", "allowed"),
-    ("DELETE", M + "/user", None, ALICE, 404, "unknown_profile", "creates it"),
     ("DELETE", M + "/user", None, CAROL, 409, "illegal_state", "disabled already"),
     # the operator's
     ("GET", "/api/admin/status", None, ALICE, 403, "not_owner", "without identity"),

@@ -161,6 +161,6 @@ async def test_a_writer_that_never_gets_its_turn_is_told_so(desk: LiveDesk) -> N
         await knowledge.retire(desk, ALICE, NO_LINEAGE, saved.id)
     desk.ledger.append = plain  # type: ignore[method-assign]
     await desk.view.wait_for((await desk.ledger.head()).position)
-    assert (await profiles.both(desk, ALICE)).user_memory is None  # and nothing else was written
+    assert (await profiles.both(desk, ALICE)).begun == frozenset()  # and nothing else was written
     kinds = {envelope["type"] for envelope in await envelopes(desk)}
     assert kinds == {"knowledge.saved", "knowledge.rated"}
