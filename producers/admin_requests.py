@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ledger.events.knowledge import Id
 from ledger.scopes import Entity
-from producers.requests import Asked
+from producers.asked import Asked
 
 
 class ReplayRequest(Asked):

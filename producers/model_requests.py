@@ -10,8 +10,8 @@ from ledger.events.bounds import NewId, Reason
 from ledger.events.extraction import Kind
 from ledger.events.knowledge import Id, Scopes, Text, Version
 from ledger.events.process import ModelName
+from producers.asked import Asked
 from producers.owners import Owner
-from producers.requests import Asked
 
 
 class MessageBody(Asked):

@@ -35,7 +35,9 @@ from ledger.events.knowledge import (
 from ledger.events.process import ModelName
 from ledger.events.scope_type import Priority, TypeWord
 from ledger.scopes import Visibility
+from producers.asked import Asked
 from producers.owners import Owner
+from producers.resource_requests import Together
 
 MAX_BATCH = 1_000
 MOST_NESTED = 200
@@ -52,12 +54,6 @@ _ADVICE = {
 }
 _SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
 _SCOPE_FAULTS = {"value_error", "string_too_long"}
-
-
-class Asked(BaseModel):
-    """Base of every request body: nothing unknown, nothing converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class SourceBody(Source):
@@ -94,8 +90,8 @@ class EvalBody(Asked):
     helpful: Count | None = None
     harmful: Count | None = None
     confidence: Confidence | None = None
-    helpful_history: FirstCases = []
-    harmful_history: FirstCases = []
+    helpful_history: FirstCases = Field(default_factory=list)
+    harmful_history: FirstCases = Field(default_factory=list)
 
     def history(self, verdict: Literal["helpful", "harmful"]) -> list[FirstCaseBody]:
         """The cases of one kind."""
@@ -150,6 +146,7 @@ class SaveRequest(Referring):
     from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
     the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
     `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
+    `resources` are saved with the item, which refers to them; each defaults to its owner and scopes.
     """
 
     id: NewId | None = None
@@ -169,6 +166,14 @@ class SaveRequest(Referring):
     eval: EvalBody | None = None
     created_at: Short | None = None
     updated_at: Short | None = None
+    resources: Together = Field(default_factory=list)
+
+    def referred(self) -> list[str] | None:
+        """All resources that are named or saved with the item, each once."""
+        named = super().referred()
+        if not self.resources:
+            return named
+        return list(dict.fromkeys([*(named or ()), *(each.id for each in self.resources)]))
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from ledger.events.bounds import Document, Short
 from ledger.events.knowledge import Scopes, Text
 from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
+from producers.asked import Asked
 from producers.owners import Owner
-from producers.requests import Asked
 
 
 def _legal_id(value: str) -> str:
     if (fault := fault_of_id(value)) is not None:
         raise ValueError(fault)
     return value
+
+
+def _each_once(named: list[ResourceRequest]) -> list[ResourceRequest]:
+    if len({each.id for each in named}) < len(named):
+        raise ValueError("names a resource twice: state each once")
+    return named
 
 
 ResourceId = Annotated[str, AfterValidator(_legal_id)]
@@ -27,9 +33,6 @@ class ResourceRequest(Asked):
 
     The owner defaults to who asks, scopes to the owner, and the secret is shared with nobody else.
     """
-
-    # What is wrong with a request is told and may be logged: never with what it held.
-    model_config = ConfigDict(hide_input_in_errors=True)
 
     id: ResourceId
     title: Text
@@ -43,3 +46,8 @@ class ResourceRequest(Asked):
     expected_version: Version | None = None
     trace_id: Short | None = None
     message_id: Short | None = None
+
+
+MOST_TOGETHER = 12
+"""Resources that are saved with one item: with its own events they fit one atomic batch, however large each is."""
+Together = Annotated[list[ResourceRequest], Field(max_length=MOST_TOGETHER), AfterValidator(_each_once)]

@@ -9,8 +9,8 @@ from pydantic import Field
 from ledger.events.knowledge import Scopes
 from ledger.events.process import ModelName
 from ledger.events.slim import Threshold
+from producers.asked import Asked
 from producers.owners import Owner
-from producers.requests import Asked
 from projections.similar.groups import THRESHOLD
 
 

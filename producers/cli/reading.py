@@ -75,3 +75,18 @@ def json_object(value: str) -> dict[str, Any]:
     if not isinstance(stated, dict):
         raise typer.BadParameter('give a JSON object, for example {"timezone": "Asia/Shanghai"}')
     return stated
+
+
+def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
+    """A JSON list of objects out of a file, `-` for stdin, which no message quotes. Raises typer.BadParameter."""
+    try:
+        stated = orjson.loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(f"{file} is not JSON: {error}", param_hint=option) from None
+    if not (isinstance(stated, list) and all(isinstance(each, dict) for each in stated)):
+        raise typer.BadParameter(
+            'give a JSON list of objects, for example [{"id": "code/a", "title": "A"}]', param_hint=option
+        )
+    return stated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,16 @@ from producers.cli.session import Answer, Session
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
 Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
 Resources = Annotated[reading.Many, typer.Option("--resource", help="The id of a resource; may be repeated.")]
+
+Together = Annotated[
+    Path | None,
+    typer.Option(
+        "--resources-file",
+        metavar="FILE",
+        help="A JSON list of resources to save with it, out of a file; - is stdin. Each may have a secure_body.",
+        allow_dash=True,
+    ),
+]
 
 
 def save(
@@ -28,6 +39,7 @@ def save(
     writer: sharing.Writers = None,
     score: Score = None,
     resource: Resources = None,
+    resources_file: Together = None,
     source_name: Annotated[str | None, typer.Option(help="The tool, paper or talk it is from.")] = None,
     source_category: Annotated[str | None, typer.Option(help="paper, exp, skill, book, …")] = None,
     source_url: Annotated[reading.Many, typer.Option(help="Where to read more; may be repeated.")] = None,
@@ -43,6 +55,10 @@ def save(
     kinds = reading.several(types)
     if not kinds:
         raise typer.BadParameter("state at least one type, for example --types tool", param_hint="--types")
+    if content == "-" and resources_file == Path("-"):
+        raise typer.BadParameter(
+            "stdin is read once: take the content or the resources from a file", param_hint="--resources-file"
+        )
     source = _stated(
         name=source_name,
         category=source_category,
@@ -61,6 +77,7 @@ def save(
         acl=sharing.acl(reader, writer) or None,
         source=source or None,
         resource_ids=reading.several(resource),
+        resources=None if resources_file is None else reading.json_objects(resources_file, "--resources-file"),
         score=score,
     )
     if saved["duplicate"]:

@@ -19,6 +19,7 @@ from ledger.event import JsonObject
 from producers.http import answers, model_answers, recall_answers, resource_answers, slim_answers
 from producers.mcp.schemas import left_out, plain
 from producers.requests import CaseBody, FeedbackBody, refusal
+from producers.resource_requests import Together
 from producers.sdk import tools
 from producers.sdk.wire import Wire
 
@@ -119,5 +120,6 @@ FORMS: Mapping[str, Any] = {
     "add_helpful_case": CaseBody,
     "add_harmful_case": CaseBody,
     "feedback_list": list[FeedbackBody],
+    "resources": Together,
 }
 """Arguments told in full and judged by the node alone: one verdict of many that does not fit stops no other."""

@@ -34,7 +34,7 @@ INSTRUCTIONS = (
     "else. After you used an item, say with "
     "knowledge_update or knowledge_batch_update whether it helped or harmed and why: that decides what others are "
     "shown. Keep what you learned with knowledge_save, one fact or method an item; secrets belong into the "
-    "secure_body of resource_save alone. An error names its code and what to do."
+    "secure_body of a resource alone. An error names its code and what to do."
 )
 NOBODY_NAMED = Caller(agent=AGENT)
 """Who asks where neither the connection nor a token says it: an agent that finds again what it saved, and never the

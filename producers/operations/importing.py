@@ -8,7 +8,7 @@ rests while somebody searches.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -24,16 +24,20 @@ from producers.operations.feedback import error_body
 from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.giving_way import Turns
 from producers.operations.knowledge import ATTEMPTS, exists, referring, statement_id
+from producers.operations.resources_together import keep_alone, together
 from producers.operations.scope_types import require_types
 from producers.operations.stated_before import same
 from producers.operations.stating import lineage_of, saved_fact
 from producers.operations.unreadable import warnings
 from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
+from producers.resource_requests import ResourceRequest
 from projections.knowledge import ask
 
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
 """Errors that concern one item of a batch; the others are kept."""
+OF_THE_NODE = ("broker_unavailable", "broker_misconfigured", "view_behind")
+"""Errors for which no item of a batch is at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class _Batch:
     open: dict[int, NewEvent]
     shared: dict[int, KnowledgeShared] = field(default_factory=dict)
     cases: dict[int, list[KnowledgeRated]] = field(default_factory=dict)
+    resources: dict[int, list[ResourceRequest]] = field(default_factory=dict)
 
     def events(self, index: int, event: NewEvent | None = None) -> list[NewEvent]:
         """What is to be kept of one payload, all of it or nothing; `event` takes the place of its save."""
@@ -97,31 +102,34 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
     Raises BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again is safe.
     """
     batch, twins = await _judged(desk, caller, lineage, request)
+    said = {index: batch.open[twins.get(index, index)] for index in batch.resources}
     referred = {index: referring(fact, batch.shared.get(index)) for index, fact in batch.facts() if fact.resource_ids}
     for attempt in range(ATTEMPTS):
         await _look(desk, batch)
         if not batch.open:
             break
         if attempt == ATTEMPTS - 1:
-            await _one_by_one(desk, batch)
+            await _one_by_one(desk, caller, batch)
             break
         try:
             await _publish(desk, batch)
+            await _one_by_one(desk, caller, batch)  # those that come with resources
         except VersionConflict:  # an id was taken since, or has a history that the gate refused
             await reach_head(desk)
             if attempt:
-                await _one_by_one(desk, batch)
+                await _one_by_one(desk, caller, batch)
                 break
             continue
         except LedgerError as error:
             if error.code not in OF_ONE_ITEM:
                 raise
-            await _one_by_one(desk, batch)
+            await _one_by_one(desk, caller, batch)
             break
     for index, first in twins.items():
         before = batch.results[first]
         outcome = "unchanged" if before.outcome == "saved" else before.outcome
         batch.results[index] = Outcome(index, before.id, outcome, before.position, before.error)
+    await _resources_of_the_unchanged(desk, caller, batch, said)
     kept = {index: each for index, each in referred.items() if batch.results[index].outcome != "refused"}
     for index, told in (await warnings(desk, caller, kept)).items():
         batch.results[index] = replace(batch.results[index], warnings=told)
@@ -164,6 +172,8 @@ async def _judged(
                     batch.shared[index] = shared
                 if cases:
                     batch.cases[index] = cases
+            if payload.resources:
+                batch.resources[index] = payload.resources
         except LedgerError as error:
             batch.refuse(index, named if isinstance(named, str) else None, error)
         await turns.when_due()
@@ -206,10 +216,12 @@ async def _publish(desk: Desk, batch: _Batch) -> None:
 
 
 def _slices(batch: _Batch) -> Iterator[dict[int, list[NewEvent]]]:
-    """What is open, in parts of at most SLICE events; what is to be kept of one payload stands in one of them."""
+    """What is open and comes without resources, in parts of at most SLICE events; one payload stands in one of them."""
     part: dict[int, list[NewEvent]] = {}
     size = 0
     for index in list(batch.open):
+        if index in batch.resources:
+            continue
         events = batch.events(index)
         if size + len(events) > SLICE:
             yield part
@@ -220,14 +232,36 @@ def _slices(batch: _Batch) -> Iterator[dict[int, list[NewEvent]]]:
         yield part
 
 
-async def _one_by_one(desk: Desk, batch: _Batch) -> None:
+async def _resources_of_the_unchanged(desk: Desk, caller: Caller, batch: _Batch, said: Mapping[int, NewEvent]) -> None:
+    """Keep what the resources say anew of items that are there already; where that is refused, so is the payload."""
+    for index, event in said.items():
+        assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
+        if batch.results[index].outcome != "unchanged":
+            continue
+        try:
+            await keep_alone(desk, caller, event.lineage, batch.resources[index], event.fact)
+        except LedgerError as error:
+            if error.code in OF_THE_NODE:
+                raise
+            batch.refuse(index, event.entity_id, error)
+
+
+async def _one_by_one(desk: Desk, caller: Caller, batch: _Batch) -> None:
     """Keep what is left item by item, so that one that cannot be kept does not hold up the others."""
     for index, event in list(batch.open.items()):
         expects = 0
         for attempt in range(ATTEMPTS):
             again = replace(event, expects=expects)
             try:
-                kept = await publish(desk.ledger, desk.tally, batch.events(index, again))
+                brought = await _brought(desk, caller, batch, index, event)
+            except LedgerError as error:
+                if error.code in OF_THE_NODE:
+                    raise
+                batch.refuse(index, event.entity_id, error)
+                break
+            try:
+                events = [*brought, *batch.events(index, again)]
+                kept = (await publish(desk.ledger, desk.tally, events))[len(brought) :]
             except VersionConflict as error:
                 await reach_head(desk)
                 alone = _Batch(batch.results, {index: event}, batch.shared, batch.cases)
@@ -246,3 +280,8 @@ async def _one_by_one(desk: Desk, batch: _Batch) -> None:
             else:
                 batch.settle(index, "unchanged" if kept[0].duplicate else "saved", kept[-1].position)
                 break
+
+
+async def _brought(desk: Desk, caller: Caller, batch: _Batch, index: int, event: NewEvent) -> list[NewEvent]:
+    assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
+    return await together(desk, caller, event.lineage, batch.resources.get(index, ()), event.fact)

@@ -7,6 +7,7 @@ is judged on a view that has the item's whole history, so that a door does not s
 from __future__ import annotations
 
 import base64
+import contextlib
 import secrets
 import uuid
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from ledger.errors import (
     KnowledgeExists,
     UnknownKnowledge,
     VersionConflict,
+    ViewBehind,
 )
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import (
@@ -31,6 +33,7 @@ from ledger.scopes import Caller
 from producers.operations.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import refuse_cases
+from producers.operations.resources_together import keep_alone, refuse_others, together
 from producers.operations.scope_types import require_types
 from producers.operations.stated_before import asked, refuse_another, same, stated
 from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
@@ -79,13 +82,17 @@ def unknown(item_id: str) -> UnknownKnowledge:
 async def save(
     desk: Desk, caller: Caller, lineage: Lineage, payload: SaveRequest, retry: uuid.UUID | None = None
 ) -> Saved:
-    """Keep a new item, and its ACL. With an `id` of the caller's, saving the same again answers the first save.
+    """Keep a new item, its ACL, and the resources that come with it, all of it or nothing.
 
-    Raises InvalidPayload, IllegalScope, NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject,
-    BrokerUnavailable, ViewBehind.
+    With an `id` of the caller's, saving the same again answers the first save. Raises InvalidPayload, IllegalScope,
+    NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind, and what
+    resources_together.py:together does.
     """
     fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
     saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
+    if payload.resources:
+        with contextlib.suppress(ViewBehind):  # who reads them is asked of the view; all is kept in any case
+            await desk.view.wait_for(saved.position)
     found = await warnings(desk, caller, {0: referring(fact, shared)})
     return replace(saved, warnings=found[0]) if found else saved
 
@@ -112,6 +119,7 @@ async def _saved(
         own_id = event_id(retry)
         if (before := await _kept(desk, fact.owner, own_id)) is not None:
             await refuse_another(desk, before.id, before.event_id, fact, shared)
+            await refuse_others(desk, caller, payload.resources, fact, retry)
             return before
     elif named is not None:
         own_id = statement_id(desk.org, named, statement(fact, shared))
@@ -124,17 +132,21 @@ async def _saved(
         kept_fact = signed(fact, caller, now)
         event = NewEvent(kept_fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects, time=now)
         batch = [event, *shared_with_it(event, shared)]
+        brought = await together(desk, caller, lineage, payload.resources, fact, retry)
         try:
-            kept = await publish(desk.ledger, desk.tally, batch)
+            kept = (await publish(desk.ledger, desk.tally, [*brought, *batch]))[len(brought) :]
         except VersionConflict:
             before, expects = await _taken(desk, event, fact, shared, expects, bool(named))
             if before is not None:
+                if retry is None or before.event_id != own_id:
+                    await keep_alone(desk, caller, lineage, payload.resources, fact, retry)
                 return before
             continue
         if kept[0].duplicate and retry is not None:
             await desk.view.wait_for(kept[0].position)
             if (before := await _kept(desk, fact.owner, own_id)) is not None:
                 await refuse_another(desk, before.id, before.event_id, fact, shared)
+                await refuse_others(desk, caller, payload.resources, fact, retry)
                 return before
         return Saved(item_id, kept[-1].position, len(batch), own_id, kept[0].duplicate)
     raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")

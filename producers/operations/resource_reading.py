@@ -16,7 +16,8 @@ from ledger.sealed import ERASED
 from ledger.secure_body import may_open, open_secure
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.reading import Listed
-from producers.operations.resources import unknown, vault_of
+from producers.operations.resource_stating import vault_of
+from producers.operations.resources import unknown
 from projections.resources import ask
 
 Secure = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]

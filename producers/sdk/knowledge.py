@@ -82,6 +82,7 @@ async def save(
     acl: Sequence[Mapping[str, str]] | None = None,
     source: Mapping[str, Any] | None = None,
     resource_ids: Sequence[str] | None = None,
+    resources: Sequence[Mapping[str, Any]] | None = None,
     score: int | None = None,
     message_id: str | None = None,
     trace_id: str | None = None,
@@ -90,6 +91,8 @@ async def save(
     """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes. Without a `task` (None) it
     is the first sentence of the content; an `owner` may be the mail address of a user. `message_id` and `trace_id` are
     of where the whole item is from; those of its `source` and of `within` are kept beside them.
+    `resources` (up to 12, each with the fields of `resources.save`) are saved with the item, which refers to them;
+    their owner and scopes are the item's where they state none. All of it is kept, or nothing.
 
     KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
     """
@@ -104,6 +107,7 @@ async def save(
         acl=acl,
         source=source,
         resource_ids=resource_ids,
+        resources=resources,
         score=score,
         message_id=message_id,
         trace_id=trace_id,

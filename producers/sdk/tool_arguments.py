@@ -45,6 +45,10 @@ Score = Annotated[int, Field(ge=1, le=5, description="How good it is, 1 to 5")]
 NewScore = Annotated[int | None, Field(ge=1, le=5, description="A new score, 1 to 5")]
 MessageId = Annotated[str, Field(description="The message that it comes from")]
 ResourceIds = Annotated[list[str] | None, Field(description="Resources that it refers to, by their ids")]
+Together = Annotated[
+    list[dict[str, Any]] | None,
+    Field(description="New resources to save with it, as resource_save takes them; owner and scopes are the item's"),
+]
 HelpfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it helped: task, outcome, why")]
 HarmfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it harmed: task, outcome, why")]
 EvolveFeedback = Annotated[str | None, Field(description="What to make better: a model rewrites the content")]

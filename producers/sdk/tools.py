@@ -64,10 +64,11 @@ async def knowledge_save(
     score: given.Score = 3,
     message_id: given.MessageId = "",
     resource_ids: given.ResourceIds = None,
+    resources: given.Together = None,
 ) -> Saved:
     """Keep something worth knowing next time: a strategy that worked, how a tool is used, a definition, a plan.
 
-    State one fact or method an item, so that others can judge it. Save resources it refers to first.
+    State one fact or method an item, so that others can judge it. Save resources it refers to first, or with it.
     """
     speaker = (wire.caller.agent or agent_id) if agent_id == AGENT else agent_id
     source = {
@@ -88,6 +89,7 @@ async def knowledge_save(
         owner=owner or default_owner(speaker),
         source={name: value for name, value in source.items() if value},
         resource_ids=resource_ids,
+        resources=resources,
         score=score,
         message_id=message_id or None,
     )

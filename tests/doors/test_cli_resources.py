@@ -132,3 +132,35 @@ def test_retire_destroys_the_secret_only_when_it_is_told_to(node: ScriptedNode) 
     ran = resource("retire", "a/b", "--destroy-secret")
     assert [asked.query for asked in node.told] == [{"reason": "old"}, {"destroy_secret": "true"}]
     assert "its secret is destroyed" in ran.stdout
+
+
+def test_resources_that_are_saved_with_an_item_come_out_of_a_file_or_stdin(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/knowledge", SAVED, 201)
+    brought = [{"id": "credentials/a", "title": "Account", "secure_body": "the-secret"}]
+    file = tmp_path / "resources.json"
+    file.write_text(json.dumps(brought), "utf-8")
+    item = ["save", "--types", "tool", "--content", "c"]
+    for named in (str(file), "-"):
+        ran = CliRunner().invoke(app, [*item, "--resources-file", named], input=json.dumps(brought))
+        assert ran.exit_code == 0, ran.output
+        assert node.told[-1].body["resources"] == brought
+
+
+@pytest.mark.parametrize("held", ['{"secure_body": "the-secret"}', '["the-secret"]', "the-secret", None])
+def test_a_file_that_holds_no_resources_is_wrong_use_and_nothing_of_it_is_shown(
+    node: ScriptedNode, tmp_path: Path, held: str | None
+) -> None:
+    file = tmp_path / "resources.json"
+    if held is not None:
+        file.write_text(held, "utf-8")
+    ran = CliRunner().invoke(app, ["save", "--types", "tool", "--content", "c", "--resources-file", str(file)])
+    assert ran.exit_code == 2, ran.output
+    assert "--resources-file" in ran.output
+    assert "the-secret" not in ran.output
+    assert node.told == []
+
+
+def test_stdin_is_read_once(node: ScriptedNode) -> None:
+    ran = CliRunner().invoke(app, ["save", "--types", "tool", "--content", "-", "--resources-file", "-"], input="[]")
+    assert ran.exit_code == 2, ran.output
+    assert node.told == []

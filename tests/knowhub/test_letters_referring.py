@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from tempfile import NamedTemporaryFile
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -47,7 +50,15 @@ def saved(door: Door, **item: Any) -> JsonObject:
             told = door.ask(door.ledger.save, *positional, **stated)
         case Command():
             words = ["--content", "c", "--types", "tool", "--scopes", ",".join(stated["scopes"])]
-            told = door.ask("save", *words, "--resource", ",".join(stated["resource_ids"]))
+            if named := stated.get("resource_ids"):
+                words += ["--resource", ",".join(named)]
+            if brought := stated.get("resources"):
+                with NamedTemporaryFile("w", encoding="utf-8") as file:
+                    json.dump(brought, file)
+                    file.flush()
+                    told = door.ask("save", *words, "--resources-file", file.name)
+            else:
+                told = door.ask("save", *words)
         case _:
             assert isinstance(door, Mcp)
             told = door.ask("knowledge_save", **stated)
@@ -108,6 +119,42 @@ def test_a_resource_that_is_not_there_or_not_the_callers_to_see_is_told_in_the_s
     told = [saved(door, content=str(uuid4()), resource_ids=[named])["warnings"] for named in (hidden, missing)]
     words = {each["message"].replace(named, "X") for (each,), named in zip(told, (hidden, missing), strict=True)}
     assert len(words) == 1
+
+
+@pytest.mark.parametrize("walk", NAMES, indirect=True)
+def test_a_resource_that_is_saved_with_an_item_has_its_scopes(walk: Walk) -> None:
+    door = walk.door(agent="scribe", org="lantern")
+    owner, org = f"agent:{walk.own('scribe')}", f"org:{walk.own('lantern')}"
+    code, account = walk.own("code/login"), walk.own("credentials/a")
+    brought = [
+        {"id": code, "title": "Login code", "body": "driver.get(url)"},
+        {"id": account, "title": "Account", "secure_body": walk.word, "scopes": [owner]},
+    ]
+    told = saved(door, scopes=[org, owner], resources=brought)
+    assert door.one(told["id"])["resource_ids"] == [code, account]
+    assert [(each["resource_id"], each["readers"]) for each in told["warnings"]] == [(account, [org])]
+    reader = Http(walk.url, door.who, after=told["position"])
+    kept = {named: reader.ask("GET", f"/api/resource/{quote(named, safe='')}") for named in (code, account)}
+    assert (kept[code]["scopes"], kept[code]["owner"]) == ([org, owner], owner)
+    assert (kept[account]["scopes"], kept[account]["secure_body"]) == ([owner], walk.word)
+    wrong = [{**brought[0], "title": "new"}, {"id": walk.own("r"), "title": "t", "expected_version": 3}]
+    with pytest.raises(Refused, match="version_conflict"):
+        saved(door, scopes=[owner], content=f"nothing {walk.word}", resources=wrong)
+    assert reader.ask("GET", f"/api/resource/{quote(code, safe='')}")["version"] == 1
+    mine = [item["id"] for item in door.list() if item["owner"] == owner]
+    assert mine == [told["id"]], "what is refused keeps nothing"
+
+
+def test_an_import_brings_resources_with_the_scopes_of_each_item(door: Http) -> None:
+    first, second = f"code/{uuid4().hex[:12]}", f"code/{uuid4().hex[:12]}"
+    items = [
+        {**ITEM, "content": str(uuid4()), "scopes": scopes, "resources": [{"id": named, "title": "t"}]}
+        for named, scopes in ((first, ["public"]), (second, ["org:cybertogether"]))
+    ]
+    told = door.ask("POST", "/api/knowledge/batch", {"items": items})
+    assert [(each["outcome"], each["warnings"]) for each in told["results"]] == [("saved", [])] * 2
+    kept = [door.ask("GET", f"/api/resource/{quote(named, safe='')}")["scopes"] for named in (first, second)]
+    assert kept == [["public"], ["org:cybertogether"]]
 
 
 def test_a_change_and_an_import_say_so_too(door: Http) -> None:
