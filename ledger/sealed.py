@@ -23,7 +23,8 @@ from ledger.vault import DataKey, Held, Tombstone
 
 MARK = "sealed:v1:"
 HINT = b'"sealed:v1:'
-"""A body without these bytes holds nothing sealed."""
+"""A body of ours without these bytes holds nothing sealed."""
+_ESCAPED = b"\\u00"
 OBJECT = "$sealed"
 ERASED = "[erased]"
 """What is read in the place of a text whose key is destroyed; in the place of an object: `{}`."""
@@ -43,6 +44,11 @@ within another person's seal is vouched for by that."""
 def _as_stated(_gone: Tombstone, _place: str, _sealed: str) -> bool:
     """Every seal counts."""
     return True
+
+
+def may_be_sealed(body: bytes) -> bool:
+    """Whether a body may hold something sealed, also where a foreign writer spelled the mark with escapes."""
+    return HINT in body or _ESCAPED in body
 
 
 def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str = "") -> Any:

@@ -9,7 +9,7 @@ import asyncio
 
 import structlog
 
-from ledger.errors import LedgerError, VersionConflict
+from ledger.errors import IllegalSubject, LedgerError, SubjectForgotten, VersionConflict
 from ledger.event import NO_LINEAGE
 from ledger.scopes import Caller
 from ledger.told_once import Outage
@@ -27,13 +27,17 @@ async def keep_registered(desk: Desk, tokens: TokenBook) -> None:
     known: set[str] = set()
     outage = Outage("users are not registered", "users are registered again", log)
     while True:
-        try:
-            for user in sorted(tokens.users() - known):
+        for user in sorted(tokens.users() - known):
+            try:
                 await register_new(desk, Caller(user=user), NO_LINEAGE)
-                known.add(user)
+            except VersionConflict:
+                continue  # another node of the log, or the user, was first: the next look finds what they began
+            except (SubjectForgotten, IllegalSubject):
+                pass  # there is nothing to begin, now or later
+            except LedgerError as error:
+                outage.met(error.message)
+                break
+            known.add(user)
+        else:
             outage.over()
-        except VersionConflict:
-            pass  # another node of the log, or the user, was first: the next look finds what they began
-        except LedgerError as error:
-            outage.met(error.message)
         await asyncio.sleep(LOOK_SECONDS)

@@ -26,7 +26,7 @@ import structlog
 from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
 from ledger.event import StoredEvent
 from ledger.keyring import Keyring
-from ledger.sealed import HINT, USER, Lookup, name_in, not_verified, open_document, sealed_values
+from ledger.sealed import USER, Lookup, may_be_sealed, name_in, not_verified, open_document, sealed_values
 from ledger.subjects import stated_by_in
 from ledger.vault import Held, Tombstone
 from ledger.witness import ATTRIBUTE
@@ -72,7 +72,7 @@ class Sealed:
     @property
     def id(self) -> str:
         """The event's id, as its seals are bound to it."""
-        return str(self.document.get("id"))
+        return str(self.document["id"])
 
 
 def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
@@ -91,7 +91,7 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     for event, unfounded in forgotten.untold(keyring, events):
         fails(event, unfounded)
     for event in events:
-        if HINT not in event.body or event.position in failed:
+        if not may_be_sealed(event.body) or event.position in failed:
             continue
         try:
             found = sealed_in(event)
@@ -128,6 +128,8 @@ def sealed_in(event: StoredEvent) -> Sealed | None:
     except orjson.JSONDecodeError:
         return None  # decoding says what is wrong with it
     if not isinstance(document, dict) or "data" not in document:
+        return None
+    if not isinstance(document.get("id"), str):  # what else it may be has no bound, and decoding says what is wrong
         return None
     names = set[str]()
     found = False

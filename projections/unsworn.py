@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
 from ledger.event import StoredEvent
-from ledger.sealed import HINT, Lookup, open_document, opened
+from ledger.sealed import Lookup, may_be_sealed, open_document, opened
 from ledger.subjects import stated_by_in
 from ledger.vault import Tombstone
 from ledger.witness import ATTRIBUTE, UNFIT, Unsworn
@@ -40,7 +40,7 @@ class Examination:
     def read(self, events: Iterable[StoredEvent]) -> None:
         """Examine the next events of the log. Raises what `look` raises."""
         for event in events:
-            if HINT not in event.body:
+            if not may_be_sealed(event.body):
                 continue
             try:
                 sealed = sealed_in(event)

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.event import NO_LINEAGE
+from ledger.errors import SubjectForgotten
+from ledger.event import NO_LINEAGE, Lineage
 from ledger.scopes import Caller
 from producers.access.book import TokenBook
 from producers.access.tokens import create_token, tokens_file
 from producers.operations.desk import Desk
-from producers.operations.profile_changes import register, replace
+from producers.operations.profile_changes import register, register_new, replace
 from producers.registration import keep_registered
 from tests.doors.live_desk import live_desk
 
@@ -72,3 +73,20 @@ async def test_a_token_that_is_not_good_registers_nobody_and_what_was_begun_is_l
     assert len(told) == 7
     assert not [one for one in told if "late" in one]
     assert len([one for one in told if "zoe" in one]) == 2
+
+
+async def test_a_user_who_was_forgotten_keeps_nobody_else_from_being_registered(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sealing(desk: Desk, caller: Caller, lineage: Lineage) -> None:
+        if caller.user == "ann":
+            raise SubjectForgotten(
+                "user:ann was forgotten", subject="user:ann"
+            )  # as their key says when they are sealed
+        await register_new(desk, caller, lineage)
+
+    monkeypatch.setattr("producers.registration.register_new", sealing)
+    token_for(tmp_path, "ann", "bob", "zoe")
+    async with registering(desk, tmp_path):
+        told = await subjects(desk, 4)
+    assert {one.partition("=2F")[0] for one in told} == {"user=3Abob", "user=3Azoe"}

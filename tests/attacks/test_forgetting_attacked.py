@@ -96,3 +96,42 @@ async def test_nobody_is_forgotten_by_an_event_that_a_publisher_states(yard: Yar
         assert told["equal"], told["differences"]
     await scribe.close()
     await bob.close()
+
+
+@pytest.mark.parametrize("attribute", ["id", "actor", "subject", "type", "time", "traceid", "sealmac", "other"])
+async def test_an_envelope_of_any_depth_that_names_a_person_is_refused_and_keeps_nobody_from_forgetting(
+    yard: Yard, attribute: str
+) -> None:
+    scribe = await yard.connect(SCRIBE)
+    name = f"vic-{uuid.uuid4().hex}"
+    with yard.node.client() as op:
+        hers = op.acting_as(user=name).save("where", "under the stone", ["tool"])["id"]
+        parked = op.sql("SELECT count(*) FROM refused_events WHERE code = 'unfoldable'")["rows"]
+        for depth in (3, 900, 985, 1_000, 1_015):
+            item = f"deep-{uuid.uuid4().hex}"
+            document = envelope(item, actor=SCRIBE, subject=f"knowledge/{item}")
+            document["data"] = data("forged", content=f"sealed:v1:user:{name}:AAAA", owner=SCRIBE, scopes=["public"])
+            document["dataschema"] = "urn:kledger:knowledge.saved:2"
+            document[attribute] = "@"
+            body = text(document).replace(b'"@"', b"[" * depth + b"]" * depth)
+            await scribe.jetstream().publish(f"ledger.default.knowledge.{item}.saved.{ACTORS[SCRIBE]}", body)
+        caught_up(op)
+        assert op.sql("SELECT count(*) FROM refused_events WHERE code = 'unfoldable'")["rows"] == parked
+        assert result_of(op, "forget", subject=f"user:{name}")["receipt"]
+        assert op.acting_as(user=name).history(hers)["versions"][0]["content"] == "[erased]"
+        assert result_of(op, "verify")["equal"]
+    await scribe.close()
+
+
+async def test_a_seal_that_is_spelled_with_escapes_is_refused_like_any_other(yard: Yard) -> None:
+    scribe = await yard.connect(SCRIBE)
+    with yard.node.client() as op:
+        item = f"escaped-{uuid.uuid4().hex}"
+        document = envelope(item, actor=SCRIBE, subject=f"knowledge/{item}")
+        document["data"] = data("forged", content="@ealed:v1:user:ada:AAAA", owner=SCRIBE, scopes=["public"])
+        document["dataschema"] = "urn:kledger:knowledge.saved:2"
+        body = text(document).replace(b"@ealed", b"\\u0073ealed")
+        kept = await scribe.jetstream().publish(f"ledger.default.knowledge.{item}.saved.{ACTORS[SCRIBE]}", body)
+        refused, _ = told_of(op)
+        assert refused[-1][:2] == [int(kept.seq), "seal_broken"]
+    await scribe.close()
