@@ -99,8 +99,8 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
     Each is told only when the caller may read what its event is about. `stated_in` says where a trace or message is
     named: in which parts of the event's data, else in its envelope.
     """
-    walk, walked = around(org, ref)
     may, may_values = _readable_events(org, caller)
+    walk, walked = around(org, ref, may, may_values)
     rows = cursor.execute(
         f"""
         {walk},
@@ -140,8 +140,8 @@ def _edge(asked: str, row: Sequence[Any], parts: Sequence[str | None] | None) ->
 
 def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
     """The events around `ref`, each once, in the order of the log, at most MAX_EDGES, with the role of each."""
-    walk, walked = around(org, ref)
     may, may_values = _readable_events(org, caller)
+    walk, walked = around(org, ref, may, may_values)
     rows = cursor.execute(
         f"""
         {walk},

@@ -8,7 +8,7 @@ trace, message or event each event has the role that it has for the item that it
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Literal, get_args
 
 from ledger.event import Fact
@@ -53,44 +53,46 @@ def role_of(ref: str, event_type: str, places: Collection[str], relations: Colle
     return "use" if _OF_TYPE.get(event_type) == "use" else "mention"
 
 
-def around(org: str, ref: str) -> tuple[str, list[str | int]]:
+def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str, list[str | int]]:
     """The WITH clause of what stands around `ref`, and its values: `own`, `judging`, `up` and `down`.
 
-    `judging` are those of an item's own events that are verdicts: what they name did not make the item.
+    `judging` are those of an item's own events that are verdicts: what they name did not make the item. `may` is the
+    predicate over `events AS e` of what the caller may know of: no walk begins at, or goes on from, what it may not.
     """
     own, values = _own(org, ref)
     verdicts = f"type IN ({_JUDGES})" if is_item(ref) else "FALSE"
     return (
         f"""
-        WITH RECURSIVE own AS ({own}),
+        WITH RECURSIVE own AS ({own} AND {may}),
         judging AS (SELECT position FROM own WHERE {verdicts}),
         up AS (
             SELECT position, 0 AS step FROM own ANTI JOIN judging USING (position)
             UNION
             SELECT e.position, up.step + 1 FROM up JOIN lineage AS l ON l.position = up.position
                 JOIN events AS e ON e.event_id = substr(l.ref, 7) AND e.org = l.org
-            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ?
+            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ? AND {may}
         ),
         down AS (
-            SELECT position, event_id, relation, 1 AS step FROM lineage
-            WHERE org = ? AND (ref = ? OR ref IN (SELECT 'event:' || event_id FROM own))
+            SELECT l.position, l.event_id, l.relation, 1 AS step
+            FROM lineage AS l JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND (l.ref = ? OR l.ref IN (SELECT 'event:' || event_id FROM own)) AND {may}
             UNION
             SELECT l.position, l.event_id, 'caused', down.step + 1
-            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id
-            WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ?
+            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ? AND {may}
         )""",
-        [*values, org, MAX_STEPS, org, ref, org, MAX_STEPS],
+        [*values, *may_values, org, MAX_STEPS, *may_values, org, ref, *may_values, org, MAX_STEPS, *may_values],
     )
 
 
 def _own(org: str, ref: str) -> tuple[str, list[str]]:
     """The events that `ref` itself stands for: those of an item, one event, or those that bear a message."""
     kind, _, name = ref.partition(":")
+    told = "SELECT e.position, e.event_id, e.type FROM events AS e"
     if kind == "event":
-        return "SELECT position, event_id, type FROM events WHERE org = ? AND event_id = ?", [org, name]
+        return f"{told} WHERE e.org = ? AND e.event_id = ?", [org, name]
     if kind == "message":  # a message is of a trace: the events that bear both say of which
-        return "SELECT position, event_id, event_type AS type FROM lineage WHERE org = ? AND ref = ?", [org, ref]
+        return f"{told} JOIN lineage AS l ON l.position = e.position WHERE l.org = ? AND l.ref = ?", [org, ref]
     if not is_item(ref):
-        return "SELECT position, event_id, type FROM events WHERE FALSE", []
-    wanted = "org = ? AND entity = 'knowledge' AND entity_id = ?"
-    return f"SELECT position, event_id, type FROM events WHERE {wanted}", [org, ref]
+        return f"{told} WHERE FALSE", []
+    return f"{told} WHERE e.org = ? AND e.entity = 'knowledge' AND e.entity_id = ?", [org, ref]

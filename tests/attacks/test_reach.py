@@ -229,3 +229,24 @@ async def test_a_copied_seal_within_other_words_and_as_a_secret_is_what_was_said
 def head_of(grounds: Grounds) -> int:
     with grounds.node.client() as operator:
         return head(operator)
+
+
+def test_lineage_neither_begins_at_what_is_hidden_nor_goes_on_through_it(grounds: Grounds) -> None:
+    """Ada's hidden save names what Bob said as its cause, and what Bob said later names hers."""
+    said = {"task": "t", "content": "c", "types": ["tool"]}
+    first = grounds.ask("POST /api/knowledge", BOB, json={**said, "id": "cause-of-hers"}).json()
+    hers = {**ADA, "X-Ledger-Message-Id": "m-of-hers", "X-Ledger-Causation-Id": first["event_id"]}
+    hidden = grounds.ask("POST /api/knowledge", hers, json={**said, "id": "hers-alone"}).json()
+    with grounds.node.client() as operator:
+        caught_up(operator)
+    for ref in ("hers-alone", "message:m-of-hers", f"event:{hidden['event_id']}"):
+        answer = grounds.ask(f"GET /api/lineage?ref={quote(ref)}", BOB)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_reference"), ref
+    later = {**BOB, "X-Ledger-Causation-Id": hidden["event_id"]}
+    grounds.ask("POST /api/knowledge", later, json={**said, "id": "effect-of-hers"})
+    with grounds.node.client() as operator:
+        caught_up(operator)
+        assert {event["entity_id"] for event in operator.lineage("cause-of-hers")["events"]} >= {"effect-of-hers"}
+    for ref, others in (("cause-of-hers", "effect-of-hers"), ("effect-of-hers", "cause-of-hers")):
+        told = grounds.ask(f"GET /api/lineage?ref={ref}", BOB).json()
+        assert others not in orjson.dumps(told).decode(), ref
