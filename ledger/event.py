@@ -13,6 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from ledger.mark import MARK
+
 DEFAULT_ORG = "default"
 
 MOST_POSITION = 2**63 - 1
@@ -32,6 +34,8 @@ def fault_of_id(entity_id: str) -> str | None:
         return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
     if not entity_id.isprintable() or entity_id != entity_id.strip():
         return "has control characters or blanks around it: an id is printable text"
+    if entity_id.startswith(MARK):
+        return f"begins with {MARK}, as a sealed value does: choose another id"
     return None
 
 

@@ -19,9 +19,9 @@ from pydantic_core import to_json
 
 from ledger.entities import ENTITY_MAX_LENGTH, is_entity
 from ledger.errors import InvalidPayload, KeyMissing, SealBroken
+from ledger.mark import MARK
 from ledger.vault import DataKey, Held, Tombstone
 
-MARK = "sealed:v1:"
 HINT = b'"sealed:v1:'
 """A body of ours without these bytes holds nothing sealed."""
 _ESCAPED = b"\\u00"

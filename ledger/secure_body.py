@@ -16,8 +16,9 @@ from cryptography.exceptions import InvalidTag
 from pydantic_core import to_json
 
 from ledger.errors import Erased, KeyMissing, NotOwner, SealBroken
+from ledger.mark import MARK
 from ledger.scopes import Caller
-from ledger.sealed import MARK, RESOURCE, bound_to, name_in
+from ledger.sealed import RESOURCE, bound_to, name_in
 from ledger.vault import DataKey, Tombstone, Vault
 
 

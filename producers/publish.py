@@ -17,7 +17,8 @@ from ledger.errors import IdempotencyMismatch, InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.bounds import MOST_SHORT
 from ledger.events.knowledge import Case, Source
-from ledger.sealed import HINT, MARK, says_mark
+from ledger.mark import MARK
+from ledger.sealed import HINT, says_mark
 from ledger.stream import Ledger
 
 # Names ids that follow from what was said; a change here would make every retry a new event.

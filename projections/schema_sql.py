@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from ledger import entities, scopes
 from ledger.event import Fact
 from ledger.events import bounds, knowledge, resource
+from ledger.mark import MARK
 from projections.envelopes import USED_ATTRIBUTES
 from projections.sql_text import text
 
@@ -140,7 +141,7 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
         case AfterValidator(func=bounds.without_sign_of_zero):
             return [f"NOT ({path} = 0 AND signbit({path}))"]
         case AfterValidator(func=bounds.legal_id):  # what is printable, only the models know; of plain letters all is
-            return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')"]
+            return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')", f"NOT starts_with({path}, {text(MARK)})"]
         case AfterValidator(func=knowledge.each_entity_once):
             return [f"len(list_distinct(list_transform({path}, lambda x: x.entity))) = len({path})"]
         case AfterValidator(func=resource.times_or_value_error):  # what a moment is, only the models know

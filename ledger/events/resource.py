@@ -15,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
 from ledger.events.bounds import Document, Reason
 from ledger.events.knowledge import Origin, Scopes, Text
+from ledger.mark import MARK
 from ledger.scopes import Entity
 
 TIMES = ("acquired_at", "expires_at")
@@ -30,6 +31,8 @@ def fault_of_id(resource_id: str) -> str | None:
         return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
     if not resource_id.isprintable():
         return "has a character that cannot be printed: leave it out"
+    if resource_id.startswith(MARK):
+        return f"begins with {MARK}, as a sealed value does: choose another id"
     for part in resource_id.split("/"):
         if not part.strip():
             return "has an empty segment: write it like code/selenium/login, without a slash at either end"

@@ -16,8 +16,8 @@ from ledger import tracing
 from ledger.errors import InvalidPayload, LedgerError
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.mark import MARK
 from ledger.scopes import Caller
-from ledger.sealed import MARK
 from ledger.told_once import Outage
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
 from producers.operations.recording import is_recorded

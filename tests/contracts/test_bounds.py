@@ -28,6 +28,7 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
+from ledger.mark import MARK
 from producers import model_requests, requests, resource_requests, slim_request
 from producers.http.parameters import SearchQuery
 
@@ -103,6 +104,7 @@ def test_whatever_may_be_kept_under_an_id_may_be_served_under_it(fact: Any) -> N
     longest = "王" * 200
     assert fact.fault_of_id(longest) is None
     assert fact.fault_of_id(longest + "王") is not None
+    assert fact.fault_of_id(f"{MARK}x") is not None, "which no later event could name"
     assert ServedItem(id=longest, version=1, relevance=0.0).id == longest
 
 

@@ -52,6 +52,7 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("POST", K, {**GOOD, "tags": ["x"]}, ALICE, 422, "invalid_payload", "tags"),
     ("POST", K, {**GOOD, "id": "a\nb"}, ALICE, 422, "invalid_payload", "printable"),
     ("POST", K, {**GOOD, "id": "x" * 201}, ALICE, 422, "invalid_payload", "id"),
+    ("POST", K, {**GOOD, "id": "sealed:v1:evil"}, ALICE, 422, "invalid_payload", "id"),
     ("POST", K, {**GOOD, "source": {"nmae": "x"}}, ALICE, 422, "invalid_payload", "source.nmae"),
     ("POST", K, {**GOOD, "eval": {"helpful_history": [{}]}}, ALICE, 422, "invalid_payload", "history"),
     ("POST", K, {**GOOD, "visibility": "public"}, ALICE, 422, "invalid_payload", "leave it out"),

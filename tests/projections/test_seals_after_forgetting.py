@@ -20,8 +20,9 @@ from ledger.errors import LedgerError, SubjectForgotten
 from ledger.event import StoredEvent
 from ledger.examples import EXAMPLES
 from ledger.keyring import Keyring
+from ledger.mark import MARK
 from ledger.personal import has_text, sealed_event
-from ledger.sealed import ERASED, MARK, OBJECT, USER, seal
+from ledger.sealed import ERASED, OBJECT, USER, seal
 from ledger.subjects import stated_by_in
 from ledger.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
 from ledger.witness import ATTRIBUTE, Unsworn
