@@ -59,10 +59,11 @@ def test_where_an_event_came_from_is_not_told_by_anothers_event_of_the_same_id()
     con = view_of(stored([by("agent:mallory", "claim"), by("user:bob", "bobs")])).con
     found = links(con, "default", OPERATOR, "bobs")
     assert found is not None
+    events, edges = found
     assert {"trace:trace of user:bob", "event:cause of user:bob"} == {
-        link["ref"] for link in found if link["relation"] in ("trace", "caused_by")
+        link["ref"] for link in edges if link["relation"] in ("trace", "caused_by")
     }
-    assert {link["entity_id"] for link in found} == {"bobs"}
+    assert {told["entity_id"] for told in (*events, *edges)} == {"bobs"}
 
 
 def test_a_retry_finds_its_own_events_and_nobody_elses() -> None:

@@ -60,7 +60,7 @@ def test_feedback_has_an_item_rewritten_and_says_what_that_cost(ledger: LedgerCl
         ("verdict", "knowledge.rated"),
         ("cause", "evolution.requested"),
         ("effect", "evolution.started"),
-        ("cause", "evolution.proposed"),
+        ("effect", "evolution.proposed"),
         ("change", "knowledge.evolved"),
     ]
 
