@@ -99,31 +99,6 @@ class VectorClient:
         """Whether the process is there to be asked."""
         return self._process.returncode is None and not self._listening.done()
 
-    async def search(
-        self,
-        query: str,
-        visible_scopes: Sequence[str],
-        *,
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
-        paths: Paths = "fused",
-    ) -> list[Found]:
-        """What `answer` found."""
-        answered = await self.answer(
-            query,
-            visible_scopes,
-            types=types,
-            limit=limit,
-            as_of=as_of,
-            include_retired=include_retired,
-            only=only,
-            paths=paths,
-        )
-        return answered.found
-
     async def answer(
         self,
         query: str,

@@ -21,6 +21,7 @@ from projections.vectors.kept import KeptEmbedder, MemoryEmbeddings
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, head, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.search.hits import hits
 
 Misbehaviour = Callable[[EmbeddingEndpoint], None]
 SLOW = 10.0
@@ -167,7 +168,7 @@ async def test_half_a_batch_is_taken_and_the_other_half_asked_for(
     assert (await client.embeddings())["awaiting"] == 9
     await client.embed(texts(9))
     assert (await client.embeddings())["awaiting"] == 0
-    assert len(await client.search("content 3", ["public"], paths="vector")) == 9
+    assert len(await hits(client, "content 3", ["public"], paths="vector")) == 9
     assert sorted(endpoint.texts) == sorted(["content 3", *(f"{task}\n{content}" for _, _, task, content in texts(9))])
 
 
@@ -176,7 +177,7 @@ async def test_what_awaits_its_embedding_is_found_by_words_and_survives_a_restar
 ) -> None:
     endpoint.dead = True
     await client.index(stores(3), after=0, checkpoint=3)
-    assert len(await client.search("content", ["public"], paths="keyword")) == 3
+    assert len(await hits(client, "content", ["public"], paths="keyword")) == 3
     with pytest.raises(EmbeddingFailed):
         await client.embed(texts(3))
     await client.close()

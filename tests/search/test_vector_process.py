@@ -24,6 +24,7 @@ from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, Vecto
 from projections.vectors.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
 from tests.openai_server import embedding_endpoint
+from tests.search.hits import hits
 
 PUBLIC = ["public"]
 _WORDS = "archive branch commit container deploy image merge network package remote server volume"
@@ -79,17 +80,17 @@ async def feed(client: VectorClient, history: list[tuple[int, list[Change]]], ba
 
 async def test_what_was_indexed_is_found_at_once(client: VectorClient) -> None:
     await client.index([a_tool("tar", "compress a folder", 1), a_tool("解压", "解压文件", 2)], after=0, checkpoint=2)
-    found = await client.search("compress folders", PUBLIC)
+    found = await hits(client, "compress folders", PUBLIC)
     assert (found[0].item_id, found[0].version, found[0].valid_from) == ("tar", 1, 1)
-    assert [f.item_id for f in await client.search("怎么解压一个文件", PUBLIC, paths="keyword")] == ["解压"]
+    assert [f.item_id for f in await hits(client, "怎么解压一个文件", PUBLIC, paths="keyword")] == ["解压"]
     assert (await client.status())["applied"] == 2
 
 
 async def test_each_path_gives_only_its_own_scores(client: VectorClient) -> None:
     await client.index([a_tool("tar", "compress a folder", 1)], after=0, checkpoint=1)
-    (words,) = await client.search("folder", PUBLIC, paths="keyword")
-    (near,) = await client.search("folder", PUBLIC, paths="vector")
-    (both,) = await client.search("folder", PUBLIC)
+    (words,) = await hits(client, "folder", PUBLIC, paths="keyword")
+    (near,) = await hits(client, "folder", PUBLIC, paths="vector")
+    (both,) = await hits(client, "folder", PUBLIC)
     assert (words.vector, near.keyword) == (None, None)
     assert both.keyword is not None
     assert both.keyword > (words.keyword or 0)  # fragments are evidence too
@@ -98,9 +99,9 @@ async def test_each_path_gives_only_its_own_scores(client: VectorClient) -> None
 
 async def test_nobody_finds_what_they_may_not_see(client: VectorClient) -> None:
     await client.index([a_tool("diary", "dear diary", 1, scopes=["user:ann"])], after=0, checkpoint=1)
-    assert await client.search("diary", ["user:bob", "public"]) == []
-    assert await client.search("diary", []) == []
-    assert len(await client.search("diary", ["user:ann"])) == 1
+    assert await hits(client, "diary", ["user:bob", "public"]) == []
+    assert await hits(client, "diary", []) == []
+    assert len(await hits(client, "diary", ["user:ann"])) == 1
 
 
 async def test_a_batch_that_was_applied_is_skipped(client: VectorClient) -> None:
@@ -136,7 +137,7 @@ async def test_searches_are_answered_while_an_import_runs(client: VectorClient) 
     importing = asyncio.create_task(feed(client, history, batch=500))
     answered = 0
     while not importing.done():
-        await client.search("archive branch", PUBLIC)
+        await hits(client, "archive branch", PUBLIC)
         answered += 1
     await importing
     # without precedence a search would wait for a whole batch of 500: there are six
@@ -193,7 +194,7 @@ async def test_killed_at_any_moment_and_fed_again_it_says_the_same(tmp_path: Pat
     client = await VectorClient.start(Settings(directory=str(tmp_path / "killed")))
     await feed(client, history)
     assert await client.digest() == expected
-    found = await client.search("archive branch", PUBLIC, limit=5)
+    found = await hits(client, "archive branch", PUBLIC, limit=5)
     await client.close()
     assert len(found) >= 5
 
@@ -206,7 +207,7 @@ async def test_whoever_waits_hears_that_the_process_has_gone(client: VectorClien
     with pytest.raises(VectorProcessGone, match="feed it from its checkpoint"):
         await feeding
     with pytest.raises(VectorProcessGone):
-        await client.search("git", PUBLIC)
+        await hits(client, "git", PUBLIC)
     assert not client.running
 
 
@@ -305,7 +306,7 @@ async def test_paid_embeddings_are_kept_in_the_log_and_cost_nothing_on_a_new_nod
             while waiting := await client.awaiting(50):
                 known = [texts[each.item_id, each.version] for each in waiting]
                 await client.embed([(one.item_id, one.version, one.task, one.content) for one in known])
-            assert len(await client.search("archive branch", PUBLIC, limit=3, paths="vector")) == 3
+            assert len(await hits(client, "archive branch", PUBLIC, limit=3, paths="vector")) == 3
             digests.add(await client.digest())
             await client.close()
             calls.append(endpoint.calls)

@@ -1,0 +1,13 @@
+"""What the vector process finds, of an answer of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projections.vectors.client import VectorClient
+from projections.vectors.port import Found
+
+
+async def hits(client: VectorClient, query: str, visible: list[str], **asked: Any) -> list[Found]:
+    """What one search finds."""
+    return (await client.answer(query, visible, **asked)).found
