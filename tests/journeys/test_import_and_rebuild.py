@@ -61,7 +61,7 @@ def command(node: RunningNode, *arguments: str) -> dict[str, Any]:
         [*KLEDGER, *arguments, "--json"],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
         check=False,
         cwd=ROOT,
         env={**ENVIRONMENT, "KLEDGER_URL": node.url},
@@ -248,6 +248,7 @@ def tldr_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]
         yield node
 
 
+@pytest.mark.timeout(500)  # vectors are made anew beside searches that never pause: two minutes on two cores
 def test_the_real_items_are_imported_once_and_rebuilt_under_searches(tldr_node: RunningNode) -> None:
     with TLDR.open("rb") as file:
         lines = [orjson.loads(line) for line in file]
