@@ -54,6 +54,7 @@ from producers.node_parking import Parking, open_parked, opened_as_decided
 from producers.node_roles import ALL_ROLES, Role, writes_vectors
 from producers.node_sizes import NodeSizes
 from producers.operations.desk import Desk
+from producers.operations.own_writes import Written
 from producers.operations.recording import recorded_from_environment
 from producers.receipts import Receipts
 from producers.registration import keep_registered
@@ -74,6 +75,8 @@ from projections.view import View
 log = structlog.get_logger(__name__)
 
 _DRAIN_SECONDS = 10
+_LOOKS_EVERY_SECONDS = 0.05
+_SAYS_EVERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,8 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = hindered
         stack.push_async_callback(ledger.close)
-        await vault.bound((await ledger.head()).position)
+        head = (await ledger.head()).position
+        await vault.bound(head)
         notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
 
@@ -175,6 +179,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
         projector = Projector(ledger, view, parked)
+        projector.reopen = partial(files.reopen, view)
         stack.callback(projector.close)
         stack.callback(keyring.close)
         may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
@@ -203,6 +208,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             parked=parked,
         )
         stack.push_async_callback(operator.close)
+        operator.readiness.head_at_start = head
         searcher = Searcher(view, feed)
         sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
@@ -211,6 +217,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         parking = Parking(operator, parked)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
         desk.recorded, desk.sizes = recorded, NodeSizes(settings.data, view)
+        desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
         if feed.settings.embedding is not None:
             desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
@@ -227,7 +234,18 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         )
         await stack.enter_async_context(consumer)
         address = await stack.enter_async_context(_http(desk, host, port, tokens))
+        await _until_ready(operator, ending)
         yield NodeAddress(address, access.url, files.address.port if files.address else None, view.position)
+
+
+async def _until_ready(operator: Operator, ending: Callable[[], bool]) -> None:
+    """Return once the node shows what its log held when it started, or will not by itself."""
+    said = time.monotonic()
+    while not ending() and (waits_for := (await operator.health()).waits_for) and operator.projector.trouble is None:
+        if time.monotonic() - said > _SAYS_EVERY_SECONDS:
+            log.info("not ready yet", waits_for=waits_for)
+            said = time.monotonic()
+        await asyncio.sleep(_LOOKS_EVERY_SECONDS)
 
 
 async def _broker(

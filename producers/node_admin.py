@@ -98,7 +98,7 @@ class Operator:
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
             for view in views
-            if view["lag_seconds"] > LONGEST_LAG_SECONDS
+            if min(view["lag_seconds"], time.monotonic() - self.started) > LONGEST_LAG_SECONDS
         ]
         warnings: list[str] = []
         if self.parked is not None:
@@ -135,7 +135,7 @@ class Operator:
 
     async def health(self) -> Health:
         """Whether the node does its work now, and what keeps it from it."""
-        return self.readiness.of(await self.status())
+        return self.readiness.of(await self.status(), () if self.feed.comes else ("vectors",))
 
     async def start_rebuild(self) -> Job:
         """Fold everything anew beside the live view, compare, and serve the new file."""
@@ -229,11 +229,12 @@ class Operator:
         async with self.beside:
             async with self.made_anew(progress, await self.decided(release)) as (fresh, rebuilt):
                 compared = await self._compared(fresh, rebuilt)
-                if not compared["equal"]:  # what the vectors were made from was not what follows from the log
-                    self.feed.will_begin_anew()
-                if release is not None and self.parked is not None:
-                    await self.parked.decide(release, "released")
-                await self.serve(fresh)
+                async with self.feed.turn:  # the vectors begin anew after the view has its file, not before
+                    if not compared["equal"]:  # what they were made from was not what follows from the log
+                        self.feed.will_begin_anew()
+                    if release is not None and self.parked is not None:
+                        await self.parked.decide(release, "released")
+                    await self.serve(fresh)
                 if not compared["equal"]:
                     await self.feed.begin_anew()
             swapped = live_file(self.data / "views") == fresh.path

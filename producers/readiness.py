@@ -1,12 +1,14 @@
 """Should this node be asked? Live, ready or degraded, each with its reasons, out of the status of the node.
 
-Live: the process answers. Ready: the views have what the log held when the node started, and are not far behind it
-now. Degraded: ready, and something is not as it should be (no broker: what is known can be read, nothing written).
+Live: the process answers. Ready: the views and the vectors have what the log held when the node started, and the views
+are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be read,
+nothing written; no vectors: nothing can be searched).
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ledger.event import JsonObject
@@ -14,7 +16,7 @@ from producers.operations.admin import Health
 
 LONGEST_LAG_SECONDS = 30.0
 """A view that is behind for longer answers with what is no longer so."""
-# The view that every read needs; without vectors a search still finds words.
+# The view that every read needs.
 NEEDED = "duckdb"
 
 
@@ -25,20 +27,27 @@ class Readiness:
     head_at_start: int | None = None
     caught_up: bool = False
 
-    def of(self, status: JsonObject) -> Health:
-        """The health that a status means; `reasons` are the status' own, `waits_for` is why it is not ready."""
+    def of(self, status: JsonObject, not_awaited: Collection[str] = ()) -> Health:
+        """The health that a status means; `reasons` are the status' own, `waits_for` is why it is not ready.
+
+        `not_awaited` are views beside the one that is needed that do not come to what the log held at the start: they
+        stand still, or another node writes them.
+        """
         head, reasons = int(status["stream"]["head"]), [str(reason) for reason in status["reasons"]]
         needed = next(view for view in status["views"] if view["name"] == NEEDED)
         if self.head_at_start is None and status["stream"]["time"] is not None:
             self.head_at_start = head
-        if not self.caught_up and (self.head_at_start is not None or not reasons):
-            self.caught_up = needed["position"] >= (self.head_at_start or 0)
         waits_for = []
-        if not self.caught_up:
-            known = "the broker has not said how long the log is" if self.head_at_start is None else (
-                f"the view {NEEDED} is at position {needed['position']} of the {self.head_at_start} at the start"
-            )  # fmt: skip
-            waits_for.append(known)
+        if not self.caught_up and self.head_at_start is None and reasons:
+            waits_for.append("the broker has not said how long the log is")
+        elif not self.caught_up:
+            waits_for = [
+                f"the view {view['name']} is at position {view['position']} of the {self.head_at_start} at the start"
+                for view in status["views"]
+                if view["position"] < (self.head_at_start or 0)
+                and (view["name"] == NEEDED or view["name"] not in not_awaited)
+            ]
+            self.caught_up = not waits_for
         elif needed["lag_seconds"] > LONGEST_LAG_SECONDS:
             waits_for.append(f"the view {NEEDED} is {needed['lag_seconds']} s behind")
         lags = {str(view["name"]): float(view["lag_seconds"]) for view in status["views"]}

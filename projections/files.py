@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 _NAME = re.compile(r"view-(\d{6})\.duckdb")
@@ -36,10 +37,17 @@ def point_to(path: Path) -> None:
     fresh.replace(pointer)
 
 
+def copy_closed(path: Path, into: Path) -> None:
+    """Copy a view file that nobody writes, with its write-ahead log, which holds what was committed last."""
+    for source, copy in ((path, into), (_log_of(path), _log_of(into))):
+        if source.exists():
+            shutil.copyfile(source, copy)
+
+
 def discard(path: Path) -> None:
     """Remove a view file with its write-ahead log."""
     path.unlink(missing_ok=True)
-    path.with_name(path.name + ".wal").unlink(missing_ok=True)
+    _log_of(path).unlink(missing_ok=True)
 
 
 def discard_others(directory: Path, keep: Path) -> None:
@@ -47,3 +55,7 @@ def discard_others(directory: Path, keep: Path) -> None:
     for path in directory.glob("view-*.duckdb*"):
         if not path.name.startswith(keep.name):
             path.unlink(missing_ok=True)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + ".wal")

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import duckdb
 import structlog
 
+from ledger.errors import ServiceFailed
 from ledger.keyring import Keyring
 from projections import quack
 from projections.duckdb import SCHEMA_VERSION, open_view, schema_version_of
-from projections.files import discard, discard_others, live_file, next_file, point_to
+from projections.files import copy_closed, discard, discard_others, live_file, next_file, point_to
+from projections.own_threads import left_behind
 from projections.quack_sessions import Admits
 from projections.view import Instance, View
 
 log = structlog.get_logger(__name__)
+
+_CLOSES_WITHIN_SECONDS = 2.0
+_TRIES_FOR_THE_PORT = 20
 
 
 class LiveFiles:
@@ -83,8 +89,55 @@ class LiveFiles:
 
     def stop_serving(self, instance: Instance) -> None:
         """Let go of the analysts' port."""
-        if self.address is not None and not quack.stop(instance.con, self.address):
+        if self.address is None:
+            return
+        try:
+            ended = quack.stop(instance.con, self.address)
+        except duckdb.FatalException:  # it stops with its file, which can do nothing more
+            return
+        if not ended:
             log.warning("a query over Quack has not ended and is not waited for", port=self.address.port)
+
+    async def reopen(self, view: View) -> None:
+        """Serve a copy of the live file, with all that was committed. Raises duckdb.Error, OSError.
+
+        DuckDB gives up a file whose transaction it can neither commit nor roll back (an analyst's statement had taken
+        all memory), and then does nothing more with it until it is opened anew, which one process cannot do beside
+        statements that still hold it.
+        """
+        old = view.instance
+        if old.path is None:
+            return
+        path = next_file(self.directory)
+        try:
+            await asyncio.to_thread(copy_closed, old.path, path)
+            fresh = await asyncio.to_thread(self.open, path)
+        except (duckdb.Error, OSError):
+            discard(path)
+            raise
+        point_to(path)
+        closed = asyncio.Event()
+        await view.swap(fresh, then=closed.set)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(closed.wait(), _CLOSES_WITHIN_SECONDS)
+        discard(old.path)
+        await self._serve_beside(fresh)
+        log.warning("the view's file was given up and is opened again", position=fresh.position)
+
+    async def _serve_beside(self, fresh: Instance) -> None:
+        """Serve analysts; a file that was given up serves none and keeps its port while a session is attached."""
+        if (before := self.address) is None:
+            return
+        for _ in range(_TRIES_FOR_THE_PORT):
+            try:
+                self.serve(fresh)
+            except ServiceFailed:
+                await asyncio.sleep(_CLOSES_WITHIN_SECONDS / _TRIES_FOR_THE_PORT)
+            else:
+                return
+        left_behind("a server for analysts")
+        self.address = quack.serve(fresh.con, token=before.token)
+        log.error("analysts are served at another port until the node starts anew", port=self.address.port)
 
     async def swap(self, view: View, fresh: Instance) -> None:
         """Put `fresh` in the place of the live file; questions under way end on the old one, which is removed."""

@@ -11,6 +11,8 @@ import structlog
 
 log = structlog.get_logger(__name__)
 
+_left_behind: list[str] = []
+
 
 class OwnThread(threading.Thread):
     """A daemon thread: the interpreter does not join it."""
@@ -37,9 +39,15 @@ def within(seconds: float, work: Callable[[], None], name: str) -> bool:
     return not thread.is_alive()
 
 
+def left_behind(name: str) -> None:
+    """Note a library's thread that can no longer be ended, so that the end of the process does not wait for it."""
+    _left_behind.append(name)
+
+
 def still_running() -> list[str]:
     """The names of the threads that have not come to their end."""
-    return sorted(thread.name for thread in threading.enumerate() if isinstance(thread, OwnThread))
+    own = [thread.name for thread in threading.enumerate() if isinstance(thread, OwnThread)]
+    return sorted((*own, *_left_behind))
 
 
 def end_without_them() -> None:

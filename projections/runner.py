@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -63,6 +63,8 @@ class Projector:
         """Why the view does not move at present; None while it does."""
         self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
         """Told of each batch once it can be read, and how many seconds that took."""
+        self.reopen: Callable[[], Awaitable[None]] | None = None
+        """Serves the view from a file that works, where DuckDB has given up the one that is open."""
 
     async def run(self) -> None:
         """Fold until cancelled. A gap in the log, or another log, ends the folding, not the node: reads go on."""
@@ -87,12 +89,23 @@ class Projector:
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
                 return
             except Exception as error:  # whatever it is, the node says what folding waits for
-                self.trouble = await self._parked_or_trouble(position, error)
+                self.trouble = await self._mended_or_trouble(position, error)
                 if self.trouble is None:
                     continue
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _mended_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
+        """None when folding may go on at once: the file is opened again, or the event is parked."""
+        if not isinstance(error, duckdb.FatalException) or self.reopen is None:
+            return await self._parked_or_trouble(position, error)
+        async with self._turn:
+            try:
+                await self.reopen()
+            except (duckdb.Error, LedgerError, OSError) as hindered:
+                return _unfoldable(position, hindered)
+        return None
 
     async def _parked_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked now, so that the rest goes on."""

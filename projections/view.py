@@ -11,13 +11,14 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 import structlog
 
-from ledger.errors import ViewBehind
+from ledger.errors import ServiceFailed, ViewBehind
 from ledger.event import StoredEvent
 from ledger.keyring import Keyring
 from ledger.subjects import entity_of
@@ -30,6 +31,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 _CLOSES_WITHIN_SECONDS = 3.0
+_ANSWERS_WITHIN_SECONDS = 10.0
+_ASKS_AGAIN_SECONDS = 0.05
 
 READERS = max(2, os.cpu_count() or 2)
 """Questions answered at a time: more of them than cores only take the interpreter's lock from each other."""
@@ -117,15 +120,28 @@ class View:
         return min(self._awaited, default=None)
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `question(cursor, *args, **kwargs)` on a reader thread and return what it returns."""
-        instance = self.instance
-        instance.enter()
-        try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._executor, lambda: instance.answer(question, *args, **kwargs)
-            )
-        finally:
-            instance.leave()
+        """Run `question(cursor, *args, **kwargs)` on a reader thread and return what it returns.
+
+        Where an analyst's statement has taken the memory that all questions share, or DuckDB has given up the file and
+        it is opened again, it is asked again for a while. Raises ServiceFailed when that lasts.
+        """
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + _ANSWERS_WITHIN_SECONDS
+        while True:
+            instance = self.instance
+            instance.enter()
+            try:
+                answer = partial(instance.answer, question, *args, **kwargs)
+                return await loop.run_in_executor(self._executor, answer)
+            except (duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+                if loop.time() > give_up:
+                    raise ServiceFailed(
+                        "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
+                        "again: try again, and see kledger status"
+                    ) from error
+            finally:
+                instance.leave()
+            await asyncio.sleep(_ASKS_AGAIN_SECONDS)
 
     async def wait_for(self, position: int, timeout: float = 10.0) -> None:
         """Return once `position` is folded in. Raises ViewBehind after `timeout` seconds."""

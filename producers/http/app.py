@@ -33,7 +33,7 @@ from producers.http.known_parameters import refuse_unknown
 from producers.http.repeated import Repeated
 from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
-from producers.operations.own_writes import OwnWrites
+from producers.operations.own_writes import NOTHING, OwnWrites
 
 DESCRIPTION = (
     "Every write is an immutable event and answers with its log position. Reads see what their caller wrote; with "
@@ -64,7 +64,7 @@ def create_app(
     app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
     app.state.on_loopback = on_loopback
     counted = metrics.Metrics(desk)
-    app.state.own_writes = own = OwnWrites()
+    app.state.own_writes = own = OwnWrites(since=desk.held_at_start if desk is not None else NOTHING)
     app.state.repeated = Repeated()
     limits = limits or limits_from_environment()
     app.state.mcp = mcp = McpAtNode(app, limits, counted.called)

@@ -98,6 +98,8 @@ class Desk:
     sizes: Sizes | None = None
     vault: Vault | None = None
     """Where the keys of secrets are; without one, no secret is kept or read."""
+    held_at_start: Written = NOTHING
+    """What the log held when the node started: a read shows it, or says in `degraded` that it does not."""
     language: Language = ENGLISH
     """Of texts for whoever does not say in which language they want them."""
 
@@ -138,8 +140,8 @@ class Freshness:
                 self.note(
                     Degraded(
                         part,
-                        f"what you wrote at position {own} is not in this answer yet: ask again, or wait longer "
-                        "(see what kledger status says of the lag)",
+                        f"what the log holds up to position {own} (written by you, or there before the node started) "
+                        "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)",
                         known if isinstance(known, int) else None,
                     )
                 )

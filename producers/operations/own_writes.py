@@ -3,7 +3,8 @@
 Each write is noted for the pair of token and caller entities, and for the token with each user and agent among them:
 what `user:mei` wrote, `user:mei` with `agent:scribe` sees as well. A project, team or org alone is no such key, or
 everybody in it would wait for everybody else. Served recalls are no writes of their reader: each search would wait
-for the one before. The memory is the process' own, bounded, and empty after a start.
+for the one before. The memory is the process' own, bounded, and empty after a start:
+what the log held then counts as written by every reader.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ def speaks(writer: Writer) -> None:
 
 
 class OwnWrites:
-    """The last writes of the callers of one node."""
+    """The last writes of the callers of one node; `since` counts as written by everybody."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, *, since: Written = NOTHING) -> None:
         self._most = most
+        self._since = since
         self._last: OrderedDict[Key, Written] = OrderedDict()
 
     def appended(self, events: Sequence[NewEvent], kept: Sequence[Appended]) -> None:
@@ -92,6 +94,5 @@ class OwnWrites:
     def of(self, writer: Writer) -> Written:
         """The positions that a read of this caller has to see."""
         found = [written for key in writer.remembered_as() if (written := self._last.get(key)) is not None]
-        if not found:
-            return NOTHING
+        found.append(self._since)
         return Written(max(each.view for each in found), max(each.vectors for each in found))

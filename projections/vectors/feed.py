@@ -84,6 +84,11 @@ class VectorFeed:
         return self._running()
 
     @property
+    def comes(self) -> bool:
+        """Whether this node brings the vectors to where its view is: it writes them, and nothing hinders it."""
+        return self.trouble is None and self._may_write()
+
+    @property
     def vector_weight(self) -> float:
         """What a cosine of this model counts beside the best keyword score."""
         return self._client.vector_weight if self._client else 0.0
@@ -167,12 +172,12 @@ class VectorFeed:
         if not self._may_write():
             self._anew.unlink(missing_ok=True)
             return
-        try:
-            self.applied = await self._running().clear()
-        except VectorProcessGone:
-            return  # the next one begins anew
-        self._anew.unlink(missing_ok=True)
-        self.canary.damage = None
+        async with self.turn:  # what is examined meanwhile would be missed
+            if self._anew.exists():  # else they began anew while this waited for its turn
+                with contextlib.suppress(VectorProcessGone):  # the next one begins anew
+                    self.applied = await self._running().clear()
+                    self._anew.unlink(missing_ok=True)
+                    self.canary.damage = None
         await self._view.moved()
 
     async def _feed(self) -> None:

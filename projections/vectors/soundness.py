@@ -60,8 +60,8 @@ class Canary:
             applied = self._feed.applied
             some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
             found = await self._feed.client.examine(some, searched=len(some))
-        if found:
-            self.found(found)
+            if found:  # noted in the turn: a renewal that comes next takes it back
+                self.found(found)
 
     def found(self, wrong: Sequence[str]) -> None:
         """Note damage."""
@@ -91,8 +91,8 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
         except VectorsDamaged as error:
             digest = None
             wrong.append(error.message)
-    if wrong:
-        feed.canary.found(wrong)
+        if wrong:
+            feed.canary.found(wrong)
     return {
         "position": applied,
         "versions": len(positions),

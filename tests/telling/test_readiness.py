@@ -32,8 +32,9 @@ def test_a_new_node_on_an_empty_log_is_ready() -> None:
 
 def test_a_node_is_ready_once_it_has_what_the_log_held_at_its_start() -> None:
     readiness = Readiness()
-    (waits,) = readiness.of(status(0, 200_000)).waits_for
-    assert "position 0 of the 200000" in waits
+    waits, then = readiness.of(status(0, 200_000)).waits_for
+    assert "the view duckdb is at position 0 of the 200000" in waits
+    assert "the view vectors is at position 0 of the 200000" in then
     assert readiness.of(status(150_000, 200_500)).waits_for
     # what came since is lag, and not a reason to wait
     assert readiness.of(status(200_000, 200_500, lag=0.2)).waits_for == []
@@ -55,6 +56,14 @@ def test_without_its_broker_a_node_is_degraded_and_one_that_never_had_it_is_not_
     assert (without.healthy, without.waits_for, without.reasons) == (False, [], ["the broker does not answer"])
     never = Readiness().of(status(5, 5, "the broker does not answer", answers=False))
     assert "has not said how long the log is" in never.waits_for[0]
+
+
+def test_vectors_that_stand_still_or_are_anothers_to_write_are_not_waited_for() -> None:
+    behind = {**status(9, 9), "views": [{"name": "duckdb", "position": 9, "lag_seconds": 0.0}]}
+    behind["views"].append({"name": "vectors", "position": 3, "lag_seconds": 1.0})
+    readiness = Readiness()
+    assert readiness.of(behind).waits_for == ["the view vectors is at position 3 of the 9 at the start"]
+    assert readiness.of(behind, ["vectors"]).waits_for == []
 
 
 def test_vectors_that_are_behind_degrade_and_do_not_take_the_node_away() -> None:

@@ -1,0 +1,153 @@
+"""DuckDB gives up the view's file, or has no memory left: the node opens it again, and nobody's read fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ledger.errors import ServiceFailed
+from ledger.memory_stream import MemoryLedger
+from projections import live
+from projections import view as views
+from projections.duckdb import open_view
+from projections.live import LiveFiles
+from projections.quack import load_extensions
+from projections.runner import Projector
+from projections.view import Instance, View
+from tests.projections.histories import saved
+
+
+def items(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    return [item for (item,) in cursor.execute("SELECT id FROM knowledge ORDER BY id").fetchall()]
+
+
+def open_fragile(path: Path) -> duckdb.DuckDBPyConnection:
+    """A file that the next checkpoint makes useless: DuckDB's own way to try what a fatal error does."""
+    con = open_view(path)
+    con.execute("SET debug_checkpoint_abort = 'before_header'")
+    return con
+
+
+@asynccontextmanager
+async def given_up(
+    views: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[MemoryLedger, View, LiveFiles, Projector]]:
+    """A view with one item, served to analysts, whose file DuckDB gives up when it is next written."""
+    files = LiveFiles(views, 0)
+    with monkeypatch.context() as fragile:
+        fragile.setattr(live, "open_view", open_fragile)
+        view = View(files.open_live())
+    files.serve(view.instance)
+    ledger = MemoryLedger()
+    projector = Projector(ledger, view)
+    projector.reopen = lambda: files.reopen(view)
+    folding = asyncio.create_task(projector.run())
+    await view.wait_for((await ledger.append(saved("before"))).position)
+    yield ledger, view, files, projector
+    folding.cancel()
+    await asyncio.gather(folding, return_exceptions=True)
+    projector.close()
+    files.stop_serving(view.instance)
+    view.close()
+
+
+def asked(attach: str) -> list[Any]:
+    """What an analyst finds who attaches now."""
+    with contextlib.closing(duckdb.connect()) as analyst:
+        load_extensions(analyst)
+        analyst.execute(attach)
+        return sorted(analyst.execute("FROM kl.query('SELECT id FROM knowledge')").fetchall())
+
+
+async def test_a_file_that_duckdb_gives_up_is_opened_again_with_all_that_was_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with given_up(tmp_path / "views", monkeypatch) as (ledger, view, files, projector):
+        lost = view.instance
+        with pytest.raises(duckdb.FatalException):
+            lost.con.execute("CHECKPOINT")
+        read = asyncio.create_task(view.ask(items))  # nothing can be read until somebody writes
+        kept = await ledger.append(saved("after"))
+        assert set(await read) <= {"after", "before"}
+        await view.wait_for(kept.position)
+        assert await view.ask(items) == ["after", "before"]
+        assert view.instance is not lost
+        assert projector.trouble is None
+        assert files.address is not None
+        assert await asyncio.to_thread(asked, files.address.attach_statement()) == [("after",), ("before",)]
+    again = LiveFiles(tmp_path / "views", None).open_live()  # and so does the next start
+    assert again.answer(items) == ["after", "before"]
+    again.close()
+
+
+ATTACHED = """
+import sys, duckdb
+from projections.quack import load_extensions
+analyst = duckdb.connect()
+load_extensions(analyst)
+analyst.execute(sys.argv[1])
+print("attached", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_analysts_attach_again_though_a_session_still_holds_the_file_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(live, "left_behind", noted.append)
+    async with given_up(tmp_path / "views", monkeypatch) as (ledger, view, files, _):
+        assert files.address is not None
+        before = files.address
+        attached = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", ATTACHED, before.attach_statement(), stdin=PIPE, stdout=PIPE
+        )
+        assert attached.stdout is not None
+        assert await attached.stdout.readline() == b"attached\n"
+        with pytest.raises(duckdb.FatalException):
+            view.instance.con.execute("CHECKPOINT")
+        await view.wait_for((await ledger.append(saved("after"))).position, 30)
+        found = await asyncio.to_thread(asked, files.address.attach_statement())
+        assert found == [("after",), ("before",)]
+        assert files.address.token == before.token
+        assert bool(noted) == (files.address.port != before.port)
+        attached.kill()  # what a session that was open hears of it is the old server's to say
+        await attached.wait()
+
+
+@pytest.mark.parametrize("kind", [duckdb.OutOfMemoryException, duckdb.FatalException])
+async def test_a_question_is_asked_again_while_the_view_cannot_answer(kind: type[duckdb.Error]) -> None:
+    view, times = View(Instance(open_view(None))), []
+
+    def question(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+        times.append(cursor)
+        if len(times) < 4:
+            raise kind("Out of Memory Error: failed to allocate data")
+        return items(cursor)
+
+    assert await view.ask(question) == []
+    assert len(times) == 4
+    assert not view.instance.in_use
+    view.close()
+
+
+async def test_who_asks_is_told_when_the_view_cannot_answer_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "_ANSWERS_WITHIN_SECONDS", 0.0)
+    view = View(Instance(open_view(None)))
+
+    def question(_: duckdb.DuckDBPyConnection) -> list[str]:
+        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data")
+
+    with pytest.raises(ServiceFailed, match="analysts' statements have taken its memory"):
+        await view.ask(question)
+    assert not view.instance.in_use
+    view.close()

@@ -1,0 +1,79 @@
+"""Vectors that begin anew while they are examined: what was missed meanwhile is no damage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ledger.memory_stream import MemoryLedger
+from projections.duckdb import open_view
+from projections.runner import Projector
+from projections.vectors.client import VectorClient
+from projections.vectors.feed import VectorFeed
+from projections.vectors.wire import Settings, Store
+from projections.view import Instance, View
+from tests.projections.histories import saved
+
+
+@pytest.fixture
+async def fed(tmp_path: Path) -> AsyncIterator[VectorFeed]:
+    """Twenty versions in a vector process, and the view that they follow from; nothing examines them by itself."""
+    ledger, view = MemoryLedger(), View(Instance(open_view(None)))
+    projector = Projector(ledger, view)
+    feed = VectorFeed(view, Settings(str(tmp_path)), "default")
+    await feed.start()
+    tasks = [asyncio.create_task(projector.run()), asyncio.create_task(feed._run())]
+    last = (await ledger.append_many([saved(f"k{n}") for n in range(20)]))[-1].position
+    await view.wait_for(last)
+    await feed.wait_for(last, 30)
+    yield feed
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await feed.close()
+    projector.close()
+    view.close()
+
+
+async def test_vectors_that_begin_anew_while_they_are_examined_are_not_damaged(
+    fed: VectorFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examining, go_on, examine = asyncio.Event(), asyncio.Event(), VectorClient.examine
+
+    async def slowly(self: VectorClient, stores: Sequence[Store], *, searched: int = 0) -> list[str]:
+        examining.set()
+        await go_on.wait()
+        return await examine(self, stores, searched=searched)
+
+    monkeypatch.setattr(VectorClient, "examine", slowly)
+    looking = asyncio.create_task(fed.canary.look())
+    await examining.wait()
+    fed.will_begin_anew()
+    beginning = asyncio.create_task(fed.begin_anew())
+    for _ in range(10):  # it goes as far as it may
+        await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(looking, beginning)
+    await fed.wait_for(20, 30)
+    assert fed.canary.damage is None
+    await fed.canary.look()
+    assert fed.canary.damage is None
+    assert (await fed.status())["count"] == 20
+
+
+async def test_vectors_begin_anew_once_though_two_see_to_it(fed: VectorFeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    cleared, clear = [], VectorClient.clear
+
+    async def counted(self: VectorClient) -> int:
+        cleared.append(self)
+        return await clear(self)
+
+    monkeypatch.setattr(VectorClient, "clear", counted)
+    fed.will_begin_anew()
+    await asyncio.gather(fed.begin_anew(), fed.begin_anew())
+    await fed.wait_for(20, 30)
+    assert len(cleared) == 1
+    assert (await fed.status())["count"] == 20
