@@ -226,7 +226,7 @@ class Operator:
 
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold anew and swap; an event that is to be released from parking is folded like any other."""
-        async with self.beside:
+        async with self.beside, self._vectors_beside() as vectors:
             async with self.made_anew(progress, await self.decided(release)) as (fresh, rebuilt):
                 compared = await self._compared(fresh, rebuilt)
                 async with self.feed.turn:  # the vectors begin anew after the view has its file, not before
@@ -239,14 +239,25 @@ class Operator:
                     await self.feed.begin_anew()
             swapped = live_file(self.data / "views") == fresh.path
             if compared["equal"]:
-                compared["vectors"] = await mended(self.feed, self.view, self.data / "vectors")
+                compared["vectors"] = await mended(self.feed, self.view, self.data / "vectors", await vectors)
         return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
-        async with self.beside, self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
-            compared = await self._compared(fresh, rebuilt)
-            vectors = await sound(self.feed, self.view)
-            return {**compared, "vectors": vectors, "equal": compared["equal"] and vectors["equal"]}
+        async with self.beside, self._vectors_beside() as vectors:
+            async with self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
+                compared = await self._compared(fresh, rebuilt)
+            found = await vectors
+            return {**compared, "vectors": found, "equal": compared["equal"] and found["equal"]}
+
+    @asynccontextmanager
+    async def _vectors_beside(self) -> AsyncIterator[asyncio.Task[JsonObject]]:
+        """Compare the vectors with the live view while another process folds: either takes seconds of one core."""
+        comparing = asyncio.create_task(sound(self.feed, self.view), name="vectors-compared")
+        try:
+            yield comparing
+        finally:
+            comparing.cancel()
+            await asyncio.gather(comparing, return_exceptions=True)
 
     @asynccontextmanager
     async def made_anew(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:

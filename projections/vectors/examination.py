@@ -53,16 +53,21 @@ def difference(point: Point, stored: Whole | None) -> str | None:
     order, theirs = np.argsort(point.sparse.indices), np.argsort(stored.terms.indices)
     if not np.array_equal(point.sparse.indices[order], stored.terms.indices[theirs]):
         return f"{name} has other terms"
-    if not np.allclose(point.sparse.values[order], stored.terms.values[theirs], atol=2 / STEPS):
+    if not _near(point.sparse.values[order], stored.terms.values[theirs], 2 / STEPS):
         return f"{name} has other weights of its terms"
     if point.dense is not None:
-        near = len(stored.dense) == len(point.dense) and np.allclose(point.dense, stored.dense, atol=_CLOSE)
+        near = len(stored.dense) == len(point.dense) and _near(point.dense, stored.dense, _CLOSE)
     elif len(stored.dense):
         length = float(np.linalg.norm(stored.dense))
         near = bool(np.isfinite(length)) and abs(length - 1) < _CLOSE
     else:
         near = stored.payload.get("awaits") in (AWAITED, NONE)
     return None if near else f"{name} has another vector"
+
+
+def _near(expected: np.ndarray, stored: np.ndarray, by: float) -> bool:
+    """Whether no number differs by more; one that is none differs. numpy's own way takes ten times as long."""
+    return not len(expected) or bool(np.abs(expected - stored).max() <= by)
 
 
 def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:

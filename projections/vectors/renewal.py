@@ -19,7 +19,6 @@ from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
-from projections.vectors.soundness import sound
 from projections.view import View
 
 log = structlog.get_logger(__name__)
@@ -56,9 +55,8 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
     discard_others(root, directory)
 
 
-async def mended(feed: VectorFeed, view: View, root: Path) -> dict[str, Any]:
-    """Make the vectors anew unless they hold what the view says; what was found of them before."""
-    found = await sound(feed, view)
+async def mended(feed: VectorFeed, view: View, root: Path, found: dict[str, Any]) -> dict[str, Any]:
+    """Make the vectors anew unless they hold what the view says, as was `found` before (soundness.py:sound)."""
     if found["equal"]:
         return {**found, "made_anew": False}
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:

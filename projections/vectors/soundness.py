@@ -32,7 +32,8 @@ log = structlog.get_logger(__name__)
 CANARIES = 4
 EVERY_SECONDS = 5.0
 _AT_ONCE = 500
-_SEARCHED = 8  # of each slice that is compared whole, so many are also searched for
+# Of the first slice that is compared whole, and of each later one, so many are also searched for.
+_SEARCHED, _SEARCHED_LATER = 8, 2
 _SHOWN = 5
 _WITHIN_SECONDS = 10.0
 
@@ -79,7 +80,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
     for at in range(0, len(positions), _AT_ONCE):
         async with feed.turn:  # of one slice at a time: new items are indexed between two
             stores = await view.ask(_versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
-            wrong += await feed.client.examine(stores, searched=_SEARCHED)
+            wrong += await feed.client.examine(stores, searched=_SEARCHED_LATER if at else _SEARCHED)
     async with feed.turn:
         applied = feed.applied
         positions = await view.ask(_positions, feed.org, applied)
@@ -110,7 +111,7 @@ async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
         with contextlib.suppress(ViewBehind):
             await feed.wait_for(view.position, _WITHIN_SECONDS)
         return await examined(feed, view)
-    except (LedgerError, RuntimeError) as error:
+    except (LedgerError, RuntimeError, duckdb.Error) as error:
         return {"equal": False, "differences": [str(error)]}
 
 
