@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from ledger.access import BrokerAccess
 from ledger.connection import BrokerConnection
@@ -26,6 +27,10 @@ from ledger.stream_setup import created_anew, ensure_stream
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
+
+# No test fails because a machine is slow. By name, so that hypothesis' own profile for CI does not come before it.
+settings.register_profile("kledger", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kledger")
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
 LONGEST = (
