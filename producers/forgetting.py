@@ -63,6 +63,8 @@ class Eraser:
     master: bytes = field(repr=False)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One forgetting at a time."""
+    trouble: str | None = None
+    """Why a forgetting that was begun is not done; None while none is, or all are."""
 
     async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
         """Forget a person; the receipt. Asked again it answers the first receipt, or ends what was begun.
@@ -103,9 +105,11 @@ class Eraser:
             try:
                 await self._end_what_was_begun()
             except Exception as error:  # whatever it is: a promise to forget is not dropped
+                self.trouble = str(error) or repr(error)
                 log.error("forgetting is not done and is tried again", error=repr(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
+            self.trouble = None
             await told.wait()
             told.clear()
             before = self.operator.view.position

@@ -95,6 +95,8 @@ class Operator:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
         reasons += vector_reasons(self.feed)
         reasons += self.integrity.reasons()
+        if self.eraser is not None and self.eraser.trouble is not None:
+            reasons.append(f"a person is to be forgotten, which is not done and is tried again: {self.eraser.trouble}")
         reasons += [
             f"the view {view['name']} is {view['lag_events']} events and {view['lag_seconds']} s behind"
             for view in views

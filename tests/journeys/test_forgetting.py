@@ -247,6 +247,22 @@ def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_star
         assert len(op.sql("SELECT 1 FROM events WHERE type = 'subject.forgotten'")["rows"]) == 1
 
 
+def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data: Path) -> None:
+    with running(data) as node, node.client() as op:
+        tell_everything(op)
+        op.start_job("forget", subject="user:alice")
+        until(lambda: node.children("projections.rebuild"), "the view is folded anew")
+        kill_all(node)
+    (order,) = begun(data)
+    in_the_way = order.with_name(order.name.replace(".pending", ""))
+    in_the_way.mkdir()  # where the receipt is to stand
+    with running(data) as node, node.client() as op:
+        until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells", 60)
+        in_the_way.rmdir()
+        until(lambda: not begun(data), "the order is carried out", 60)
+        until(lambda: op.health()["status"] == "healthy", "the node is well", 60)
+
+
 def test_another_node_of_the_same_log_forgets_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "KLEDGER_MASTER_KEY", "ab" * 32)
     with (
