@@ -82,7 +82,10 @@ def _stated(value: T | None, otherwise: T) -> T:
 
 
 def default_owner(caller: Caller, source: Source | None) -> str:
-    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent. Raises IllegalScope."""
+    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent.
+
+    Raises IllegalScope.
+    """
     named = caller.entities()
     if named:
         return named[0]

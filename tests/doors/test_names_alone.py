@@ -28,7 +28,7 @@ def test_a_name_with_a_type_or_a_comma_is_refused_and_told_what_to_write(kind: s
     for name in NO_NAMES:
         with pytest.raises(IllegalScope, match="name"):
             check_name(kind, name)
-    with pytest.raises(IllegalScope, match="give the name alone: mei$"):
+    with pytest.raises(IllegalScope, match=r"give the name alone: mei$"):
         check_name(kind, f"{kind}:mei")
     assert [check_name(kind, name) for name in NAMES] == NAMES
 
