@@ -1,4 +1,4 @@
-"""Where does a path lead that somebody is to write to? Not through what another account planted where everybody may write.
+"""Where does a path lead that somebody is to write to? Not through what another account planted in everybody's folder.
 
 The rule is the one of Linux for links and FIFOs (fs.protected_symlinks, fs.protected_fifos), held wherever the system
 itself does not: in a sticky directory that everybody may write in, such as /tmp, a link or a FIFO counts when its owner
