@@ -67,9 +67,8 @@ def test_a_moment_stands_on_one_line_of_a_screen_of_80_columns(
     rows = {"columns": ["id", "at", "said"], "types": ["string", "timestamp[us, tz=UTC]", "string"], "truncated": False}
     node.says("POST /api/admin/sql", {**rows, "rows": [["an-id " * 9, moment, "word " * 90]], "position": 9})
     data = str(tmp_path)
-    assert (
-        kledger("token", "create", "--agent", "scribe", "--name", "what it is for " * 5, "--data", data).exit_code == 0
-    )
+    created = kledger("token", "create", "--new", "--agent", "scribe", "--name", "what it is for " * 5, "--data", data)
+    assert created.exit_code == 0
     for words in (["history", "k"], ["refused", "list"], ["sql", "SELECT 1"], ["token", "list", "--data", data]):
         shown = kledger(*words).stdout
         assert all(cell_len(line) <= 80 for line in shown.splitlines()), shown
@@ -80,7 +79,7 @@ def test_what_is_to_be_copied_is_one_line_on_any_screen(
     node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    created = kledger("token", "create", "--agent", "scribe", "--data", str(tmp_path))
+    created = kledger("token", "create", "--new", "--agent", "scribe", "--data", str(tmp_path))
     assert TOKEN.fullmatch(created.stdout.splitlines()[0])
     statement = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '3WXgBOdkSDf8w5RpM6EWbsBXaxef0a_r');"
     node.says(
