@@ -21,7 +21,7 @@ import typer
 
 from ledger.errors import InvalidPayload, LedgerError, Unauthenticated
 from ledger.language import language_of_terminal
-from producers.cli.advice import advised
+from producers.cli.advice import advised, advised_details
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
@@ -140,7 +140,7 @@ class Session:
         """Print the error for a reader on stderr, and for a machine on stdout."""
         message = advised(error.message)
         if self.as_json:
-            _print_json({"error": {"code": error.code, "message": message, "details": error.details}})
+            _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
         sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to a terminal of ASCII
 
 
@@ -152,10 +152,10 @@ def _lacks(document: Any) -> Iterator[str]:
     if not isinstance(document, dict):
         return
     for warning in document.get("warnings") or ():
-        yield f"warning: {plain(warning['message'])}"
+        yield f"warning: {plain(advised(warning['message']))}"
     for lack in document.get("degraded") or ():
         at = "" if lack["position"] is None else f", at position {lack['position']}"
-        yield f"degraded: {plain(lack['part'])}{at}: {plain(lack['reason'])}"
+        yield f"degraded: {plain(lack['part'])}{at}: {plain(advised(lack['reason']))}"
 
 
 def _token_in(file: Path) -> str:
