@@ -207,6 +207,7 @@ def files_named() -> Iterator[None]:
 
 
 def _open_as_caller(
+    context: typer.Context,
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
     user: Annotated[str | None, _identity("user")] = None,
@@ -225,7 +226,16 @@ def _open_as_caller(
     token_file: TokenFile = None,
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
-    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file, entity or [])
+    of_environment = {kind for kind in named if _source(context, kind) == "ENVIRONMENT"}
+    # As with a token: whoever names somebody is exactly those, whatever else the surroundings would add.
+    left_out = of_environment if entity or any(_source(context, kind) == "COMMANDLINE" for kind in named) else ()
+    caller = {kind: name or None if kind not in left_out else None for kind, name in named.items()}
+    return Session(url, as_json, caller, token_file, entity or [])
+
+
+def _source(context: typer.Context, parameter: str) -> str | None:
+    source = context.get_parameter_source(parameter)
+    return None if source is None else source.name
 
 
 def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:
