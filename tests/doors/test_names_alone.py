@@ -72,7 +72,7 @@ def test_the_command_refuses_it_as_an_option_and_in_the_environment(monkeypatch:
             ran = CliRunner(env={f"KLEDGER_{kind.upper()}": f"{kind}:mei"}).invoke(app, ["list"])
             assert (ran.exit_code, "give the name alone: mei" in ran.stderr) == (1, True)
         ran = CliRunner().invoke(app, ["list", "--user", "ann,bob"])
-    assert "with --entity" in ran.stderr
+        assert "with --entity" in ran.stderr
         assert CliRunner().invoke(app, ["mcp", "--user", "user:mei"]).exit_code == 1
         assert node.asked == []
 
