@@ -15,8 +15,8 @@ SCORE, HELPFUL, HARMFUL, CONFIDENCE = 3, 1, 0, 0.5
 def helped_and_harmed(counts: Mapping[str, Any]) -> tuple[int, int]:
     """How often an item is said to have helped and to have harmed, out of its `eval`.
 
-    With its cases there, what is beside them is what its save stated: another count than items begin with was brought by
-    an import, and is said whole.
+    With its cases there, what is beside them is what its save stated: another count than items begin with was brought
+    by an import, and is said whole.
     """
     return _said(counts, "helpful", HELPFUL), _said(counts, "harmful", HARMFUL)
 

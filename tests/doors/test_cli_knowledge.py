@@ -153,28 +153,6 @@ def test_who_asks_comes_from_options_or_the_environment(node: ScriptedNode, monk
     assert "x-ledger-team" not in first
 
 
-@pytest.mark.parametrize(
-    ("words", "sent"),
-    [
-        ((), {"user": "mei", "team": "web"}),
-        (("--agent", "scribe"), {"agent": "scribe"}),
-        (("--user", "mei", "--project", "harbor"), {"user": "mei", "project": "harbor"}),
-        (("--entity", "guild:x"), {"scope": "guild:x"}),
-        (("--user", ""), {}),
-    ],
-)
-def test_whom_the_command_line_names_is_who_asks_and_nobody_of_the_environment_beside(
-    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sent: dict[str, str]
-) -> None:
-    monkeypatch.setenv("KLEDGER_USER", "mei")
-    monkeypatch.setenv("KLEDGER_TEAM", "web")
-    node.says("GET /api/knowledge/search", FOUND)
-    kledger("search", "q", *words)
-    headers = node.asked[0].headers
-    named = {name.removeprefix("x-ledger-"): value for name, value in headers.items() if name.startswith("x-ledger-")}
-    assert named == sent
-
-
 def test_the_operators_commands_never_say_who_asks(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KLEDGER_USER", "mei")
     node.says("GET /api/admin/attach", {"statement": "ATTACH 'x'"})

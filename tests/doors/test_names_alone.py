@@ -108,3 +108,26 @@ async def test_a_token_that_was_made_before_speaks_for_what_it_is_bound_to(tmp_p
         saved = await door.call("knowledge_save", who, **ITEM)
         (item,) = (await door.call("knowledge_list", who))["results"]
         assert (item["id"], item["owner"]) == (saved["id"], "user:user:mei")
+
+
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [
+        ((), {"user": "mei", "team": "web"}),
+        (("--agent", "scribe"), {"agent": "scribe"}),
+        (("--user", "mei", "--project", "harbor"), {"user": "mei", "project": "harbor"}),
+        (("--entity", "guild:x"), {"scope": "guild:x"}),
+        (("--user", ""), {}),
+    ],
+)
+def test_whom_the_command_line_names_is_who_asks_and_nobody_of_the_environment_beside(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sent: dict[str, str]
+) -> None:
+    with commanded_node(monkeypatch) as node:
+        monkeypatch.setenv("KLEDGER_USER", "mei")
+        monkeypatch.setenv("KLEDGER_TEAM", "web")
+        node.says("GET /api/knowledge/search", {"results": [], "count": 0, "position": 1, "recall_id": None})
+        assert CliRunner().invoke(app, ["search", "q", *words]).exit_code == 0
+        headers = node.asked[0].headers
+    named = {name.removeprefix("x-ledger-"): value for name, value in headers.items() if name.startswith("x-ledger-")}
+    assert named == sent
