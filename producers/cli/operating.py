@@ -256,7 +256,7 @@ def up(
         typer.Option(help="From which level on the node writes its log, on stderr.  [KLEDGER_LOG_LEVEL, else info]"),
     ] = None,
 ) -> None:
-    """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
+    """Run a node until stopped (Ctrl-C); prints one line on stdout, with its addresses, when it is ready.
 
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """
