@@ -47,6 +47,11 @@ def prepare_data_directory(data: Path) -> None:
         log.warning("data_directory_narrowed", data=str(data), entries=narrowed, to="its owner alone")
 
 
+def is_data_directory(data: Path) -> bool:
+    """Whether something of a node is in it: one ran there, or tokens were made for one that will."""
+    return any((data / name).exists() for name in (*_OURS, *_OUR_FILES))
+
+
 def _narrow(path: Path) -> bool:
     """Take away what others may do with a file or directory of ours; whether they might do anything."""
     try:

@@ -39,6 +39,26 @@ def check_entity(value: str) -> str:
     )
 
 
+def check_name(kind: str, name: str) -> str:
+    """Return `name` when it is the id of one `kind` who asks, alone; raise IllegalScope otherwise.
+
+    For doors: an identity is stated there as its kind and its id, and `user:mei` as a user would be `user:user:mei`,
+    another person than meant, for good. The log takes such an entity, and so does whoever names it whole.
+    """
+    stated, colon, rest = name.partition(":")
+    other = stated.strip().lower()
+    if colon and other in PRIORITY:
+        meant = f"give the name alone: {rest.strip()}" if other == kind else f"give the name of one {kind} alone"
+        raise IllegalScope(f"the {kind} {name!r} states a type before the name: {meant}", errors=[])
+    if "," in name:
+        raise IllegalScope(
+            f"the {kind} {name!r} is more than one name: name one {kind}; whose name has a comma in it is named whole, "
+            "as an entity, in X-Ledger-Scope",
+            errors=[],
+        )
+    return name
+
+
 def check_scope(value: str) -> str:
     """Return `value` when it is `public` or a legal entity, raise IllegalScope otherwise."""
     return value if value == PUBLIC else check_entity(value)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ledger.errors import InvalidPayload
+from ledger.followed import followed
 
 _NAME_SHOWN = 50
 
@@ -20,6 +21,7 @@ _NAME_SHOWN = 50
 def check_place(file: Path, *, over: bool = False) -> None:
     """Raise InvalidPayload when `file` cannot be made; with `over` it may be there."""
     try:
+        followed(file)
         why = _hindrance(file, over)
     except OSError as error:  # such as a name that is too long
         raise _cannot(file, error) from error
@@ -34,7 +36,7 @@ def in_place(file: Path, *, over: bool = False) -> Iterator[Path]:
     Raises InvalidPayload: `file` cannot be written, or is there and not `over`.
     """
     check_place(file, over=over)
-    file = file.resolve()  # a link stays one
+    file = followed(file)  # a link stays one
     try:
         room = Path(tempfile.mkdtemp(prefix=f".{file.name[:_NAME_SHOWN]}-", dir=file.parent))
     except OSError as error:
@@ -55,6 +57,7 @@ def in_place(file: Path, *, over: bool = False) -> Iterator[Path]:
 def check_directory_place(directory: Path) -> None:
     """Raise InvalidPayload when `directory` neither is there nor can be made in a folder that is."""
     try:
+        followed(directory)
         if directory.is_dir():
             return
         why = (

@@ -8,6 +8,8 @@ sends is the optional extra `otel`.
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -46,7 +48,8 @@ def traced(version: str) -> Iterator[bool]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         log.warning(
-            "traces are asked for and cannot be sent: install the extra, pip install 'knowledge-ledger[otel]'",
+            "traces are asked for and cannot be sent: install the extra otel into the Python that runs the node, in "
+            f"the project's folder with {shlex.quote(sys.executable)} -m pip install '.[otel]'",
             missing=error.name,
         )
         yield False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ledger.data_directory import is_data_directory
 from ledger.errors import BrokerMisconfigured, LedgerError
 from producers.access.book import TokenBook
 from producers.access.tokens import tokens_file
@@ -18,9 +19,10 @@ def tokens_for(data: Path, host: str) -> TokenBook:
     path = tokens_file(data)
     book = TokenBook(path, always=outside)
     if outside and not book.known:
+        new = "" if is_data_directory(data) else " --new"
         raise BrokerMisconfigured(
             f"a node without tokens serves loopback only, not {host}: make one first, with "
-            f"kledger token create --data {data} --role operator, and put a proxy with TLS in front"
+            f"kledger token create --data {data} --role operator{new}, and put a proxy with TLS in front"
         )
     return book
 

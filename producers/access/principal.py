@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ledger.errors import Forbidden
-from ledger.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity
+from ledger.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
 
 Role = Literal["agent", "analyst", "operator"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -96,7 +96,7 @@ def bindings(named: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     for kind in dict.fromkeys([*ENTITY_TYPES, *named]):
         names = tuple(dict.fromkeys(named.get(kind, ())))
         for name in names:
-            check_entity(f"{kind}:{name}")
+            check_entity(f"{kind}:{check_name(kind, name) if kind in ENTITY_TYPES else name}")
         if names:
             bound[kind] = names
     return bound

@@ -105,6 +105,11 @@ def create_token(
             "--org, --entity",
             errors=[{"field": "bound", "reason": "names nobody"}],
         )
+    if not name.isprintable():
+        raise InvalidPayload(
+            "the name of a token is printable text: leave out line ends and what is no text",
+            errors=[{"field": "name", "reason": "is not printable"}],
+        )
     token = PREFIX + secrets.token_urlsafe(32)
     record = TokenRecord(
         id=f"t-{secrets.token_hex(5)}",

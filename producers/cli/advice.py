@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 _OPTIONS = {
     "user": "--user",
@@ -19,6 +21,11 @@ _ASK_AS = re.compile(r"ask as (?P<kind>[\w-]+):(?P<name>.+?), in the X-Ledger he
 _HEADER = re.compile(rf"x-ledger-(?P<name>{'|'.join(_OPTIONS)})", re.IGNORECASE)
 _PHRASES = (
     ("send X-Ledger-User", "give --user ID"),
+    ("named whole, as an entity, in X-Ledger-Scope", "named whole, as an entity, with --entity"),
+    ("the request's address and headers have more than", "what was asked has more than"),
+    ("send long texts in the body", "make the query, the ids or the trace shorter"),
+    (" bytes with its headers, the broker", " bytes, the broker"),
+    ("the body has more than", "what was said has more than"),
     (
         "ask without identity headers",
         "ask without --user, --agent and the like (KLEDGER_USER too)",
@@ -42,6 +49,25 @@ def advised(message: str) -> str:
     for phrase, ours in _PHRASES:
         message = message.replace(phrase, ours)
     return _HEADER.sub(lambda found: _OPTIONS[found["name"].lower()], message)
+
+
+def advised_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The refusal of one among many, with its message so."""
+    return {**row, "message": advised(str(row["message"]))}
+
+
+def advised_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of an error, with its fields named so."""
+    errors = details.get("errors")
+    if not isinstance(errors, list):
+        return dict(details)
+    return {**details, "errors": [_advised_field(each) for each in errors]}
+
+
+def _advised_field(error: Any) -> Any:
+    if isinstance(error, dict) and isinstance(error.get("field"), str):
+        return {**error, "field": _HEADER.sub(lambda found: _OPTIONS[found["name"].lower()], error["field"])}
+    return error
 
 
 def _as_option(found: re.Match[str]) -> str:

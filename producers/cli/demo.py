@@ -24,6 +24,7 @@ from pathlib import Path
 
 import typer
 
+from producers.cli.screen import degrade
 from producers.cli.session import NO_NODE
 
 READY_WITHIN = 30.0  # seconds
@@ -197,6 +198,7 @@ def _environment(http: str) -> dict[str, str]:
 
 def main() -> int:
     """Run the demonstration; 0 when every promise held."""
+    degrade()
     began = time.monotonic()
     http = _free_address()
     demo = Demo(_environment(http))

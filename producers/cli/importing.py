@@ -17,6 +17,7 @@ from rich.console import Group
 
 from ledger.errors import BadJson, InvalidPayload, LedgerError
 from producers.chunks import Chunk, send
+from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
 from producers.cli.screen import plain, table
 from producers.cli.session import Answer, Session
@@ -86,7 +87,7 @@ class Tally:
 
     def refuse(self, line: int, error: dict[str, Any]) -> None:
         """Keep why a line was refused."""
-        self.errors.append({"line": line, "code": error.get("code"), "message": error.get("message")})
+        self.errors.append(advised_row({"line": line, "code": error.get("code"), "message": error.get("message")}))
 
     def count(self, chunk: Chunk, told: SavedMany | LedgerError) -> None:
         """Add what became of a chunk; an error is that of its only line."""

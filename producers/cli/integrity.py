@@ -17,9 +17,9 @@ from ledger.whole_file import check_directory_place
 from producers.cli.backing_up import repair
 from producers.cli.certificates import read_document
 from producers.cli.progress import Bar, bar
-from producers.cli.result_files import Force, check_file, put
+from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import facts, plain, short_time, table, words
-from producers.cli.session import Answer, Session, files_named
+from producers.cli.session import WRITTEN, Answer, Session, files_named
 
 if TYPE_CHECKING:
     from producers.sdk.answers import Job
@@ -145,7 +145,7 @@ def prove(
         ("signed", f"log of {told['position']:,} events at {short_time(proof['checkpoint']['time'])}"),
         ("key", told["key"]),
     )
-    return Answer(told, shown)
+    return Answer(told, WRITTEN if is_stdout(file) else shown)
 
 
 def check_proof(

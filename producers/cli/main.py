@@ -29,6 +29,7 @@ from producers.cli import (
     trees,
 )
 from producers.cli.examples import with_example
+from producers.cli.screen import degrade
 from producers.cli.session import EXIT_CODES, as_caller, as_operator, as_server
 
 app = typer.Typer(
@@ -165,6 +166,7 @@ for group in (app, profile, evolution, conflicts, resource, refused_events, scop
 
 def main() -> None:
     """The entry point of the `kledger` script."""
+    degrade()
     with private_files():
         app(prog_name=app.info.name)  # also where it is run as a module: completion is told this name
 

@@ -17,7 +17,7 @@ from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of, written
-from producers.cli.result_files import Force, check_file, put
+from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
@@ -183,7 +183,8 @@ def sql(
     if out is not None:
         put(out, written(found, form), force)
         wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
-        return Answer(wrote, f"{len(found['rows'])} rows in {out}, as of position {found['position']}")
+        said = f"{len(found['rows'])} rows in {out}, as of position {found['position']}"
+        return Answer(wrote, WRITTEN if is_stdout(out) else said)
     if form is not Format.TABLE:
         sys.stdout.buffer.write(written(found, form))
         sys.stdout.buffer.flush()
@@ -255,7 +256,7 @@ def up(
         typer.Option(help="From which level on the node writes its log, on stderr.  [KLEDGER_LOG_LEVEL, else info]"),
     ] = None,
 ) -> None:
-    """Run a node until stopped (Ctrl-C); prints one line with its addresses when it is ready.
+    """Run a node until stopped (Ctrl-C); prints one line on stdout, with its addresses, when it is ready.
 
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """

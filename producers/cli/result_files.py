@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ledger.errors import InvalidPayload
+from ledger.followed import followed, is_descriptor
 from ledger.whole_file import check_place, in_place
 
 Force = Annotated[bool, typer.Option("--force", help="Write over the file if it is there.")]
 
+READER_WITHIN = 5.0
+"""Seconds in which somebody has to read a FIFO: the system itself would wait for ever."""
+_PAUSE = 0.02
+
 
 def check_file(file: Path, force: bool) -> None:
     """Raise InvalidPayload when the file cannot be written, or is there and is not to be written over."""
-    if _is_stream(file):
+    if _is_stream(followed(file)):
         return
     if file.is_file() and not force:
         raise InvalidPayload(f"{file} is there already: choose another name, or write over it with --force", errors=[])
@@ -24,13 +32,45 @@ def check_file(file: Path, force: bool) -> None:
 
 def put(file: Path, content: bytes, force: bool) -> None:
     """Write the file, whole or not at all. Raises InvalidPayload."""
-    if _is_stream(file):
-        file.write_bytes(content)
+    place = followed(file)
+    if not _is_stream(place):
+        with in_place(file, over=force) as draft:
+            draft.write_bytes(content)
         return
-    with in_place(file, over=force) as draft:
-        draft.write_bytes(content)
+    with os.fdopen(_opened(place, file), "wb") as stream:
+        stream.write(content)
 
 
-def _is_stream(file: Path) -> bool:
-    """Such as /dev/stdout: nothing is lost that stood there."""
-    return file.is_char_device() or file.is_fifo()
+def is_stdout(file: Path) -> bool:
+    """Whether what is written to `file` goes where the command itself answers."""
+    place = followed(file)
+    return place.name == "1" and (is_descriptor(place) or place.parent == Path("/dev/fd"))  # a device elsewhere
+
+
+def _is_stream(place: Path) -> bool:
+    """Such as where /dev/stdout leads: nothing is lost that stood there."""
+    return is_descriptor(place) or place.is_char_device() or place.is_fifo()
+
+
+def _opened(place: Path, stated: Path) -> int:
+    """A descriptor to write to. What this process has open already is gone on with, not begun anew."""
+    if is_descriptor(place):
+        return os.dup(int(place.name))
+    descriptor = _read_by_somebody(place, stated)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _read_by_somebody(place: Path, stated: Path) -> int:
+    until = time.monotonic() + READER_WITHIN
+    while True:
+        try:
+            return os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if time.monotonic() > until:
+            raise InvalidPayload(
+                f"{stated} is not written: nobody reads this FIFO; start its reader first, or name a file", errors=[]
+            )
+        time.sleep(_PAUSE)

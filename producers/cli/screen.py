@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -19,6 +20,16 @@ NARROW = 100
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 # What somebody saved may hold escape sequences; a terminal must show them, not obey them.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
+
+
+def degrade() -> None:
+    """Have what a terminal cannot show stand there as an escape (`\\u6d4b`), in answers, errors and help.
+
+    Nothing fails of it. So it is with a terminal of ASCII, and with bytes of a command line that are no text, in any.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def stdout() -> Console:

@@ -21,7 +21,7 @@ import typer
 
 from ledger.errors import InvalidPayload, LedgerError, Unauthenticated
 from ledger.language import language_of_terminal
-from producers.cli.advice import advised
+from producers.cli.advice import advised, advised_details
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
@@ -55,6 +55,7 @@ def _identity(kind: str) -> Any:
     return typer.Option(envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL)
 
 
+_AROUND = 10  # characters
 WRITTEN = ""
 """What is shown of an answer that the command has written to stdout itself."""
 
@@ -133,14 +134,14 @@ class Session:
 
             stdout().print(answer.shown, crop=False)  # what is to be copied may be longer than a line
         for line in _lacks(answer.document):
-            typer.echo(line, err=True)
+            sys.stderr.write(f"{line}\n")
 
     def refuse(self, error: LedgerError) -> None:
         """Print the error for a reader on stderr, and for a machine on stdout."""
         message = advised(error.message)
         if self.as_json:
-            _print_json({"error": {"code": error.code, "message": message, "details": error.details}})
-        typer.echo(f"error: {message} ({error.code})", err=True)
+            _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
+        sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to a terminal of ASCII
 
 
 def _lacks(document: Any) -> Iterator[str]:
@@ -151,10 +152,10 @@ def _lacks(document: Any) -> Iterator[str]:
     if not isinstance(document, dict):
         return
     for warning in document.get("warnings") or ():
-        yield f"warning: {plain(warning['message'])}"
+        yield f"warning: {plain(advised(warning['message']))}"
     for lack in document.get("degraded") or ():
         at = "" if lack["position"] is None else f", at position {lack['position']}"
-        yield f"degraded: {plain(lack['part'])}{at}: {plain(lack['reason'])}"
+        yield f"degraded: {plain(lack['part'])}{at}: {plain(advised(lack['reason']))}"
 
 
 def _token_in(file: Path) -> str:
@@ -170,7 +171,18 @@ def _print_json(document: Any) -> None:
     import orjson
 
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=str)
-    sys.stdout.write(text.decode() + "\n")
+    sys.stdout.write(_in_json(text.decode(), sys.stdout.encoding) + "\n")
+
+
+def _in_json(text: str, encoding: str | None) -> str:
+    """JSON whose characters a terminal has, the others as the escapes of JSON."""
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        import json
+
+        return "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
+    return text
 
 
 @contextmanager
@@ -180,6 +192,13 @@ def files_named() -> Iterator[None]:
         yield
     except BrokenPipeError:  # whoever read the answer has enough of it
         raise
+    except UnicodeEncodeError as error:
+        said = error.object[max(error.start - _AROUND, 0) : error.end + _AROUND].encode("ascii", "backslashreplace")
+        raise InvalidPayload(
+            f"'{said.decode()}' on the command line is no text in {sys.getfilesystemencoding()}, the encoding here: "
+            "type it in that encoding, or set PYTHONUTF8=1 where the terminal has UTF-8",
+            errors=[],
+        ) from error
     except OSError as error:
         why = error.strerror or str(error) or type(error).__name__
         if error.filename is not None:
@@ -188,6 +207,7 @@ def files_named() -> Iterator[None]:
 
 
 def _open_as_caller(
+    context: typer.Context,
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
     user: Annotated[str | None, _identity("user")] = None,
@@ -206,7 +226,16 @@ def _open_as_caller(
     token_file: TokenFile = None,
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
-    return Session(url, as_json, {kind: name or None for kind, name in named.items()}, token_file, entity or [])
+    of_environment = {kind for kind in named if _source(context, kind) == "ENVIRONMENT"}
+    # As with a token: whoever names somebody is exactly those, whatever else the surroundings would add.
+    left_out = of_environment if entity or any(_source(context, kind) == "COMMANDLINE" for kind in named) else ()
+    caller = {kind: name or None if kind not in left_out else None for kind, name in named.items()}
+    return Session(url, as_json, caller, token_file, entity or [])
+
+
+def _source(context: typer.Context, parameter: str) -> str | None:
+    source = context.get_parameter_source(parameter)
+    return None if source is None else source.name
 
 
 def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:

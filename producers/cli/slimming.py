@@ -35,7 +35,9 @@ def slim(
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
-    """Merge items that say the same, of one owner and one set of scopes; without a model the best of each is kept.
+    """Merge items of one owner that say the same; without a model the best of each group is kept.
+
+    Items that different people read, by their scopes or by shares, are never merged: nobody sees more or less after it.
 
     Example: kledger slim --dry-run --user ann
     """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ledger.errors import InvalidPayload
+from ledger.whole_file import check_directory_place
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
 from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import Answer, AsJson
@@ -35,24 +37,31 @@ def create(
     role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
     expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin the data directory, for a node that has yet to start.")
+    ] = False,
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:
     """Make a token and print it, this once: the node keeps a hash of it.
 
-    With the first one the node asks for a token at every request.
+    With the first one the node asks for a token at every request, from that moment on.
 
     Example: kledger token create --agent scribe --team platform --expires 30d
     """
     from ledger.scopes import check_entity
-    from producers.access.tokens import create_token, expiry
+    from producers.access.tokens import create_token, expiry, read_records, tokens_file
 
     with answering(as_json) as session:
+        check_directory_place(data)
+        if not new:
+            _require_node(data, "; or give --new, for a node that has yet to start")
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         bound = {kind: list(names or ()) for kind, names in named.items()}
         for each in map(check_entity, entity or ()):
             kind, _, name = each.partition(":")
             bound.setdefault(kind, []).append(name)
+        first = not read_records(tokens_file(data))
         record, token = create_token(
             data,
             bound,
@@ -64,7 +73,8 @@ def create(
         hint = "Keep it now: it is shown this once. Programs of ours take it from KLEDGER_TOKEN or a --token-file."
         from rich.console import Group
 
-        session.tell(Answer({"token": token, **_told(record)}, Group(lead, "", _facts(record), hint)))
+        said = [lead, "", _facts(record), hint, *([_first(role)] if first else [])]
+        session.tell(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
 
 
 def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
@@ -75,10 +85,9 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     from producers.access.tokens import read_records, tokens_file
 
     with answering(as_json) as session:
-        if not data.is_dir():
-            raise InvalidPayload(f"there is no directory {data}: name the node's data directory with --data", errors=[])
+        _require_node(data)
         records = read_records(tokens_file(data))
-        rows = table("id", "role", "bound to", "state", "expires", "name")
+        rows = table("id", "role", "bound to", "state", "expires", "name", whole=("id",))
         for record in records:
             told = _told(record)
             state = words(told["state"], "green" if told["state"] == "active" else "red")
@@ -108,6 +117,26 @@ def revoke(
     with answering(as_json) as session:
         record = revoke_token(data, token_id)
         session.tell(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
+
+
+def _require_node(data: Path, more: str = "") -> None:
+    """Raise InvalidPayload when no node has anything there: a token that none knows would be good for nothing."""
+    from ledger.data_directory import is_data_directory
+
+    if not is_data_directory(data):
+        what = "no data of a node is in" if data.is_dir() else "there is no directory"
+        raise InvalidPayload(
+            f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",
+            errors=[{"field": "data", "reason": "is no data directory of a node"}],
+        )
+
+
+def _first(role: Role) -> Any:
+    """What changes with the first token of a node."""
+    said = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
+    if role != "operator":
+        said += " Make one for yourself: kledger token create --role operator"
+    return words(said, "yellow")
 
 
 def _told(record: TokenRecord) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
+from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import facts, plain, table
 from producers.cli.session import Answer, Session
@@ -76,6 +77,7 @@ def bring(
         searchable = until_searchable(session.ledger, wait, shown)
         session.settled = True
     tree = brought.tree
+    refused = [advised_row(each) for each in tree.refused]
     document = {
         "directory": str(directory.absolute()),
         "entries": len(tree.entries),
@@ -83,7 +85,7 @@ def bring(
         "unchanged": brought.unchanged,
         "retired": brought.retired,
         "memories": brought.memories,
-        "refused": tree.refused,
+        "refused": refused,
         "skipped": tree.skipped,
         **searchable,
     }
@@ -94,7 +96,7 @@ def bring(
     if not searchable["searchable"]:
         counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
     rows = table("file", "entry", "code", "message", right=("entry",))
-    for each in tree.refused[:SHOWN]:
+    for each in refused[:SHOWN]:
         rows.add_row(*(plain(each[name] or "") for name in ("file", "number", "code", "message")))
     parts: list[RenderableType] = [counts, *([rows] if tree.refused else [])]
     if len(tree.refused) > SHOWN:

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
 from ledger.event import MOST_POSITION, NO_LINEAGE, Lineage
-from ledger.scopes import MOST_ENTITIES, Caller, check_entity
-from producers.access.principal import SCOPE_KEY, Principal
+from ledger.scopes import MOST_ENTITIES, Caller, check_entity, check_name
+from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import Writer, speaks
 from producers.operations.scope_types import require_types
@@ -83,6 +83,8 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
             if kind in named:
                 raise IllegalScope(f"{header} is there twice: name one {kind}", errors=[])
             named[kind] = _identity(header, value)
+            if ADMITTED_KEY not in request.scope:  # what the node asks itself is what its own door took
+                check_name(kind, named[kind])
         elif header == FURTHER:
             if further is not None:
                 raise IllegalScope(f"{header} is there twice: name all in one, separated by commas", errors=[])

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.errors import Erased, UnknownReference
+from ledger.errors import Erased, UnknownKnowledge, UnknownReference
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge import unknown
+from producers.operations.not_then import not_then
 from producers.operations.scope_types import require_types
 from projections.feedback import ask as feedback
 from projections.knowledge import listing
@@ -67,6 +68,8 @@ async def get(
 
     found = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
     if found is None:
+        if then is not None and (life := await desk.view.ask(feedback.life, desk.org, caller, item_id)) and life[0]:
+            raise UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, life[0]), id=item_id)
         raise unknown(item_id)
     if found["content"] == ERASED:
         raise Erased(

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ledger.errors import Erased
+from ledger.errors import Erased, UnknownResource
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from ledger.secure_body import may_open, open_secure
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.not_then import not_then
 from producers.operations.reading import Listed
 from producers.operations.resource_stating import vault_of
 from producers.operations.resources import unknown
@@ -55,6 +56,8 @@ async def get(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     found = await desk.view.ask(ask.resource, desk.org, caller, resource_id, then)
     if found is None:
+        if then is not None and (life := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
+            raise UnknownResource(not_then(f"resource {resource_id!r}", then, life), id=resource_id)
         raise unknown(resource_id)
     told, sealed, current = found
     if told["title"] == ERASED:

@@ -9,7 +9,7 @@ from ledger import new_item
 from ledger.errors import InvalidPayload, NotOwner
 from ledger.event import Lineage
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin, Source
-from ledger.scopes import Caller, visibility_of
+from ledger.scopes import Caller, check_name, visibility_of
 from producers.access.principal import require_addressable
 from producers.first_sentence import first_sentence
 from producers.operations.first_cases import before_cases
@@ -82,12 +82,15 @@ def _stated(value: T | None, otherwise: T) -> T:
 
 
 def default_owner(caller: Caller, source: Source | None) -> str:
-    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent."""
+    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent.
+
+    Raises IllegalScope.
+    """
     named = caller.entities()
     if named:
         return named[0]
     agent = source.agent_id if source is not None else None
-    return Caller(agent=agent).reading_as()[0]
+    return Caller(agent=agent and check_name("agent", agent)).reading_as()[0]
 
 
 def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:

@@ -17,7 +17,7 @@ from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from ledger.language import Language
-from ledger.scopes import Caller
+from ledger.scopes import Caller, check_name
 from producers.sdk.arguments import refusing_slips, require_list
 from producers.sdk.wire import Lineage, Wire
 
@@ -50,9 +50,14 @@ class _Face:
         """A client over the same connection that speaks for exactly these; with none, for the operator.
 
         `scopes` are further entities, of registered types too: `["department:finance"]`. Raises IllegalScope for an
-        id that no entity can have, InvalidPayload for scopes that are no list.
+        id that no entity can have, or that is no name alone (`user:ann`, `ann,bob`), InvalidPayload for scopes that are
+        no list.
         """
         require_list("scopes", scopes)
+        named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
+        for kind, name in named.items():
+            if name:
+                check_name(kind, name)
         caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))
 

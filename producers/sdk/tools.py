@@ -5,6 +5,7 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 
 from __future__ import annotations
 
+from ledger.scopes import check_name
 from producers.sdk import knowledge, recall, resources
 from producers.sdk import tool_arguments as given
 from producers.sdk.answers import Changed, ItemList, RatedMany, Resource, Saved, SearchResults
@@ -70,7 +71,7 @@ async def knowledge_save(
 
     State one fact or method an item, so that others can judge it. Save resources it refers to first, or with it.
     """
-    speaker = (wire.caller.agent or agent_id) if agent_id == AGENT else agent_id
+    speaker = (wire.caller.agent or agent_id) if agent_id == AGENT else check_name("agent", agent_id)
     source = {
         "name": source_name,
         "category": source_category,

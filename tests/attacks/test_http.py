@@ -105,7 +105,7 @@ ATTACKS: dict[str, Attack] = {
         "GET /api/knowledge", 403, "forbidden", headers={"X-Ledger-User": "%61%64%61"}
     ),
     "two identities in one header": Attack(
-        "GET /api/knowledge", 403, "forbidden", headers={"X-Ledger-User": "bob,ada"}
+        "GET /api/knowledge", 422, "illegal_scope", headers={"X-Ledger-User": "bob,ada"}
     ),
     "a line break in an identity": Attack(
         "GET /api/knowledge",

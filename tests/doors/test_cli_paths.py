@@ -37,7 +37,7 @@ BESIDE = {
     ("profile patch", "content"): ["--user", "ann"],
     ("sql", "out"): ["SELECT 1", "--format", "csv"],
     ("chain accept", "data"): ["--reason", "why"],
-    ("token create", "data"): ["--agent", "scribe"],
+    ("token create", "data"): ["--new", "--agent", "scribe"],
 }
 """What the path of an option needs beside it to be looked at."""
 

@@ -63,3 +63,23 @@ def test_nobody_is_asked_whether_to_forget_whom_nobody_can_be(node: ScriptedNode
         assert (ran.exit_code, "is not a person" in ran.stderr) == (1, True), ran.output
         assert "Nothing brings" not in ran.output
     assert not node.asked
+
+
+@pytest.mark.parametrize(
+    ("helpful", "harmful", "cases", "shown"),
+    [
+        (5, 0, 0, ("helped 5 times, with 0 cases", "harmed 0 times")),  # brought by an import
+        (6, 2, 1, ("helped 6 times, with 1 case", "harmed 2 times")),  # and judged since
+        (3, 0, 3, ("helped 3 times, with 3 cases",)),  # an import that began at nothing
+        (3, 1, 2, ("helped 2 times, with 2 cases", "harmed 1 time")),  # of the ledger's own
+        (1, 0, 0, ("none yet",)),
+    ],
+)
+def test_show_says_how_often_an_item_helped_as_an_import_or_people_said_it(
+    node: ScriptedNode, helpful: int, harmful: int, cases: int, shown: tuple[str, ...]
+) -> None:
+    said = {"helpful_history": [{"outcome": "x"}] * cases, "harmful_history": []}
+    told = {"score": 4, "helpful": helpful, "harmful": harmful, "confidence": 0.9, **said}
+    node.says("GET /api/knowledge/k", {**ITEM, "id": "k", "status": "active", "eval": told})
+    ran = " ".join(CliRunner().invoke(app, ["show", "k"]).stdout.split())
+    assert all(part in ran for part in shown), ran

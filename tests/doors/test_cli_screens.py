@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -67,9 +68,8 @@ def test_a_moment_stands_on_one_line_of_a_screen_of_80_columns(
     rows = {"columns": ["id", "at", "said"], "types": ["string", "timestamp[us, tz=UTC]", "string"], "truncated": False}
     node.says("POST /api/admin/sql", {**rows, "rows": [["an-id " * 9, moment, "word " * 90]], "position": 9})
     data = str(tmp_path)
-    assert (
-        kledger("token", "create", "--agent", "scribe", "--name", "what it is for " * 5, "--data", data).exit_code == 0
-    )
+    created = kledger("token", "create", "--new", "--agent", "scribe", "--name", "what it is for " * 5, "--data", data)
+    assert created.exit_code == 0
     for words in (["history", "k"], ["refused", "list"], ["sql", "SELECT 1"], ["token", "list", "--data", data]):
         shown = kledger(*words).stdout
         assert all(cell_len(line) <= 80 for line in shown.splitlines()), shown
@@ -80,7 +80,7 @@ def test_what_is_to_be_copied_is_one_line_on_any_screen(
     node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    created = kledger("token", "create", "--agent", "scribe", "--data", str(tmp_path))
+    created = kledger("token", "create", "--new", "--agent", "scribe", "--data", str(tmp_path))
     assert TOKEN.fullmatch(created.stdout.splitlines()[0])
     statement = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '3WXgBOdkSDf8w5RpM6EWbsBXaxef0a_r');"
     node.says(
@@ -141,18 +141,57 @@ def test_advice_names_the_options_of_the_command(node: ScriptedNode, message: st
     assert f"you may not: {advice}" in kledger("retire", "k", "--json").stdout
 
 
+def test_what_is_refused_among_many_is_told_in_the_options_of_the_command(node: ScriptedNode, tmp_path: Path) -> None:
+    message = "you are user:ann and may not save that: ask as user:bob, in the X-Ledger headers"
+    error = {"code": "not_owner", "message": message, "details": {}}
+    refused = {"index": 0, "id": None, "outcome": "refused", "position": None, "error": error}
+    node.says(
+        "POST /api/knowledge/batch", {"results": [refused], "saved": 0, "unchanged": 0, "refused": 1, "position": 1}
+    )
+    (tmp_path / "global").mkdir()
+    payload = '{"task": "t", "content": "c", "types": ["tool"]}'
+    (tmp_path / "global" / "tool.json").write_text(f"[{payload}]")
+    (tmp_path / "items.jsonl").write_text(payload)
+    for words in (["import-tree", str(tmp_path)], ["import", str(tmp_path / "items.jsonl")]):
+        for more in ([], ["--json"]):
+            ran = kledger(*words, *more)
+            said = " ".join(ran.stdout.split())
+            assert (ran.exit_code, "ask with --user bob" in said, "X-Ledger" in said) == (1, True, False), ran.output
+
+
+def test_the_fields_of_an_error_are_named_as_options_for_a_machine_too(node: ScriptedNode) -> None:
+    wrong = {"field": "x-ledger-trace-id", "reason": "is too long"}
+    node.refuses("DELETE /api/knowledge/k", "invalid_payload", 422, "x-ledger-trace-id is too long", errors=[wrong])
+    told = json.loads(kledger("retire", "k", "--json").stdout)["error"]
+    assert told["details"]["errors"] == [{"field": "--trace", "reason": "is too long"}]
+
+
+UNREACHABLE = (
+    "several",  # headers of one name
+    "is there twice",
+    "leave the header out",
+    "percent-encoded",
+    "is not known",
+    "Idempotency-Key",
+    "Content-Type",
+    "the only header that counts",
+)
+"""What is wrong with a request that no command sends, and with an event in a proof."""
+
+
 def test_no_message_of_the_product_speaks_of_headers_to_who_uses_the_command() -> None:
     """Every text in the code that an error may say, but for what is wrong with a request that no command sends."""
-    spoken = re.compile(r"[Xx]-[Ll]edger|identity headers|Authorization|\b(GET|POST|PUT|PATCH|DELETE)\b")
+    spoken = re.compile(r"[Xx]-[Ll]edger|[Hh]eaders?\b|Authorization|\b(GET|POST|PUT|PATCH|DELETE)\b")
     left, seen = [], 0
-    for module in (*(ROOT / "producers" / "operations").glob("*.py"), *(ROOT / "producers" / "access").glob("*.py")):
+    for module in [*(ROOT / "producers").rglob("*.py"), *(ROOT / "ledger").glob("*.py")]:
+        raised_alone = module.parent.name not in ("operations", "access")  # elsewhere other texts speak of headers too
         for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-            if (isinstance(node, ast.Raise) and node.exc is not None) or isinstance(node, ast.Return | ast.Assign):
-                for text in texts_in(node):
-                    if spoken.search(text) and "several" not in text:
-                        seen += 1
-                        left += [text] if spoken.search(advised(text)) else []
-    assert seen >= 6
+            kinds = (ast.Raise,) if raised_alone else (ast.Raise, ast.Return, ast.Assign)
+            for text in texts_in(node) if isinstance(node, kinds) else ():
+                if spoken.search(text) and not any(words in text for words in UNREACHABLE):
+                    seen += 1
+                    left += [text] if spoken.search(advised(text)) else []
+    assert seen >= 8
     assert left == []
 
 

@@ -93,9 +93,9 @@ def test_types_of_scopes_are_registered_and_listed_by_the_operator(node: Scripte
 
 def test_a_token_is_bound_to_entities_of_any_type(tmp_path: Path) -> None:
     ran = kledger(
-        "token", "create", "--team", "a", "--entity", "team:b", "--entity", "guild:x", "--data", str(tmp_path)
+        "token", "create", "--new", "--team", "a", "--entity", "team:b", "--entity", "guild:x", "--data", str(tmp_path)
     )
     assert ran.exit_code == 0
     (record,) = read_records(tokens_file(tmp_path))
     assert record.bound == {"team": ("a", "b"), "guild": ("x",)}
-    assert kledger("token", "create", "--entity", "guild", "--data", str(tmp_path)).exit_code == 1
+    assert kledger("token", "create", "--new", "--entity", "guild", "--data", str(tmp_path)).exit_code == 1

@@ -105,6 +105,36 @@ async def test_what_was_private_stays_private_in_the_history(door: Door) -> None
     )
 
 
+@pytest.mark.parametrize("path", ["/api/knowledge", "/api/resource"])
+async def test_as_of_before_its_save_a_reader_is_told_so_and_nobody_else_is(door: Door, path: str) -> None:
+    await door.saved(id="earlier")
+    if path == "/api/knowledge":
+        saved = await door.saved(id="k")
+    else:
+        answer = await door.post(path, json={"id": "k", "title": "t"}, headers=ALICE)
+        saved = answer.json()
+    code = "unknown_knowledge" if path == "/api/knowledge" else "unknown_resource"
+    before = {"as_of": saved["position"] - 1, "min_position": saved["position"]}
+    told = refusal(await door.get(f"{path}/k", params=before, headers=ALICE), 404, code)
+    assert f"not there yet at position {before['as_of']}" in told
+    assert f"ask as of {saved['position']}" in told
+    hidden = refusal(await door.get(f"{path}/k", params=before, headers=BOB), 404, code)
+    nothing = refusal(await door.get(f"{path}/none", params=before, headers=BOB), 404, code)
+    assert hidden.replace("'k'", "'none'") == nothing
+
+
+async def test_as_of_a_time_when_it_was_closed_a_reader_is_told_nothing_of_that_time(door: Door) -> None:
+    saved = await door.saved(id="k")
+    opened = await door.put("/api/knowledge/k", json={"scopes": ["public"]}, headers=ALICE)
+    at = {"min_position": opened.json()["position"]}
+    told = [
+        refusal(await door.get("/api/knowledge/k", params={**at, "as_of": then}, headers=BOB), 404, "unknown_knowledge")
+        for then in (saved["position"] - 1, saved["position"])
+    ]
+    assert told[0].replace(f"position {saved['position'] - 1}", f"position {saved['position']}") == told[1]
+    assert "not open to you" in told[0]
+
+
 async def test_given_away_is_given_away(door: Door) -> None:
     await door.saved(id="k", scopes=["public"])
     given = await door.put("/api/knowledge/k", json={"owner": "user:bob"}, headers=ALICE)

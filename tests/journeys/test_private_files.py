@@ -94,7 +94,7 @@ def test_replay_and_backup_refuse_paths_inside_the_data_directory(tmp_path: Path
 
 
 def test_a_command_that_makes_the_data_directory_makes_it_private(tmp_path: Path) -> None:
-    kledger("token", "create", "--data", str(tmp_path / "new"), "--role", "operator", "--name", "desk")
+    kledger("token", "create", "--new", "--data", str(tmp_path / "new"), "--role", "operator", "--name", "desk")
     assert not wide(tmp_path / "new")
 
 

@@ -4,10 +4,12 @@ where there is none."""
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import time
 import timeit
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +26,7 @@ from ledger import tracing
 from ledger.event import StoredEvent
 from producers.telling import is_asked_for, traced
 from tests.doors.http_door import ALICE, http_door
+from tests.house.project import ROOT
 from tests.journeys import running_node
 from tests.journeys.running_node import running, until
 
@@ -202,4 +205,12 @@ def test_a_node_that_cannot_send_says_how_and_runs_without() -> None:
         with traced("0") as is_traced:
             assert is_traced is False
             assert not tracing.under_way()
-    assert "knowledge-ledger[otel]" in logs[0]["event"]
+    assert f"{shlex.quote(sys.executable)} -m pip install '.[otel]'" in logs[0]["event"]
+
+
+def test_what_sends_traces_is_in_the_python_that_make_setup_makes() -> None:
+    """As the page on observing says; of another one's, the extra of the same name."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    locked = (ROOT / "requirements.lock").read_text("utf-8")
+    assert set(extras["otel"]) <= set(extras["dev"])
+    assert all(f"\n{pinned} " in locked for pinned in extras["otel"])
