@@ -29,12 +29,13 @@ from projections.ended import end_versions
 from projections.envelopes import READERS, WRITERS
 from projections.erased import erased_at, positions_of
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, Value, among, insert
+from projections.sql_text import Json, Moment, Value, among, insert, text
 from projections.visibility import EVERYBODY, visibility
 from projections.workbench import Facts, Workbench, table_of
 
 # Whether the content that an event states was erased; null where it states none, so that what holds stays.
-_ERASED = f"CASE WHEN d.content IS NOT NULL THEN {erased_at('position', 'content')} END"
+_ERASED = f"""CASE WHEN d.content IS NOT NULL
+    THEN d.content = {text(ERASED)} AND {erased_at("position", "content")} END"""
 # What a change states; what it leaves null stays as in the version before.
 _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeRevised: {
