@@ -27,7 +27,11 @@ HINT = b'"sealed:v1:'
 _ESCAPED = b"\\u00"
 OBJECT = "$sealed"
 ERASED = "[erased]"
-"""What is read in the place of a text whose key is destroyed; in the place of an object: `{}`."""
+"""What is read in the place of a text whose key is destroyed; in the place of an object: `{}`.
+
+It is for reading alone: a text that says so may be somebody's own words. What was erased, the view knows
+(projections/erased.py).
+"""
 
 USER, RESOURCE = "user:", "resource:"
 """How the names of keys begin: a person's own text, the secure body of a resource."""
@@ -153,27 +157,41 @@ def _decrypted(key: DataKey, cipher: bytes, event_id: str, place: str, by: str) 
 
 
 def open_document(
-    data: Any, look: Lookup, event_id: str, place: str = "/data", by: str = "", vouch: Vouch = _as_stated
+    data: Any,
+    look: Lookup,
+    event_id: str,
+    place: str = "/data",
+    by: str = "",
+    vouch: Vouch = _as_stated,
+    erased: Callable[[str], None] = lambda _place: None,
 ) -> Any:
     """A copy of a document with every sealed value in it opened, or its fallback; for orjson to write.
 
-    Raises KeyMissing, SealBroken.
+    `erased` hears the place of each fallback. Raises KeyMissing, SealBroken.
     """
+
+    def read(sealed: str, otherwise: Any) -> Any:
+        found = opened(sealed, look, event_id, place, by, vouch)
+        if found is None:
+            erased(place)
+            return otherwise
+        return orjson.Fragment(found)
+
     if isinstance(data, str):
         if not data.startswith(MARK):
             return data
-        found = opened(data, look, event_id, place, by, vouch)
-        return ERASED if found is None else orjson.Fragment(found)
+        return read(data, ERASED)
     if isinstance(data, dict):
         if _is_sealed(data):
-            found = opened(data[OBJECT], look, event_id, place, by, vouch)
-            return {} if found is None else orjson.Fragment(found)
+            return read(data[OBJECT], {})
         return {
-            name: open_document(value, look, event_id, f"{place}/{name}", by, vouch) for name, value in data.items()
+            name: open_document(value, look, event_id, f"{place}/{name}", by, vouch, erased)
+            for name, value in data.items()
         }
     if isinstance(data, list):
         return [
-            open_document(value, look, event_id, f"{place}/{number}", by, vouch) for number, value in enumerate(data)
+            open_document(value, look, event_id, f"{place}/{number}", by, vouch, erased)
+            for number, value in enumerate(data)
         ]
     return data
 

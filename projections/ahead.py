@@ -56,6 +56,7 @@ def together(parser: Parser, pieces: Sequence[Ahead]) -> Ahead:
         [event for piece in decoded for event in piece.opened.events],
         [event for piece in decoded for event in piece.opened.stored],
         {at: why for piece in decoded for at, why in piece.opened.failed.items()},
+        {at: places for piece in decoded for at, places in piece.opened.erased.items()},
     )
     refused = [refusal for piece in decoded for refusal in piece.refused]
     parsed = {

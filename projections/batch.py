@@ -10,6 +10,7 @@ from ledger.errors import LogGap
 from ledger.event import StoredEvent
 from ledger.keyring import Keyring
 from ledger.parked import NONE_PARKED, Parked
+from projections import erased
 from projections.decode import Decoded, decode
 from projections.duckdb import transaction
 from projections.few import fold_few
@@ -99,6 +100,7 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
     """One transaction: what the body folds, what it refuses, and the checkpoint."""
     refusals: list[Refusal] = []
     with transaction(bench.con):
+        erased.keep(bench.con, opened.erased)
         yield refusals
         last = opened.stored[-1]
         refused_fold.fold(bench.con, named(opened.told(refusals), opened.stored, parked))

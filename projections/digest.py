@@ -16,6 +16,7 @@ from projections.views import VIEWS
 
 RELATIONS: dict[str, tuple[str, ...]] = {relation: keys for view in VIEWS for relation, keys in view.digested.items()}
 ADDED: dict[str, tuple[str, ...]] = {relation: names for view in VIEWS for relation, names in view.added.items()}
+UNDIGESTED = {relation: names for view in VIEWS for relation, names in view.undigested.items()}
 MOST_DIFFERENCES = 100
 
 
@@ -60,8 +61,9 @@ def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
 def told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
     """The query of a relation's rows as the texts that are digested (`told`), and `more` columns of each."""
     row = f"{relation}::VARCHAR"
-    if added := ADDED.get(relation, ()):
-        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in added]
+    added, apart = ADDED.get(relation, ()), UNDIGESTED.get(relation, ())
+    if added or apart:
+        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in (*added, *apart)]
         row = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})::VARCHAR"
         row += "".join(f" || coalesce(', {name}: ' || {name}::VARCHAR, '')" for name in added)
     return f"SELECT {', '.join([*more, f'{row} AS told'])} FROM {relation}"

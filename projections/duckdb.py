@@ -22,7 +22,7 @@ if find_spec("pandas") is None:
     sys.modules["pandas"] = None  # type: ignore[assignment]  # which is that mark
 
 # Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 _CHECKPOINTS = f"""
 CREATE TABLE checkpoints (

@@ -12,6 +12,7 @@ import duckdb
 
 from ledger.personal import persons
 from ledger.sealed import ERASED, USER
+from projections.erased import erased_at
 from projections.knowledge.ask import LISTED, listed
 from projections.view import Instance, View
 
@@ -67,7 +68,7 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
     rows = cursor.execute(
         f"""SELECT DISTINCT sha256(said) FROM (
                SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
-               WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE}) AND content <> $2
+               WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE}) AND NOT erased
                UNION ALL SELECT query FROM recalls WHERE actor = $1 AND query <> $2
                UNION ALL SELECT description FROM goal_focuses WHERE owner = $1 AND description <> $2
            )""",
@@ -120,7 +121,8 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                AND (coalesce(data->>'content', $2) <> $2 OR coalesce(data->>'task', $2) <> $2)
            UNION SELECT position FROM events WHERE entity = 'profile' AND (data->>'owner') = $1
                AND coalesce(data->>'content', data->>'patch', '{{}}') <> '{{}}'
-           UNION SELECT valid_from FROM resource_versions WHERE change = 'saved' AND title <> $2
+           UNION SELECT valid_from FROM resource_versions
+               WHERE change = 'saved' AND NOT {erased_at("valid_from", "title")}
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
            UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2

@@ -16,8 +16,8 @@ what an event states can have that event refused, and never makes a question tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -44,11 +44,15 @@ _UNREADABLE = b""
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A batch ready to be decoded, and (code, reason) of each position that could not be opened."""
+    """A batch ready to be decoded, and (code, reason) of each position that could not be opened.
+
+    `erased` has the places of an event's words whose key is destroyed, by its position.
+    """
 
     events: list[StoredEvent]
     stored: list[StoredEvent]
     failed: dict[int, tuple[str, str]]
+    erased: dict[int, list[str]] = field(default_factory=dict)
 
     def told(self, refusals: Iterable[Refusal]) -> list[Refusal]:
         """Refusals with the bytes that the log has, and with what kept a seal from being opened."""
@@ -102,15 +106,19 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     if not sealed and not failed:
         return Opened(events, events, {})
     look = _asked(keyring, {name for each in sealed for name in each.names})
-    missing = dict[str, int]()
+    missing, erased = dict[str, int](), dict[int, list[str]]()
     for each in sealed:
+        gone = list[str]()
         try:
-            opened[each.event.position - first] = each.event._replace(body=body_opened(each, look))
+            opened[each.event.position - first] = each.event._replace(body=body_opened(each, look, gone.append))
         except KeyMissing as error:
             missing.setdefault(str(error.details["key"]), each.event.position)
             fails(each.event, not_verified(str(error.details["place"])))
         except (InvalidPayload, SealBroken) as error:
             fails(each.event, error)
+        else:
+            if gone:
+                erased[each.event.position] = gone
     if missing:
         log.warning(
             "events are refused whose keys the vault does not have: is it the vault of this ledger?",
@@ -118,7 +126,7 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
             one=next(iter(missing)),
             first=min(missing.values()),
         )
-    return Opened(opened, events, failed)
+    return Opened(opened, events, failed, erased)
 
 
 def sealed_in(event: StoredEvent) -> Sealed | None:
@@ -151,10 +159,10 @@ def _asked(keyring: Keyring, names: set[str]) -> Lookup:
     return lambda name: keyring.known(name) if name in names else keyring.look(name)
 
 
-def body_opened(sealed: Sealed, look: Lookup) -> bytes:
+def body_opened(sealed: Sealed, look: Lookup, erased: Callable[[str], None] = lambda _place: None) -> bytes:
     """The body as it is decoded: what is sealed opened, and what bore it out left away.
 
-    Raises KeyMissing, SealBroken, InvalidPayload.
+    `erased` hears the place of what cannot be read any more. Raises KeyMissing, SealBroken, InvalidPayload.
     """
     position, document, numbers = sealed.event.position, {**sealed.document}, Counter[str]()
     borne_out = _borne_out(sealed, document.pop(ATTRIBUTE, None), look)
@@ -167,7 +175,7 @@ def body_opened(sealed: Sealed, look: Lookup) -> bytes:
     if not borne_out and not all(_fits(look(name), position) for name in sealed.names):
         raise InvalidPayload("what is sealed in it did not fit it", errors=[])
     by = stated_by_in(sealed.event.subject)
-    document["data"] = open_document(document["data"], look, sealed.id, by=by, vouch=vouch)
+    document["data"] = open_document(document["data"], look, sealed.id, by=by, vouch=vouch, erased=erased)
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError as error:  # an attribute nested without end

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from projections import erased
 from projections.events import fold as events
 from projections.feedback import fold as feedback
 from projections.goals import fold as goals
@@ -37,7 +38,8 @@ class ViewOfLog:
     rebuilding, and a law in the tests holds them to the same result.
     `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
     that a relation did not always have: a digest counts them where they hold something, so that the digest of a log in
-    which they are empty is what it was.
+    which they are empty is what it was. `undigested` are columns that no digest counts: what they say follows from the
+    log and the vault like the rest, and a digest of before they were there stays what it was.
     """
 
     name: str
@@ -46,10 +48,12 @@ class ViewOfLog:
     fold_few: FoldFew | None
     digested: dict[str, tuple[str, ...]]
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-# `refused` is filled by the batch itself: what is refused never reaches a fold.
+# `refused` is filled by the batch itself: what is refused never reaches a fold. So is `erased_texts`, before the folds.
 VIEWS: tuple[ViewOfLog, ...] = (
+    ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
     ViewOfLog(
         "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
@@ -64,6 +68,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
         knowledge.fold_few,
         {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
         {"knowledge_versions": ("origin",)},
+        {"knowledge_versions": ("erased",)},
     ),
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog(

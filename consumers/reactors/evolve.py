@@ -23,7 +23,6 @@ from ledger.errors import (
 from ledger.event import JsonObject, NewEvent
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
 from ledger.events.knowledge import KnowledgeEvolved
-from ledger.sealed import ERASED
 from projections.feedback.ask import cases
 from projections.knowledge.versions import Version, version_of
 
@@ -132,7 +131,7 @@ class Evolving:
                 "another's",
                 id=item_id,
             )
-        if item.content == ERASED:
+        if item.erased:
             raise Erased(f"what {item_id} said was erased with the person it belonged to", id=item_id)
         if item.status != "active":
             raise IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)

@@ -18,7 +18,7 @@ from ledger.errors import Erased, LedgerError, NotOwner, VersionConflict
 from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
 from ledger.events.usage import Usage, together
-from ledger.sealed import ERASED
+from projections.erased import NOTHING, places_of, within
 from projections.processes.ask import Process
 
 CANDIDATES = 3
@@ -55,7 +55,7 @@ class Extracting:
         if asked["owner"] != standing.process.owner:  # a door has asked this already, a publisher over NATS nobody
             raise NotOwner(f"{standing.process.owner} may not have knowledge found for {asked['owner']}")
         name = self._work.model.named("extract", asked.get("model"))
-        said = extraction_prompt(material(asked, _messages(standing.process)))
+        said = extraction_prompt(material(asked, await self._messages(standing.process)))
         call = f"{request.id}:extract"
         await self._work.call_begins(standing, ExtractionStarted(call=call, model=name))
         answer: Answer[Findings] = await self._work.ask(
@@ -110,6 +110,13 @@ class Extracting:
         (kept,) = await self._work.keep([event])
         return kept.position
 
+    async def _messages(self, process: Process) -> list[JsonObject]:
+        """What was said. Raises Erased when it was erased with the person who said it."""
+        at = process.requested_position
+        if within((await self._work.view.ask(places_of, [at])).get(at, NOTHING), "messages"):
+            raise Erased(f"the messages of {process.id} were erased with the person they belonged to", id=process.id)
+        return [message for message in process.requested["messages"] if isinstance(message, dict)]
+
     async def _keep(self, request: Request, found: list[Finding], judged: _Judged) -> None:
         standing = await self._current(request)
         events = events_of(self._work, standing, found, judged.known, judged.judgement, judged.usage)
@@ -120,14 +127,6 @@ class Extracting:
         if standing is None or standing.process.stage != "started":
             raise VersionConflict(f"somebody else went on with {request.id}")
         return standing
-
-
-def _messages(process: Process) -> list[JsonObject]:
-    """What was said. Raises Erased when it was erased with the person who said it."""
-    messages = [message for message in process.requested["messages"] if isinstance(message, dict)]
-    if not messages or any(message.get("content") == ERASED for message in messages):
-        raise Erased(f"the messages of {process.id} were erased with the person they belonged to", id=process.id)
-    return messages
 
 
 def _whole(usage: Usage, error: LedgerError) -> Usage:

@@ -12,7 +12,6 @@ from ledger.errors import VersionConflict
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, KnowledgeUnmerged
 from ledger.events.slim import Skipped
-from ledger.sealed import ERASED
 from projections.knowledge.versions import Version, versions_of
 from projections.processes.ask import Process
 from projections.similar import ask
@@ -156,7 +155,7 @@ class Merging:
             return f"{group.survivor} has changed since it took the others in"
         if survivor.owner != process.owner:
             return f"{group.survivor} has another owner now"
-        if before is None or before.content == ERASED:
+        if before is None or before.erased:
             return f"what {group.survivor} said before was erased"
         fact = KnowledgeUnmerged(slim=process.id)
         return [

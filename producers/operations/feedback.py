@@ -173,7 +173,7 @@ async def _updated(
         stated += _rewriting(payload, item, facts) if rewrites else []
         kept = await _before(desk, actors, list(same.values()) if retry is None else ids)
         before = {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
-        if any(i in kept and not agrees(asked(fact), kept[i].data) for fact, i in zip(stated, ids, strict=True)):
+        if any(i in kept and not agrees(asked(fact), kept[i]) for fact, i in zip(stated, ids, strict=True)):
             raise mismatch()
         if len(before) == len(ids):
             return _updated_by(item_id, payload, ids, before, refused), kept[ids[-1]].entity_id if rewrites else None

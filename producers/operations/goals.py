@@ -19,7 +19,6 @@ from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
 from ledger.language import ENGLISH, Language
 from ledger.scopes import Caller
-from ledger.sealed import ERASED
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.recall import recall_event, search
 from producers.operations.stated_before import stated
@@ -191,7 +190,7 @@ async def goal(
             f"there is no goal {goal_id[:200]!r} of yours: focus it first, or check the id and your identity headers",
             id=goal_id,
         )
-    if found.description == ERASED:
+    if found.erased:
         raise Erased(f"what {goal_id} said was erased with the person it belonged to", id=goal_id)
     items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, found)
     return GoalShown(

@@ -146,7 +146,8 @@ async def _change(
         if retry is not None and profile is not None:
             before = await stated_before.stated(desk, [owner], own_id, {})
             if before is not None:
-                if not says_the_same(memory_type, said, before.data):
+                erased = any(before.erases(name) for name in said)  # it says nothing that could be compared
+                if not erased and not says_the_same(memory_type, said, before.data):
                     raise mismatch()
                 return Memory(filled(memory_type, profile.content), before.position)
         fact, content = stated(profile)

@@ -16,6 +16,7 @@ from producers.operations.not_then import not_then
 from producers.operations.scope_types import require_types
 from projections.feedback import ask as feedback
 from projections.knowledge import listing
+from projections.knowledge.versions import Version, version_of
 from projections.lineage import ask as lineage
 from projections.resources import ask as resources
 
@@ -61,7 +62,7 @@ async def get(
 ) -> JsonObject:
     """One item with its status, its helpful and harmful histories (source 001), and which of its resources are there.
 
-    Raises UnknownKnowledge, InvalidPayload (as_of), ViewBehind.
+    Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
@@ -71,7 +72,7 @@ async def get(
         if then is not None and (life := await desk.view.ask(feedback.life, desk.org, caller, item_id)) and life[0]:
             raise UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, life[0]), id=item_id)
         raise unknown(item_id)
-    if found["content"] == ERASED:
+    if found["content"] == ERASED and await _is_erased(desk, item_id, found["version"]):
         raise Erased(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
             id=item_id,
@@ -79,6 +80,12 @@ async def get(
     named = found["resource_ids"]
     readable = await desk.view.ask(resources.readable_ids, desk.org, caller, named) if named else set()
     return {**found, "resources": [{"id": name, "readable": name in readable} for name in named]}
+
+
+async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:
+    """Whether the content was erased, or is what somebody wrote."""
+    said: Version | None = await desk.view.ask(version_of, desk.org, item_id, version)
+    return said is not None and said.erased
 
 
 async def list_items(

@@ -60,7 +60,7 @@ async def get(
             raise UnknownResource(not_then(f"resource {resource_id!r}", then, life), id=resource_id)
         raise unknown(resource_id)
     told, sealed, current = found
-    if told["title"] == ERASED:
+    if told["title"] == ERASED and await desk.view.ask(ask.is_erased, desk.org, resource_id, told["version"]):
         raise Erased(f"what {resource_id} said was erased with the person it belonged to", id=resource_id)
     secure, secret = _why(told, sealed, caller, current), None
     if secure == "given" or (secure in _OLD and include_expired and may_open(caller, told["owner"], ())):

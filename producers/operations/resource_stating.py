@@ -113,7 +113,7 @@ def _check_version(payload: ResourceRequest, standing: ask.Standing | None) -> N
 
 async def says_the_same(desk: Desk, payload: ResourceRequest, scopes: list[str], standing: ask.Standing) -> bool:
     said = (payload.title, payload.body, payload.content_type, payload.metadata, scopes, payload.shared_with)
-    if standing.status != "active" or said != standing.statement:
+    if standing.erased or standing.status != "active" or said != standing.statement:
         return False
     if not standing.sealed or payload.secure_body is None:
         return not standing.sealed and payload.secure_body is None

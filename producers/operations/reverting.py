@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ledger.errors import Erased, InvalidPayload, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.scopes import Caller
-from ledger.sealed import ERASED
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, owned
@@ -76,7 +75,7 @@ async def _earlier(desk: Desk, item_id: str, to_version: int) -> Version:
             f"{item_id} never had a version {to_version}: its history tells which it had",
             errors=[{"field": "to_version", "reason": "is no version of this item"}],
         )
-    if found.content == ERASED:
+    if found.erased:
         raise Erased(
             f"what version {to_version} of {item_id} said was erased with the person it belonged to", id=item_id
         )

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from ledger.errors import LedgerError
 from ledger.event import JsonObject
-from ledger.sealed import ERASED
 from producers.operations.desk import Desk
 
 MOST_TOLD = 200
@@ -37,7 +36,7 @@ async def routed(desk: Desk, query: str, top_k: int, ranked: Ranked) -> tuple[li
     if desk.router is None:
         return await ranked(top_k), Routing(False, "this node has no model to route with: set KLEDGER_MODEL_ROUTE")
     found = await ranked(MOST_TOLD)
-    offered = [item for item in found[:MOST_TOLD] if item["task"] != ERASED]
+    offered = found[:MOST_TOLD]
     if len(offered) <= top_k:
         return found[:top_k], Routing(False, "there is nothing to choose among")
     try:

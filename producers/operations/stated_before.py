@@ -20,7 +20,6 @@ from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
-from ledger.sealed import ERASED
 from producers.operations.desk import Desk, reach_head
 from producers.operations.stating import FILLED_IN
 from producers.publish import NAMESPACE, mismatch, publish
@@ -45,14 +44,14 @@ def asked(fact: Fact) -> JsonObject:
     return fact.model_dump(mode="json", exclude=set(_NOT_ASKED.get(type(fact), ())))
 
 
-def agrees(said: JsonObject, kept: JsonObject) -> bool:
-    """Whether an event's data says this; what was erased with its person says nothing that could be compared."""
-    return all(ERASED in _text(kept.get(name)) or _same(value, kept.get(name)) for name, value in said.items())
+def agrees(said: JsonObject, kept: StatedEvent) -> bool:
+    """Whether an event says this; what was erased with its person says nothing that could be compared."""
+    return all(kept.erases(name) or _same(value, kept.data.get(name)) for name, value in said.items())
 
 
 def refuse_other(event: NewEvent, kept: StatedEvent) -> None:
     """Raise IdempotencyMismatch where the event that is kept under this one's id says something else."""
-    if (event.fact.name, event.entity_id) != (kept.type, kept.entity_id) or not agrees(asked(event.fact), kept.data):
+    if (event.fact.name, event.entity_id) != (kept.type, kept.entity_id) or not agrees(asked(event.fact), kept):
         raise mismatch()
 
 
@@ -62,7 +61,7 @@ async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObj
     Raises IdempotencyMismatch when it says something else than `said`, by field.
     """
     before = (await desk.view.ask(events.stated_events, desk.org, actors, [own_id])).get(own_id)
-    if before is not None and not agrees(said, before.data):
+    if before is not None and not agrees(said, before):
         raise mismatch()
     return before
 
@@ -100,13 +99,9 @@ async def _begun_before(desk: Desk, own_id: str, event: Callable[[str], NewEvent
     before = (await desk.view.ask(events.stated_events, desk.org, [actor], [own_id])).get(own_id)
     if before is None:
         return None
-    if not agrees(asked(event(before.entity_id).fact), before.data):
+    if not agrees(asked(event(before.entity_id).fact), before):
         raise mismatch()
     return before.entity_id
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode() if value else ""
 
 
 def _same(said: Any, kept: Any) -> bool:
@@ -116,13 +111,14 @@ def _same(said: Any, kept: Any) -> bool:
 def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
     """True when a save states what the item said first, and with an ACL, what it was shared with at once.
 
-    `fact` is as it was stated: what it leaves to be filled in is not compared.
+    `fact` is as it was stated: what it leaves to be filled in is not compared. What was erased says nothing: least of
+    all what stands in its place.
     """
     left = {name: None for name in FILLED_IN if getattr(fact.source, name) is None}
     said = taken.statement
     if left:
         said = tuple(each.model_copy(update=left) if isinstance(each, Source) else each for each in said)
-    if taken.owner != fact.owner or said != ask.statement_of(fact):
+    if taken.erased or taken.owner != fact.owner or said != ask.statement_of(fact):
         return False
     return shared is None or taken.acl == ask.acl_of(shared.readers(), shared.writers())
 
@@ -135,7 +131,7 @@ async def refuse_another(
     What was erased with its person says nothing that could be compared.
     """
     taken = (await desk.view.ask(ask.saved_statements, desk.org, [item_id])).get(item_id)
-    if taken is None or taken.event_id != event_id or taken.statement[2] == ERASED:
+    if taken is None or taken.event_id != event_id or taken.erased:
         return
     if not same(fact, shared, taken):
         raise mismatch()

@@ -6,6 +6,7 @@ what the form does not hold. A directory with anything else in it is not written
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ledger.errors import IllegalTree, InvalidPayload
+from ledger.errors import Erased, IllegalTree, InvalidPayload, UnknownKnowledge
 from ledger.sealed import ERASED
 from ledger.whole_file import check_directory_place
 from producers.tree.entries import entry_of
@@ -88,7 +89,7 @@ def _written_into(
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
     try:
         for item in _items(ledger, written):
-            if item["content"] == ERASED:
+            if item["content"] == ERASED and _is_erased(ledger, item["id"], written.position):
                 written.left_out["erased"] += 1
                 continue
             place = place_of(item)
@@ -138,6 +139,16 @@ def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
         if len(page) < PAGE:
             return
         start += PAGE - OVERLAP
+
+
+def _is_erased(ledger: LedgerClient, item_id: str, position: int) -> bool:
+    """Whether the content was erased, or is what somebody wrote; asked only of an item that says `[erased]`."""
+    with contextlib.suppress(UnknownKnowledge):  # it was closed meanwhile, and is as it was listed
+        try:
+            ledger.get(item_id, as_of=position)
+        except Erased:
+            return True
+    return False
 
 
 def _manifest(written: Written) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import duckdb
 from ledger.event import JsonObject
 from ledger.scopes import Caller
 from ledger.sealed import ERASED
+from projections.erased import positions_of
 from projections.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
 from projections.sql_text import among
 
@@ -28,7 +29,7 @@ class Injected:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One focus of a goal. `focuses` and `created_at` are of the goal up to that focus."""
+    """One focus of a goal. `focuses` and `created_at` are of the goal up to that focus; `erased` is its description."""
 
     goal_id: str
     owner: str
@@ -42,6 +43,7 @@ class Goal:
     focuses: int
     created_at: str
     focused_at: str
+    erased: bool
 
 
 def goal(
@@ -74,6 +76,7 @@ def goal(
         focuses=len({row[9] for row in own if row[9] <= position}),
         created_at=rfc3339(own[0][10]),
         focused_at=rfc3339(last[10]),
+        erased=last[1] == ERASED and bool(positions_of(cursor, [position], "description")),
     )
 
 
@@ -89,11 +92,10 @@ def shown_items(
     seen, values = seen_by(caller)
     rows = cursor.execute(
         f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(holding.values())})
-            AND org = ? AND status = 'active' AND {seen}""",
+            AND org = ? AND status = 'active' AND NOT erased AND {seen}""",
         [org, *values],
     ).fetchall()
-    # Judged here: DuckDB would compare the texts of every item in the view.
-    found = {row[-1]: item_of(row) for row in rows if row[2] != ERASED}
+    found = {row[-1]: item_of(row) for row in rows}
     shown: dict[int, JsonObject] = {}
     for each in goal.injected:
         at = holding.get(each.id)

@@ -49,13 +49,17 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class SavedStatement:
-    """What the first version of an item said, its counts apart; `acl`: what it was shared with in the same breath."""
+    """What the first version of an item said, its counts apart; `acl`: what it was shared with in the same breath.
+
+    `erased`: what it said was erased with a person.
+    """
 
     event_id: str
     position: int
     owner: str
     statement: tuple[Any, ...]
     acl: list[JsonObject]
+    erased: bool
 
 
 # DuckDB's Python client looks for pandas anew for each bound value: 50 µs each, holding the interpreter.
@@ -204,7 +208,7 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
     """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
     rows = cursor.execute(
         f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes,
-               v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers
+               v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers, v.erased
            FROM knowledge_versions AS v
            LEFT JOIN (
                SELECT valid_from, shared_with, writers FROM knowledge_versions
@@ -226,6 +230,7 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
                 row[11],
             ),
             acl=acl_of(row[12] or [], row[13] or []),
+            erased=row[14],
         )
         for row in rows
     }

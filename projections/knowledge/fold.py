@@ -24,29 +24,35 @@ from ledger.events.knowledge import (
     Source,
 )
 from ledger.scopes import visibility_of
+from ledger.sealed import ERASED
 from projections.ended import end_versions
 from projections.envelopes import READERS, WRITERS
+from projections.erased import erased_at, positions_of
 from projections.ruling import Counted
-from projections.sql_text import Json, Moment, Value, among, insert
+from projections.sql_text import Json, Moment, Value, among, insert, text
 from projections.visibility import EVERYBODY, visibility
 from projections.workbench import Facts, Workbench, table_of
 
+# Whether the content that an event states was erased; null where it states none, so that what holds stays.
+_ERASED = f"""CASE WHEN d.content IS NOT NULL
+    THEN d.content = {text(ERASED)} AND {erased_at("position", "content")} END"""
 # What a change states; what it leaves null stays as in the version before.
 _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeRevised: {
         name: f"d.{name}" for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
     }
-    | {"source": "to_json(d.source)"},
+    | {"source": "to_json(d.source)", "erased": _ERASED},
     KnowledgeScored: {"score": "d.score"},
     KnowledgeRetired: {"status": "'retired'"},
     KnowledgeRestored: {"status": "'active'"},
     KnowledgeShared: {"shared_with": READERS, "writers": WRITERS},
-    KnowledgeEvolved: {"content": "d.content", "task": "d.task"},
-    KnowledgeAbsorbed: {name: f"d.{name}" for name in ("types", "task", "content", "tags", "resource_ids")},
+    KnowledgeEvolved: {"content": "d.content", "task": "d.task", "erased": _ERASED},
+    KnowledgeAbsorbed: {name: f"d.{name}" for name in ("types", "task", "content", "tags", "resource_ids")}
+    | {"erased": _ERASED},
     KnowledgeReverted: {
         name: f"d.{name}" for name in ("types", "task", "content", "tags", "scopes", "resource_ids", "score")
     }
-    | {"source": "to_json(d.source)"},
+    | {"source": "to_json(d.source)", "erased": _ERASED},
     KnowledgeMerged: {"status": "'merged'", "merged_into": "d.into"},
     KnowledgeUnmerged: {"status": "'active'"},
 }
@@ -70,6 +76,7 @@ _KEPT = {
     "shared_with": "VARCHAR[]",
     "writers": "VARCHAR[]",
     "origin": "JSON",
+    "erased": "BOOLEAN",
 }
 
 
@@ -89,11 +96,11 @@ _SAVED = f"""
 INSERT INTO knowledge_versions
 SELECT org, entity_id, 1, 'saved', position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {visibility()}, resource_ids, source, score, 'active',
-    helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[], origin
+    helpful, harmful, confidence, position, stream_time, NULL, []::VARCHAR[], []::VARCHAR[], origin, erased
 FROM (
     SELECT * EXCLUDE (source), d.types, d.task, d.content, d.tags, d.scopes, d.resource_ids,
         to_json(d.source) AS source, d.score, d.confidence,
-        CASE WHEN d.origin IS NOT NULL THEN to_json(d.origin) END AS origin
+        CASE WHEN d.origin IS NOT NULL THEN to_json(d.origin) END AS origin, {_ERASED} AS erased
     FROM {table_of(KnowledgeSaved)}
 )
 """
@@ -122,7 +129,7 @@ INSERT INTO knowledge_versions
 SELECT org, id, version, change, position, NULL, stream_time, NULL, actor, trace_id, message_id, event_id,
     types, task, content, tags, scopes, owner, {visibility(EVERYBODY)}, resource_ids, source, score, status,
     first_helpful, first_harmful, confidence, created_position, created_at, merged_into, shared_with, writers,
-    origin
+    origin, erased
 FROM (
     SELECT position, {columns}, {filled} FROM (
         SELECT v.valid_from AS position, v.org, v.id, NULL AS version, NULL AS change, NULL AS stream_time,
@@ -140,9 +147,12 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     made = [c for c in counted if c.fact.entity() == "knowledge" and c.version is not None]
     closed = [c for c in made if c.closes is not None]
     known = _versions_at(con, [c.closes for c in closed if c.closes is not None]) if closed else {}
+    gone = positions_of(con, [c.position for c in made if getattr(c.fact, "content", None) == ERASED], "content")
     rows = []
     for c in made:
         now = _saved(c) if c.closes is None else {**known[c.closes], **_stated(c.fact)}
+        if getattr(c.fact, "content", None) is not None:
+            now["erased"] = c.position in gone
         known[c.position] = now
         rows.append(_row(c, now))
     insert(con, "knowledge_versions", rows)

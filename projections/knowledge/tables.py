@@ -21,7 +21,7 @@ CREATE TABLE knowledge_versions (
     resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
     first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
     created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL, merged_into VARCHAR,
-    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL, origin JSON
+    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL, origin JSON, erased BOOLEAN NOT NULL
 );
 COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
 COMMENT ON COLUMN knowledge_versions.change IS
@@ -35,6 +35,8 @@ COMMENT ON COLUMN knowledge_versions.shared_with IS 'Entities of its ACL: they r
 COMMENT ON COLUMN knowledge_versions.writers IS 'Those of shared_with who may also revise it';
 COMMENT ON COLUMN knowledge_versions.origin IS
     'trace_id, message_id, created_at, updated_at as its save states them of the whole item; null where it states none';
+COMMENT ON COLUMN knowledge_versions.erased IS
+    'Whether its content was erased with a person; [erased] may also be what somebody wrote';
 COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
 CREATE TABLE knowledge_state (
     org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
@@ -52,7 +54,7 @@ CREATE VIEW knowledge AS
         {CONFIDENCE.format(stated="v.confidence", supporting="s.supporting", opposing="s.opposing")} AS confidence,
         s.status, s.created_at, s.updated_at, s.created_position, s.position, s.version_position,
         CASE WHEN s.status = 'merged' THEN v.merged_into END AS merged_into, s.supporting, s.opposing,
-        v.shared_with, v.writers, v.origin
+        v.shared_with, v.writers, v.origin, v.erased
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
 COMMENT ON COLUMN knowledge.id IS 'Its id, unique in its org';
@@ -85,6 +87,8 @@ COMMENT ON COLUMN knowledge.opposing IS 'Credited harmful cases';
 COMMENT ON COLUMN knowledge.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
 COMMENT ON COLUMN knowledge.writers IS 'Those of shared_with who may also revise it';
 COMMENT ON COLUMN knowledge.origin IS 'What its save stated of where it was before: trace, message, dates';
+COMMENT ON COLUMN knowledge.erased IS
+    'Whether its content was erased with a person; [erased] may also be what somebody wrote';
 CREATE MACRO knowledge_at(asked) AS TABLE
     SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
         v.resource_ids, v.source, v.score,
@@ -97,7 +101,7 @@ CREATE MACRO knowledge_at(asked) AS TABLE
         v.valid_from AS version_position,
         CASE WHEN v.status = 'merged' THEN v.merged_into END AS merged_into,
         coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing, v.shared_with, v.writers,
-        v.origin
+        v.origin, v.erased
     FROM knowledge_versions v
     LEFT JOIN (
         SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,

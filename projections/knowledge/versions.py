@@ -15,7 +15,10 @@ from projections.knowledge.ask import LISTED, listed, parsed
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version as it was made, and what the item has come to: its present version and status."""
+    """One version as it was made, and what the item has come to: its present version and status.
+
+    `erased`: its content was erased with a person.
+    """
 
     version: int
     types: list[str]
@@ -30,6 +33,7 @@ class Version:
     current: int
     status: str
     writers: list[str] | None
+    erased: bool
 
     def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
         """The fact that brings this version back."""
@@ -48,7 +52,7 @@ class Version:
 
 
 _COLUMNS = """v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
-    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers"""
+    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers, v.erased"""
 _TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id"
 
 

@@ -17,6 +17,7 @@ import orjson
 from ledger.event import FROM, JsonObject
 from ledger.events.knowledge import KnowledgeScored
 from ledger.scopes import Caller
+from projections.erased import NOTHING, Places, places_of, within
 from projections.knowledge.ask import LISTED, listed, parsed, readable_by, rfc3339
 from projections.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
@@ -43,9 +44,14 @@ class KeptEvent:
 
 @dataclass(frozen=True, slots=True)
 class StatedEvent(KeptEvent):
-    """The same, with what it says."""
+    """The same, with what it says, and where in that somebody's words were erased."""
 
     data: JsonObject
+    erased: Places = NOTHING
+
+    def erases(self, field: str) -> bool:
+        """Whether words of this field were erased: it says nothing that could be compared."""
+        return within(self.erased, field)
 
 
 def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[int, bool]:
@@ -84,8 +90,9 @@ def stated_events(
             WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
         [org, listed(event_ids), listed(sorted(actors))],
     ).fetchall()
+    erased = places_of(cursor, [row[3] for row in rows])
     return {
-        own_id: StatedEvent(own_id, kind, entity_id, position, orjson.loads(data))
+        own_id: StatedEvent(own_id, kind, entity_id, position, orjson.loads(data), erased.get(position, NOTHING))
         for own_id, kind, entity_id, position, data in rows
     }
 

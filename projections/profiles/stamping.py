@@ -14,7 +14,6 @@ from typing import Any, get_args
 
 from ledger.event import JsonObject
 from ledger.events.profile import MemoryType
-from ledger.sealed import ERASED
 from projections.profiles.content import CONTENTS, filled
 
 
@@ -47,12 +46,7 @@ def stamped(memory_type: MemoryType, said: JsonObject, before: Mapping[str, Any]
 
 
 def says_the_same(memory_type: MemoryType, said: JsonObject, kept: Mapping[str, Any]) -> bool:
-    """Whether an event that is kept states this `content` or `patch`, the `meta` of entries apart, which it filled up.
-
-    What was erased with its person says nothing that could be compared.
-    """
-    if any(kept.get(name) == ERASED for name in said):
-        return True
+    """Whether a kept event states this `content` or `patch`, the `meta` of entries apart, which it filled up."""
     stated = {name: filled(memory_type, value) if name == "content" else value for name, value in said.items()}
     return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in stated.items())
 

@@ -12,7 +12,6 @@ import duckdb
 
 from ledger.event import JsonObject
 from ledger.scopes import Caller
-from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
 from projections.scope_types.ask import priorities
 from projections.search.ranking import reading_scope, scope_priority
@@ -97,7 +96,7 @@ def _chosen(
     seen, values = seen_by(caller)
     chosen = cursor.execute(
         f"""SELECT version_position, {relevance}::DOUBLE FROM knowledge
-            WHERE org = ? AND status = 'active' AND content <> {text(ERASED)} AND score >= {int(min_score)}
+            WHERE org = ? AND status = 'active' AND NOT erased AND score >= {int(min_score)}
                 AND {_QUALITY} >= 0 AND {where} AND {seen}
             ORDER BY {order}, id LIMIT {int(limit)}""",
         [org, *values],

@@ -17,6 +17,8 @@ import orjson
 from ledger.event import JsonObject
 from ledger.readers import readers
 from ledger.scopes import Caller
+from ledger.sealed import ERASED
+from projections.erased import positions_of
 from projections.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
 from projections.page import Asked, Page, page_of
 from projections.resources.tables import HAS_SECURE
@@ -47,6 +49,8 @@ class Standing:
     sealed: str
     """The secret as views hold it; empty when there is none."""
     statement: tuple[Any, ...]
+    erased: bool
+    """What it said was erased with a person."""
 
 
 def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> Standing | None:
@@ -63,7 +67,18 @@ def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resour
     metadata = orjson.loads(row[10])
     owner, version, status, position, can_read, event_id, sealed = row[:7]
     statement = (*row[7:10], metadata, *row[11:])
-    return Standing(owner, version, status, position, can_read, event_id, sealed, statement)
+    gone = is_erased(cursor, org, resource_id, version) if row[7] == ERASED else False
+    return Standing(owner, version, status, position, can_read, event_id, sealed, statement, gone)
+
+
+def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, resource_id: str, version: int) -> bool:
+    """Whether what this version says was erased: the last save up to it states all that it says."""
+    saved = cursor.execute(
+        """SELECT max(valid_from) FROM resource_versions
+           WHERE org = ? AND id = ? AND change = 'saved' AND version <= ? HAVING count(*) > 0""",
+        [org, resource_id, version],
+    ).fetchall()
+    return bool(positions_of(cursor, [at for (at,) in saved], "title"))
 
 
 def kept_version(cursor: duckdb.DuckDBPyConnection, org: str, actor: str, event_id: str) -> tuple[str, int, int] | None:

@@ -12,13 +12,12 @@ import orjson
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.scopes import EVERYTHING, PRIORITY, further_types
-from ledger.sealed import ERASED
 from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.scope_types.ask import priorities
 from projections.search.placed import placed_by_scope
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
-from projections.sql_text import among, text
+from projections.sql_text import among
 from projections.vectors.feed import VectorFeed
 from projections.vectors.port import Found, Only
 from projections.view import View
@@ -185,7 +184,7 @@ def items_then(
         {"tenant": org, "visible": visible, "wanted": types}
         | {f"only_{field}": values for field, values in narrowed.items()}
     ).decode()
-    where = f"""org = asked.tenant AND status = 'active' AND content <> {text(ERASED)}
+    where = f"""org = asked.tenant AND status = 'active' AND NOT erased
         AND {"TRUE" if EVERYTHING in visible else read_by("asked.visible")}
         AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))
         {"".join(f"AND list_contains(asked.only_{field}, {field})" for field in narrowed)}"""

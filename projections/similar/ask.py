@@ -10,9 +10,7 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
-from ledger.sealed import ERASED
 from projections.knowledge.ask import LISTED, listed, parsed
-from projections.sql_text import text
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def eligible(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
                 confidence, created_position, {_SEEN_BY}
             FROM knowledge_at({int(as_of)})
-            WHERE org = ? AND owner = ? AND status = 'active' AND content <> {text(ERASED)} {where}
+            WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased {where}
             ORDER BY created_position, id""",
         [org, owner, *values],
     ).fetchall()

@@ -10,7 +10,6 @@ from typing import Any
 
 import duckdb
 
-from ledger.sealed import ERASED
 from projections.vectors.wire import Change, Close, Store
 from projections.visibility import readers
 
@@ -20,10 +19,10 @@ MOST_CHARACTERS = 8_000_000
 _CHANGED = f"""
 WITH changed AS (
     SELECT valid_from AS moved_at, valid_from FROM knowledge_versions
-    WHERE org = $org AND valid_from > $after AND content <> $erased
+    WHERE org = $org AND valid_from > $after AND NOT erased
     UNION ALL
     SELECT valid_to, valid_from FROM knowledge_versions
-    WHERE org = $org AND valid_to > $after AND valid_from <= $after AND content <> $erased
+    WHERE org = $org AND valid_to > $after AND valid_from <= $after AND NOT erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content,
     {readers("v.")}, v.types, v.owner, v.status <> 'active', v.visibility
@@ -41,7 +40,7 @@ def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most:
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     if not _anything_after(cursor, after):
         return [], folded
-    cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "erased": ERASED})
+    cursor.execute(_CHANGED, {"org": org, "after": after, "most": most})
     changes: list[Change] = []
     upto = folded
     size = 0

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from projections.vectors.errors import VectorStoreFailed
 
-FORMAT = 3
+FORMAT = 4
 """How points are stored; another number is another folder, which is fed from the start.
 
 1: the engine weighs terms by their rarity among all documents. 2: terms in whole numbers, weighed by what the caller
-sees. 3: with the label of visibility, by which searches are narrowed, as by the owner.
+sees. 3: with the label of visibility, by which searches are narrowed, as by the owner. 4: with what says `[erased]`
+in so many words, and was not erased.
 """
 
 

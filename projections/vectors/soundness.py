@@ -17,7 +17,6 @@ import duckdb
 import structlog
 
 from ledger.errors import LedgerError, ViewBehind
-from ledger.sealed import ERASED
 from projections.sql_text import among
 from projections.vectors.errors import VectorsDamaged
 from projections.vectors.wire import Store
@@ -128,8 +127,8 @@ def vector_reasons(feed: VectorFeed) -> list[str]:
 
 def _positions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int) -> list[int]:
     found = cursor.execute(
-        "SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2 AND content <> $3 ORDER BY 1",
-        [org, applied, ERASED],
+        "SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2 AND NOT erased ORDER BY 1",
+        [org, applied],
     )
     return [row[0] for row in found.fetchall()]
 
@@ -147,8 +146,8 @@ def _versions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, positio
     rows = cursor.execute(
         f"""SELECT id, version, valid_from, task, content, {readers()}, types, owner, valid_to,
         status <> 'active', visibility FROM knowledge_versions
-        WHERE org = $1 AND valid_from IN ({among(positions)}) AND content <> $2""",
-        [org, ERASED],
+        WHERE org = $1 AND valid_from IN ({among(positions)}) AND NOT erased""",
+        [org],
     ).fetchall()
     return list(_stores(rows, applied))
 

@@ -102,7 +102,7 @@ def new_view() -> Workbench:
     else:
         _ring.rotate(-1)
     bench = _ring[-1]
-    for relation in RELATIONS:
+    for relation in (*RELATIONS, "erased_texts"):
         bench.con.execute(f"DELETE FROM {relation}")
     bench.con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
     return bench

@@ -127,6 +127,15 @@ def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient
     assert second["items"][0]["action"] == "saved"
 
 
+def test_a_message_that_says_the_mark_of_what_was_erased_is_read_like_any_other(
+    ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    finds(chat, "[erased]", finding("The basilisk page shows marks.", "m1"))
+    judges(chat, "basilisk")
+    done = ledger.acting_as(user="ola").extract(messages=[{"id": "m1", "role": "user", "content": "[erased]"}])
+    until(lambda: ledger.extraction(done["id"])["status"] == "completed", "the extraction is completed", within=60)
+
+
 def test_an_extraction_with_nothing_to_find_or_for_somebody_else(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     finds(chat, "good morning")
     ana = ledger.acting_as(user="ana")
