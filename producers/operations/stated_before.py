@@ -50,9 +50,28 @@ def agrees(said: JsonObject, kept: JsonObject) -> bool:
     return all(ERASED in _text(kept.get(name)) or _same(value, kept.get(name)) for name, value in said.items())
 
 
-def refuse_other(event: NewEvent, kept: StatedEvent) -> None:
-    """Raise IdempotencyMismatch where the event that is kept under this one's id says something else."""
-    if (event.fact.name, event.entity_id) != (kept.type, kept.entity_id) or not agrees(asked(event.fact), kept.data):
+def refuse_other(fact: Fact, entity_id: str, kept: StatedEvent) -> None:
+    """Raise IdempotencyMismatch where the event that is kept under a key's id says something else than this."""
+    if (fact.name, entity_id) != (kept.type, kept.entity_id) or not agrees(asked(fact), kept.data):
+        raise mismatch()
+
+
+async def made(
+    desk: Desk, actors: Collection[str], ids: Collection[str] = (), beginning: str | None = None
+) -> dict[str, StatedEvent]:
+    """What a key has made, out of ALL that it can make here: events of these ids, or whose ids begin so; by id.
+
+    An operation that keeps several events of a request has to ask for more than the request states now: what came
+    with the key before may have said more (`refuse_more`), or something else in another place.
+    """
+    if not ids and beginning is None:
+        return {}
+    return await desk.view.ask(events.stated_events, desk.org, actors, list(ids), beginning)
+
+
+def refuse_more(kept: Collection[str], said: Collection[str]) -> None:
+    """Raise IdempotencyMismatch where a key has made something that the request does not say now."""
+    if not set(kept) <= set(said):
         raise mismatch()
 
 
