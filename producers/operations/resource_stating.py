@@ -5,6 +5,8 @@ A secret is sealed here, before a fact is made of it, and is opened by producers
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ledger.errors import IllegalState, LedgerError, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import Origin
@@ -16,7 +18,7 @@ from ledger.subjects import stated_by
 from ledger.vault import Tombstone, Vault
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import agrees, stated
 from producers.operations.stating import default_owner, not_owner
 from producers.publish import lifted, mismatch
 from producers.resource_requests import ResourceRequest
@@ -24,6 +26,8 @@ from projections.resources import ask
 
 _STATED = {"title", "body", "content_type", "metadata", "shared_with", "expected_version"}
 """What an event has of a payload as it is."""
+_COMPARED = ("title", "body", "content_type", "metadata", "scopes", "shared_with")
+"""What a view has of it (`ask.Standing.statement`)."""
 
 
 def vault_of(desk: Desk) -> Vault:
@@ -41,14 +45,33 @@ async def resource_now(desk: Desk, caller: Caller, resource_id: str) -> tuple[as
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
 
 
-async def refuse_another(desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str) -> None:
+async def refuse_another(
+    desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str, actors: Collection[str]
+) -> None:
     """Raise IdempotencyMismatch when the save that was kept under this event's id said something else."""
     said = {"scopes": scopes, "owner": owner, **payload.model_dump(mode="json", include=_STATED)}
-    before = await stated(desk, [owner], own_id, said)
-    sealed = None if before is None else before.data.get("secure_body")
-    if before is None or (before.entity_id == payload.id and not sealed and payload.secure_body is None):
+    before = await stated(desk, actors, own_id, said)
+    if before is None:
         return
-    if before.entity_id != payload.id or not sealed or payload.secure_body is None:
+    if before.entity_id != payload.id:
+        raise mismatch()
+    await _refuse_other_secret(desk, payload, before.data.get("secure_body"))
+
+
+async def refuse_unkept(desk: Desk, payload: ResourceRequest, scopes: list[str], then: ask.Standing | None) -> None:
+    """Raise IdempotencyMismatch for a resource that its key did not keep, unless it said this already `then`."""
+    if then is None or then.status != "active":
+        raise mismatch()
+    said = {**payload.model_dump(mode="json", include=set(_COMPARED)), "scopes": scopes}
+    if not agrees(said, dict(zip(_COMPARED, then.statement, strict=True))):
+        raise mismatch()
+    await _refuse_other_secret(desk, payload, then.sealed)
+
+
+async def _refuse_other_secret(desk: Desk, payload: ResourceRequest, sealed: str | None) -> None:
+    if not sealed and payload.secure_body is None:
+        return
+    if not sealed or payload.secure_body is None:
         raise mismatch()
     try:
         said_before = await unsealed(vault_of(desk), sealed, payload.id, org=desk.org)

@@ -20,6 +20,7 @@ from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
+from ledger.scopes import Caller
 from ledger.sealed import ERASED
 from producers.operations.desk import Desk, reach_head
 from producers.operations.stating import FILLED_IN
@@ -56,6 +57,14 @@ def refuse_other(fact: Fact, entity_id: str, kept: StatedEvent) -> None:
         raise mismatch()
 
 
+def may_state(caller: Caller, owner: str) -> set[str]:
+    """Who may have stated what came with a key of this caller's: the owner it names now, or another entity of its own.
+
+    The operator states things for anybody, and only the owner that it names now is looked for.
+    """
+    return {owner, *caller.reading_as()}
+
+
 async def made(
     desk: Desk, actors: Collection[str], ids: Collection[str] = (), beginning: str | None = None
 ) -> dict[str, StatedEvent]:
@@ -86,7 +95,9 @@ async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObj
     return before
 
 
-async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None) -> str:
+async def begun(
+    desk: Desk, caller: Caller, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None
+) -> str:
     """Begin a process with the event made for its id, and return that id; a retry gets the one that was begun.
 
     Ids that follow from a key can be guessed, and used first by whoever may publish; then the process gets another
@@ -94,7 +105,7 @@ async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEv
     """
     name = f"{kind}-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
     for _ in range(ATTEMPTS):
-        if retry is not None and (before := await _begun_before(desk, own_id, event, name)) is not None:
+        if retry is not None and (before := await _begun_before(desk, caller, own_id, event, name)) is not None:
             return before
         try:
             (kept,) = await publish(desk.ledger, desk.tally, [event(name)])
@@ -104,7 +115,7 @@ async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEv
             continue
         if kept.duplicate and retry is not None:
             await desk.view.wait_for(kept.position)
-            return await _begun_before(desk, own_id, event, name) or name
+            return await _begun_before(desk, caller, own_id, event, name) or name
         return name
     raise VersionConflict(f"others keep taking the ids of every new {kind}: try again")
 
@@ -114,9 +125,10 @@ def other_name(kind: str) -> str:
     return f"{kind}-{uuid.uuid4().hex[:16]}"
 
 
-async def _begun_before(desk: Desk, own_id: str, event: Callable[[str], NewEvent], name: str) -> str | None:
-    actor = event(name).actor
-    before = (await desk.view.ask(events.stated_events, desk.org, [actor], [own_id])).get(own_id)
+async def _begun_before(
+    desk: Desk, caller: Caller, own_id: str, event: Callable[[str], NewEvent], name: str
+) -> str | None:
+    before = (await made(desk, may_state(caller, event(name).actor), [own_id])).get(own_id)
     if before is None:
         return None
     if not agrees(asked(event(before.entity_id).fact), before.data):
