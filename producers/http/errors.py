@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from ledger.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
-from producers.operations.feedback import error_body
+from producers.operations.updated import error_body
 from producers.requests import refusal
 
 STATUS: dict[str, int] = {

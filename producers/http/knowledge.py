@@ -33,6 +33,7 @@ from producers.model_requests import RevertRequest
 from producers.operations import feedback, importing, knowledge, reading, recall, reverting, sharing, verdicts
 from producers.operations.desk import Desk
 from producers.operations.processes import PATIENCE
+from producers.operations.updated import Evolving
 from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 
 
@@ -148,7 +149,7 @@ def _writes(desk: Desk) -> APIRouter:
     ) -> Json:
         """Judge an item; its owner and writers may state fields anew, or have a model rewrite it (202 meanwhile)."""
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
-        return Json(done, 202 if isinstance(done, feedback.Evolving) and not done.done else 200)
+        return Json(done, 202 if isinstance(done, Evolving) and not done.done else 200)
 
     @router.post(
         "/api/knowledge/{item_id}/revert", responses=told(model_answers.RevertedAnswer, 400, 403, 404, 409, 410)

@@ -72,7 +72,7 @@ async def extract(
         )
         return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
 
-    extraction = await begun(desk, KIND, own_id, event, retry)
+    extraction = await begun(desk, caller, KIND, own_id, event, retry)
 
     async def is_settled(process: Process) -> bool:
         return process.status in ("completed", "failed")

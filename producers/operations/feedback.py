@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from ledger.errors import (
     IllegalState,
@@ -18,6 +18,7 @@ from ledger.errors import (
     NotAvailable,
     NotOwner,
     NotReader,
+    UnknownKnowledge,
     VersionConflict,
     ViewBehind,
 )
@@ -30,57 +31,18 @@ from producers.operations import evolutions
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, unknown
 from producers.operations.processes import PATIENCE
-from producers.operations.same_case import case_event_id
+from producers.operations.same_change import Before, Change, before, change
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
-from producers.operations.stated_before import agrees, asked, other_name
+from producers.operations.stated_before import other_name
 from producers.operations.stating import revision_of
 from producers.operations.unreadable import Referring, warnings
-from producers.publish import event_id, lifted, mismatch, publish
+from producers.operations.updated import WRITERS, Evolving, Kept, Updated, updated_by
+from producers.publish import lifted, mismatch, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
-from projections.lineage import ask as events
-from projections.lineage.ask import StatedEvent
 
-_WRITERS = {"knowledge.revised", EvolutionRequested.name}
-"""What the owner states of an item, and whom the ACL lets write."""
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One event of a change."""
-
-    type: str
-    event_id: str
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
-    """Where the events of a change are kept; `position` is the last one's; `warnings` as of a save.
-
-    `fields` says of each field of the request whether it was kept, and at which position, or why not.
-    """
-
-    id: str
-    position: int
-    events: list[Kept]
-    fields: dict[str, JsonObject]
-    warnings: list[JsonObject] = field(default_factory=list, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Evolving(Updated):
-    """The same of a change that a model was to make as well: what came of it, `done` when nothing more will."""
-
-    evolution: JsonObject
-    done: bool
-
-
-def error_body(error: LedgerError) -> JsonObject:
-    """An error as every door tells it."""
-    return {"code": error.code, "message": error.message, "details": error.details}
 
 
 async def update(
@@ -127,106 +89,93 @@ async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
 ) -> tuple[Updated, str | None]:
     """Where the change is kept, and the id of the evolution that it asks for, None where it asks for none."""
-    said = _facts(payload, caller)
+    facts = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
-    judging = any(fact.name not in _WRITERS for fact in said)
-    refused: dict[str, LedgerError] = {}
-    """By the name of the event that a field would have been."""
-    if payload.evolve_feedback is not None:
-        try:
-            desk.models.named("evolve", payload.evolve_model)
-        except NotAvailable as error:
-            if not said:
-                raise
-            refused[EvolutionRequested.name] = error
-    names = [fact.name for fact in said] + [EvolutionRequested.name] * (payload.evolve_feedback is not None)
-    given_ids = [event_id(retry, name + str(number)) for number, name in enumerate(names)]
+    asked = change(item_id, facts | _rewriting(payload, item_id), lineage, retry)
     sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)  # of what is no case itself
-    revision = next((fact for fact in said if isinstance(fact, KnowledgeRevised)), None)
-    begins = evolutions.evolution_id(given_ids[-1])
+    begins = evolutions.evolution_id(asked.ids["evolution"]) if "evolution" in asked.said else ""
     for _ in range(ATTEMPTS):
-        expects, stated_by = None, ""
-        if any(name in _WRITERS and name not in refused for name in names):
-            try:
-                item, last, stated_by = await revisable(desk, caller, item_id, revision)
-                expects = last if payload.expected_version is not None else None
-            except NotOwner as error:
-                if not judging:
-                    raise
-                refused |= {name: error for name in names if name in _WRITERS and name not in refused}
-                revision = None
-        if not stated_by:
-            item = await _seen(desk, caller, item_id)
-        if EvolutionRequested.name in set(names) - refused.keys() and item.status != "active":
-            retired = IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
-            if not said:
-                raise retired
-            refused[EvolutionRequested.name] = retired
-        rewrites = EvolutionRequested.name in set(names) - refused.keys()
-        own_ids = [own_id for name, own_id in zip(names, given_ids, strict=True) if name not in refused]
-        facts = [fact for fact in said if fact.name not in refused]
-        judge = _judge(caller, item, revision) if judging else None
-        actors = {stated_by} if judge is None else {stated_by, judge.actor}
-        same = {} if judge is None else _same_cases(desk.org, item_id, judge.actor, facts, lineage)
-        ids = [same.get(number, own_id) for number, own_id in enumerate(own_ids)]
-        stated = [_judged(fact, judge) for fact in facts]
-        stated += _rewriting(payload, item, facts) if rewrites else []
-        kept = await _before(desk, actors, list(same.values()) if retry is None else ids)
-        before = {own_id: Kept(event.type, own_id, event.position) for own_id, event in kept.items()}
-        if any(i in kept and not agrees(asked(fact), kept[i]) for fact, i in zip(stated, ids, strict=True)):
+        try:
+            judged = await _judged(desk, caller, payload, item_id, facts)
+        except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge):
+            if retry is None:
+                raise
+            found = await before(desk, caller, asked, [])
+            if found.kept.keys() != asked.said.keys():
+                raise
+            return _answer(asked, payload, found, {})  # what was said under this key is why it may not be said now
+        found = await before(desk, caller, asked, [] if judged.judge is None else [judged.judge.actor])
+        refused = {part: error for part, error in judged.refused.items() if part not in found.kept}
+        left = [part for part in asked.said if part not in refused and part not in found.kept]
+        if not left:
+            return _answer(asked, payload, found, refused)
+        if found.by_key:  # all that a key states is kept at once: the request that it came with said less
             raise mismatch()
-        if len(before) == len(ids):
-            return _updated_by(item_id, payload, ids, before, refused), kept[ids[-1]].entity_id if rewrites else None
-        if retry is not None and not before.keys().isdisjoint(own_ids):  # kept together: that request said less
-            raise mismatch()
-        if revision is not None and payload.expected_version not in (None, item.version):
+        item = judged.item
+        if "revised" in left and payload.expected_version not in (None, item.version):
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {payload.expected_version}: "
                 "read it again and decide anew",
                 id=item_id,
                 current_version=item.version,
             )
+        stated = {part: _through(asked.said[part], judged.judge) for part in left}
+        if "evolution" in left:
+            versions = sum(fact.name in _VERSIONS for part, fact in facts.items() if part not in refused)
+            stated["evolution"] = stated["evolution"].model_copy(update={"base_version": item.version + versions})
         batch = [
             NewEvent(
                 fact,
                 begins if isinstance(fact, EvolutionRequested) else item_id,
-                stated_by if fact.name in _WRITERS or judge is None else judge.actor,
+                judged.stated_by if part in WRITERS or judged.judge is None else judged.judge.actor,
                 desk.org,
                 lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else sent,
-                id=own_id,
-                expects=0 if isinstance(fact, EvolutionRequested) else expects if number == 0 else None,
+                id=found.ids[part],
+                expects=0 if part == "evolution" else judged.expects if part == "revised" else None,
             )
-            for number, (fact, own_id) in enumerate(zip(stated, ids, strict=True))
-            if own_id not in before
+            for part, fact in stated.items()
         ]
         try:
-            done = await publish(desk.ledger, desk.tally, batch)
+            done_now = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := rewrites and await _is_taken(desk, begins):
+            if taken := "evolution" in left and await _is_taken(desk, begins):
                 begins = other_name(evolutions.KIND)
-            if expects is None and not taken:
+            if judged.expects is None and not taken:
                 raise
             continue  # a rating may have come between: the version decides, not the position
-        now = {e.id: Kept(e.fact.name, e.id, d.position) for e, d in zip(batch, done, strict=True)}
-        return _updated_by(item_id, payload, ids, before | now, refused), begins if rewrites else None
+        now = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, done_now, strict=True)}
+        return updated_by(item_id, payload, _kept(found) | now, refused), begins if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
-def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
-    """What a request says, in the order it is kept: revised, scored, helpful, harmful."""
+def _answer(
+    asked: Change, payload: UpdateRequest, found: Before, refused: Mapping[str, LedgerError]
+) -> tuple[Updated, str | None]:
+    """The answer to a change of which nothing is left to keep."""
+    evolution = found.kept.get("evolution")
+    done = updated_by(asked.item_id, payload, _kept(found), refused)
+    return done, None if evolution is None else evolution.entity_id
+
+
+def _kept(found: Before) -> dict[str, Kept]:
+    return {part: Kept(event.type, event.event_id, event.position) for part, event in found.kept.items()}
+
+
+def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
+    """What a request says of the item as it is, by part, in the order it is kept."""
     revision = revision_of(payload, caller)
-    facts: list[Fact] = [] if revision is None else [revision]
+    facts: dict[str, Fact] = {} if revision is None else {"revised": revision}
     if payload.expected_version is not None and revision is None:
         raise InvalidPayload(
             "expected_version goes with fields to state anew, and there are none: leave it out",
             errors=[{"field": "expected_version", "reason": "nothing is revised"}],
         )
     if payload.update_score is not None:
-        facts.append(KnowledgeScored(score=payload.update_score, reason=payload.reason))
+        facts["scored"] = KnowledgeScored(score=payload.update_score, reason=payload.reason)
     if payload.add_helpful_case is not None:
-        facts.append(KnowledgeRated(verdict="helpful", case=payload.add_helpful_case))
+        facts["helpful"] = KnowledgeRated(verdict="helpful", case=payload.add_helpful_case)
     if payload.add_harmful_case is not None:
-        facts.append(KnowledgeRated(verdict="harmful", case=payload.add_harmful_case))
+        facts["harmful"] = KnowledgeRated(verdict="harmful", case=payload.add_harmful_case)
     if not facts and payload.evolve_feedback is None:
         raise InvalidPayload(
             "the request changes nothing: give add_helpful_case, add_harmful_case, update_score, evolve_feedback, or "
@@ -236,19 +185,65 @@ def _facts(payload: UpdateRequest, caller: Caller) -> list[Fact]:
     return facts
 
 
-def _rewriting(payload: UpdateRequest, item: ask.Standing, said: Sequence[Fact]) -> list[Fact]:
-    """The request to have the item rewritten, as what else is said at once leaves it; none where none is asked for."""
+def _rewriting(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
+    """The request to have the item rewritten; which version of it is stated once that is known."""
     if payload.evolve_feedback is None:
-        return []
-    return [
-        EvolutionRequested(
-            item_id=item.id,
-            base_version=item.version + sum(fact.name in _VERSIONS for fact in said),
-            feedback=payload.evolve_feedback,
-            apply=not payload.evolve_dry_run,
-            model=payload.evolve_model,
-        )
-    ]
+        return {}
+    fact = EvolutionRequested(
+        item_id=item_id,
+        base_version=1,
+        feedback=payload.evolve_feedback,
+        apply=not payload.evolve_dry_run,
+        model=payload.evolve_model,
+    )
+    return {"evolution": fact}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """An item as it stands, who may state what of it, and which parts of a change are refused."""
+
+    item: ask.Standing
+    stated_by: str
+    expects: int | None
+    judge: Judge | None
+    refused: dict[str, LedgerError]
+
+
+async def _judged(
+    desk: Desk, caller: Caller, payload: UpdateRequest, item_id: str, facts: Mapping[str, Fact]
+) -> _Judged:
+    """Judge a change on the item as it stands. Raises what leaves nothing of it."""
+    judging = any(part not in WRITERS for part in facts)
+    revision = next((fact for fact in facts.values() if isinstance(fact, KnowledgeRevised)), None)
+    rewrites = payload.evolve_feedback is not None
+    refused: dict[str, LedgerError] = {}
+    if rewrites:
+        try:
+            desk.models.named("evolve", payload.evolve_model)
+        except NotAvailable as error:
+            if not facts:
+                raise
+            refused["evolution"] = error
+    written = [part for part, is_there in zip(WRITERS, (revision, rewrites), strict=True) if is_there]
+    item: ask.Standing | None = None
+    stated_by, expects = "", None
+    if written := [part for part in written if part not in refused]:
+        try:
+            item, last, stated_by = await revisable(desk, caller, item_id, revision)
+            expects = last if payload.expected_version is not None else None
+        except NotOwner as error:
+            if not judging:
+                raise
+            refused |= dict.fromkeys(written, error)
+            revision = None
+    if item is None:
+        item = await _seen(desk, caller, item_id)
+    if rewrites and "evolution" not in refused and item.status != "active":
+        refused["evolution"] = IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
+        if not facts:
+            raise refused["evolution"]
+    return _Judged(item, stated_by, expects, _judge(caller, item, revision) if judging else None, refused)
 
 
 def _judge(caller: Caller, item: ask.Standing, revision: KnowledgeRevised | None) -> Judge:
@@ -266,7 +261,7 @@ def _judge(caller: Caller, item: ask.Standing, revision: KnowledgeRevised | None
     return judge
 
 
-def _judged(fact: Fact, judge: Judge | None) -> Fact:
+def _through(fact: Fact, judge: Judge | None) -> Fact:
     """The fact with the scope through which whoever states it reads the item, where it says so."""
     return fact if judge is None or not fact.added else fact.model_copy(update={"through": judge.through})
 
@@ -284,60 +279,9 @@ async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
     return item
 
 
-def _same_cases(org: str, item_id: str, actor: str, said: Sequence[Fact], lineage: Lineage) -> dict[int, str]:
-    """The event ids of the cases that count once, by the places of their facts."""
-    return {
-        number: own_id
-        for number, fact in enumerate(said)
-        if isinstance(fact, KnowledgeRated) and (own_id := case_event_id(org, item_id, actor, fact, lineage))
-    }
-
-
 async def _is_taken(desk: Desk, evolution: str) -> bool:
     """Whether there is an evolution of this id, or somebody says so; what was said of it is folded then."""
     last = await desk.ledger.last_position_of(desk.org, evolutions.KIND, evolution)
     if last and desk.view.position < last:
         await desk.view.wait_for(last)
     return last > 0
-
-
-async def _before(desk: Desk, actors: Collection[str], ids: Sequence[str]) -> dict[str, StatedEvent]:
-    """What of these was kept by an earlier try with the same key, or by the same case stated before."""
-    return {} if not ids else await desk.view.ask(events.stated_events, desk.org, actors, list(ids))
-
-
-def _updated_by(
-    item_id: str,
-    payload: UpdateRequest,
-    ids: Sequence[str],
-    kept: Mapping[str, Kept],
-    refused: Mapping[str, LedgerError],
-) -> Updated:
-    """The answer of a change, in the order in which it was stated."""
-    events = [kept[own_id] for own_id in ids]
-    rest = iter(events)
-    fields: dict[str, JsonObject] = {}
-    for name, stated in _fields(payload).items():
-        error = refused.get(name)
-        told = [
-            {"kept": True, "position": next(rest).position} if error is None else {"kept": False} | _why(error)
-            for _ in (stated if name == KnowledgeRated.name else stated[:1])
-        ]
-        fields |= dict(zip(stated, told if len(told) > 1 else told * len(stated), strict=True))
-    return Updated(item_id, max(event.position for event in events), events, fields)
-
-
-def _fields(payload: UpdateRequest) -> dict[str, list[str]]:
-    """The fields that a request states, by the name of the event that they become, in the order of the events."""
-    named = {
-        KnowledgeRevised.name: KnowledgeRevised.at_least_one,
-        KnowledgeScored.name: ("update_score",),
-        KnowledgeRated.name: ("add_helpful_case", "add_harmful_case"),
-        EvolutionRequested.name: ("evolve_feedback",),
-    }
-    stated = {name: [each for each in fields if getattr(payload, each) is not None] for name, fields in named.items()}
-    return {name: fields for name, fields in stated.items() if fields}
-
-
-def _why(error: LedgerError) -> JsonObject:
-    return {"error": error_body(error)}

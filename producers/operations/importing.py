@@ -20,7 +20,6 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeSha
 from ledger.scopes import Caller, further_types
 from producers.operations.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.desk import Desk, reach_head
-from producers.operations.feedback import error_body
 from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.giving_way import Turns
 from producers.operations.knowledge import ATTEMPTS, exists, referring, statement_id
@@ -29,6 +28,7 @@ from producers.operations.scope_types import require_types
 from producers.operations.stated_before import same
 from producers.operations.stating import lineage_of, saved_fact
 from producers.operations.unreadable import warnings
+from producers.operations.updated import error_body
 from producers.publish import SLICE, publish
 from producers.requests import SaveManyRequest, SaveRequest, parse
 from producers.resource_requests import ResourceRequest

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import re
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -35,16 +36,20 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.resources_together import keep_alone, refuse_others, together
 from producers.operations.scope_types import require_types
-from producers.operations.stated_before import asked, refuse_another, same, stated
+from producers.operations.stated_before import asked, may_state, refuse_another, same, stated
 from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
 from producers.operations.unreadable import Referring, warnings
-from producers.publish import NAMESPACE, event_id, publish
+from producers.publish import NAMESPACE, event_id, mismatch, publish
 from producers.requests import SaveRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
 
 ATTEMPTS = 6
 """How often a change is tried again when others write to the same item meanwhile."""
+_FRESH = re.compile(r"knowledge-\d{8}-[a-z2-7]{8}")
+"""What `fresh_id` makes."""
+_FIRST = {"helpful", "harmful", "confidence", "origin"}
+"""What a save says beside the statement of the item (`ask.statement_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +122,7 @@ async def _saved(
     named = payload.id
     if retry is not None:
         own_id = event_id(retry)
-        if (before := await _kept(desk, fact.owner, own_id)) is not None:
-            await refuse_another(desk, before.id, before.event_id, fact, shared)
-            await refuse_others(desk, caller, payload.resources, fact, retry)
+        if (before := await _kept_by(retry, desk, caller, payload, fact, shared)) is not None:
             return before
     elif named is not None:
         own_id = statement_id(desk.org, named, statement(fact, shared))
@@ -137,23 +140,44 @@ async def _saved(
             kept = (await publish(desk.ledger, desk.tally, [*brought, *batch]))[len(brought) :]
         except VersionConflict:
             before, expects = await _taken(desk, event, fact, shared, expects, bool(named))
+            if before is not None and retry is not None and before.event_id == own_id:
+                return await _kept_by(retry, desk, caller, payload, fact, shared) or before
             if before is not None:
-                if retry is None or before.event_id != own_id:
-                    await keep_alone(desk, caller, lineage, payload.resources, fact, retry)
+                await keep_alone(desk, caller, lineage, payload.resources, fact, retry)
                 return before
             continue
         if kept[0].duplicate and retry is not None:
             await desk.view.wait_for(kept[0].position)
-            if (before := await _kept(desk, fact.owner, own_id)) is not None:
-                await refuse_another(desk, before.id, before.event_id, fact, shared)
-                await refuse_others(desk, caller, payload.resources, fact, retry)
+            if (before := await _kept_by(retry, desk, caller, payload, fact, shared)) is not None:
                 return before
         return Saved(item_id, kept[-1].position, len(batch), own_id, kept[0].duplicate)
     raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")
 
 
-async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
-    kept = await desk.view.ask(events.kept_events, desk.org, [owner], [own_id, share_id(own_id)])
+async def _kept_by(
+    retry: uuid.UUID,
+    desk: Desk,
+    caller: Caller,
+    payload: SaveRequest,
+    fact: KnowledgeSaved,
+    shared: KnowledgeShared | None,
+) -> Saved | None:
+    """What an earlier try with this key saved. Raises IdempotencyMismatch where that was anything else than this."""
+    own_id = event_id(retry)
+    if (before := await _kept(desk, may_state(caller, fact.owner), own_id)) is None:
+        return None
+    named = None if _FRESH.fullmatch(before.id) else before.id
+    if payload.id not in (named, before.id) or (before.version > 1) != (shared is not None):  # two events where shared
+        raise mismatch()
+    said = fact.model_dump(mode="json", include=_FIRST)
+    await stated(desk, may_state(caller, fact.owner), own_id, {name: said.get(name) for name in _FIRST})
+    await refuse_another(desk, before.id, own_id, fact, shared)
+    await refuse_others(desk, caller, payload.resources, fact, retry, before.position)
+    return before
+
+
+async def _kept(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
+    kept = await desk.view.ask(events.kept_events, desk.org, actors, [own_id, share_id(own_id)])
     if own_id not in kept:
         return None
     return Saved(kept[own_id].entity_id, max(each.position for each in kept.values()), len(kept), own_id, True)
@@ -167,7 +191,7 @@ async def _taken(
     Raises KnowledgeExists when an item with another statement is there.
     """
     await reach_head(desk)
-    if (before := await _kept(desk, event.actor, event.id)) is not None:
+    if (before := await _kept(desk, [event.actor], event.id)) is not None:
         return before, expects
     if not named:
         return None, 0
@@ -286,7 +310,7 @@ async def state_as_owner(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:  # asked after the item: what its state shows, this sees too
-            before = await stated(desk, [item.owner], own_id, asked(fact))
+            before = await stated(desk, may_state(caller, item.owner), own_id, asked(fact))
             if before is not None:
                 return Changed(item_id, before.position, own_id)
         may(item)

@@ -5,6 +5,9 @@ A secret is sealed here, before a fact is made of it, and is opened by producers
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from ledger.errors import IllegalState, LedgerError, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import Origin
@@ -41,14 +44,32 @@ async def resource_now(desk: Desk, caller: Caller, resource_id: str) -> tuple[as
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
 
 
-async def refuse_another(desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str) -> None:
+async def refuse_another(
+    desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str, actors: Collection[str]
+) -> None:
     """Raise IdempotencyMismatch when the save that was kept under this event's id said something else."""
     said = {"scopes": scopes, "owner": owner, **payload.model_dump(mode="json", include=_STATED)}
-    before = await stated(desk, [owner], own_id, said)
-    sealed = None if before is None else before.data.get("secure_body")
-    if before is None or (before.entity_id == payload.id and not sealed and payload.secure_body is None):
+    before = await stated(desk, actors, own_id, said)
+    if before is None:
         return
-    if before.entity_id != payload.id or not sealed or payload.secure_body is None:
+    if before.entity_id != payload.id:
+        raise mismatch()
+    await _refuse_other_secret(desk, payload, before.data.get("secure_body"))
+
+
+async def refuse_unkept(desk: Desk, payload: ResourceRequest, scopes: list[str], then: ask.Standing | None) -> None:
+    """Raise IdempotencyMismatch for a resource that its key did not keep, unless it said this already `then`."""
+    if then is None or then.status != "active":
+        raise mismatch()
+    if not then.erased and _statement(payload, scopes) != then.statement:  # erased, it says nothing to compare
+        raise mismatch()
+    await _refuse_other_secret(desk, payload, then.sealed)
+
+
+async def _refuse_other_secret(desk: Desk, payload: ResourceRequest, sealed: str | None) -> None:
+    if not sealed and payload.secure_body is None:
+        return
+    if not sealed or payload.secure_body is None:
         raise mismatch()
     try:
         said_before = await unsealed(vault_of(desk), sealed, payload.id, org=desk.org)
@@ -112,8 +133,7 @@ def _check_version(payload: ResourceRequest, standing: ask.Standing | None) -> N
 
 
 async def says_the_same(desk: Desk, payload: ResourceRequest, scopes: list[str], standing: ask.Standing) -> bool:
-    said = (payload.title, payload.body, payload.content_type, payload.metadata, scopes, payload.shared_with)
-    if standing.erased or standing.status != "active" or said != standing.statement:
+    if standing.erased or standing.status != "active" or _statement(payload, scopes) != standing.statement:
         return False
     if not standing.sealed or payload.secure_body is None:
         return not standing.sealed and payload.secure_body is None
@@ -142,3 +162,8 @@ async def _sealed(desk: Desk, payload: ResourceRequest, owner: str, scopes: list
         event_id=own_id,
         by=stated_by(desk.org, owner),
     )
+
+
+def _statement(payload: ResourceRequest, scopes: list[str]) -> tuple[Any, ...]:
+    """What a view has of it (`ask.Standing.statement`)."""
+    return payload.title, payload.body, payload.content_type, payload.metadata, scopes, payload.shared_with

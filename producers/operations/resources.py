@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -11,6 +12,7 @@ from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSecretDestroyed
 from ledger.scopes import Caller
 from ledger.secure_body import key_name
+from ledger.vault import Tombstone
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, Changed, Saved
 from producers.operations.resource_stating import (
@@ -21,9 +23,9 @@ from producers.operations.resource_stating import (
     says_the_same,
     vault_of,
 )
-from producers.operations.stated_before import asked, stated
+from producers.operations.stated_before import asked, made, may_state, refuse_more, stated
 from producers.operations.stating import not_owner
-from producers.publish import event_id, publish
+from producers.publish import event_id, mismatch, publish
 from producers.resource_requests import ResourceRequest
 from projections.resources import ask
 
@@ -48,8 +50,8 @@ async def save(
     for _ in range(ATTEMPTS):
         standing, last = await resource_now(desk, caller, payload.id)
         owner, scopes = addressed(caller, payload, standing)
-        if retry is not None and (before := await _kept(desk, owner, own_id)) is not None:
-            await refuse_another(desk, payload, owner, scopes, own_id)
+        if retry is not None and (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
+            await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
             return before
         if standing is not None and await says_the_same(desk, payload, scopes, standing):
             return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
@@ -60,15 +62,15 @@ async def save(
             continue
         if kept.duplicate:
             await desk.view.wait_for(kept.position)
-            if (before := await _kept(desk, owner, own_id)) is not None:
-                await refuse_another(desk, payload, owner, scopes, own_id)
+            if (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
+                await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
                 return before
         return Saved(payload.id, kept.position, 1 if standing is None else standing.version + 1, own_id, kept.duplicate)
     raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
 
 
-async def _kept(desk: Desk, owner: str, own_id: str) -> Saved | None:
-    found = await desk.view.ask(ask.kept_version, desk.org, owner, own_id)
+async def _kept(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
+    found = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
     return None if found is None else Saved(found[0], found[2], found[1], own_id, True)
 
 
@@ -87,14 +89,23 @@ async def retire(
     Raises UnknownResource, NotOwner, IllegalState (retired already, unless a secret is to be destroyed),
     SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
-    if not destroy_secret:
-        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), event_id(retry))
+    retired, told = event_id(retry), event_id(retry, "secret_destroyed")
+    if not destroy_secret and retry is None:
+        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
     standing, _ = await _owned(desk, caller, resource_id)
+    kept = {} if retry is None else await made(desk, [standing.owner], [retired, told])
+    if not destroy_secret:
+        refuse_more(kept, [retired])
+        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
+    if retired in kept and told not in kept:
+        # The key retired the resource and no more: so it was asked to, or an earlier try ended between the two.
+        held = (await vault_of(desk).look([key_name(resource_id)])).get(key_name(resource_id))
+        if not isinstance(held, Tombstone) or held.receipt != told:
+            raise mismatch()
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    told = event_id(retry, "secret_destroyed")
     await vault_of(desk).destroy(key_name(resource_id), by=standing.owner, at=now, receipt=told)
     if standing.status == "active":
-        await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), event_id(retry))
+        await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
     return await _turn(desk, caller, lineage, resource_id, ResourceSecretDestroyed(reason=reason), told)
 
 

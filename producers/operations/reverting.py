@@ -11,7 +11,7 @@ from ledger.scopes import Caller
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, owned
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import may_state, stated
 from producers.publish import event_id, publish
 from projections.knowledge.versions import Version, version_of
 
@@ -47,7 +47,8 @@ async def revert(
     for _ in range(ATTEMPTS):
         item, last = await owned(desk, caller, item_id)
         if retry is not None:
-            before = await stated(desk, [item.owner], own_id, {"to_version": to_version, "cause": cause})
+            said = {"to_version": to_version, "cause": cause}
+            before = await stated(desk, may_state(caller, item.owner), own_id, said)
             if before is not None:
                 return Reverted(item_id, before.position, own_id, to_version, item.version)
         if expected_version is not None and item.version != expected_version:

@@ -54,7 +54,7 @@ async def slim(
     def event(name: str) -> NewEvent:
         return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
 
-    name = await begun(desk, KIND, own_id, event, retry)
+    name = await begun(desk, caller, KIND, own_id, event, retry)
     return await awaited(desk, caller, name, PATIENCE if payload.wait is None else payload.wait)
 
 

@@ -20,6 +20,7 @@ from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
+from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
 from producers.operations.stating import FILLED_IN
 from producers.publish import NAMESPACE, mismatch, publish
@@ -49,9 +50,36 @@ def agrees(said: JsonObject, kept: StatedEvent) -> bool:
     return all(kept.erases(name) or _same(value, kept.data.get(name)) for name, value in said.items())
 
 
-def refuse_other(event: NewEvent, kept: StatedEvent) -> None:
-    """Raise IdempotencyMismatch where the event that is kept under this one's id says something else."""
-    if (event.fact.name, event.entity_id) != (kept.type, kept.entity_id) or not agrees(asked(event.fact), kept):
+def refuse_other(fact: Fact, entity_id: str, kept: StatedEvent) -> None:
+    """Raise IdempotencyMismatch where the event that is kept under a key's id says something else than this."""
+    if (fact.name, entity_id) != (kept.type, kept.entity_id) or not agrees(asked(fact), kept):
+        raise mismatch()
+
+
+def may_state(caller: Caller, owner: str) -> set[str]:
+    """Who may have stated what came with a key of this caller's: the owner it names now, or another entity of its own.
+
+    The operator states things for anybody, and only the owner that it names now is looked for.
+    """
+    return {owner, *caller.reading_as()}
+
+
+async def made(
+    desk: Desk, actors: Collection[str], ids: Collection[str] = (), beginning: str | None = None
+) -> dict[str, StatedEvent]:
+    """What a key has made, out of ALL that it can make here: events of these ids, or whose ids begin so; by id.
+
+    An operation that keeps several events of a request has to ask for more than the request states now: what came
+    with the key before may have said more (`refuse_more`), or something else in another place.
+    """
+    if not ids and beginning is None:
+        return {}
+    return await desk.view.ask(events.stated_events, desk.org, actors, list(ids), beginning)
+
+
+def refuse_more(kept: Collection[str], said: Collection[str]) -> None:
+    """Raise IdempotencyMismatch where a key has made something that the request does not say now."""
+    if not set(kept) <= set(said):
         raise mismatch()
 
 
@@ -66,7 +94,9 @@ async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObj
     return before
 
 
-async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None) -> str:
+async def begun(
+    desk: Desk, caller: Caller, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None
+) -> str:
     """Begin a process with the event made for its id, and return that id; a retry gets the one that was begun.
 
     Ids that follow from a key can be guessed, and used first by whoever may publish; then the process gets another
@@ -74,7 +104,7 @@ async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEv
     """
     name = f"{kind}-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
     for _ in range(ATTEMPTS):
-        if retry is not None and (before := await _begun_before(desk, own_id, event, name)) is not None:
+        if retry is not None and (before := await _begun_before(desk, caller, own_id, event, name)) is not None:
             return before
         try:
             (kept,) = await publish(desk.ledger, desk.tally, [event(name)])
@@ -84,7 +114,7 @@ async def begun(desk: Desk, kind: str, own_id: str, event: Callable[[str], NewEv
             continue
         if kept.duplicate and retry is not None:
             await desk.view.wait_for(kept.position)
-            return await _begun_before(desk, own_id, event, name) or name
+            return await _begun_before(desk, caller, own_id, event, name) or name
         return name
     raise VersionConflict(f"others keep taking the ids of every new {kind}: try again")
 
@@ -94,9 +124,10 @@ def other_name(kind: str) -> str:
     return f"{kind}-{uuid.uuid4().hex[:16]}"
 
 
-async def _begun_before(desk: Desk, own_id: str, event: Callable[[str], NewEvent], name: str) -> str | None:
-    actor = event(name).actor
-    before = (await desk.view.ask(events.stated_events, desk.org, [actor], [own_id])).get(own_id)
+async def _begun_before(
+    desk: Desk, caller: Caller, own_id: str, event: Callable[[str], NewEvent], name: str
+) -> str | None:
+    before = (await made(desk, may_state(caller, event(name).actor), [own_id])).get(own_id)
     if before is None:
         return None
     if not agrees(asked(event(before.entity_id).fact), before):

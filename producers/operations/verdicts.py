@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -22,14 +22,15 @@ from ledger.events.knowledge import KnowledgeRated
 from ledger.readers import Judge
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
-from producers.operations.feedback import error_body
 from producers.operations.knowledge import unknown
 from producers.operations.same_case import case_event_id
-from producers.operations.stated_before import refuse_other
-from producers.publish import event_id, lifted, may_be_unkeepable, publish_judged, refuse_unkeepable
+from producers.operations.stated_before import made, refuse_more, refuse_other
+from producers.operations.updated import error_body
+from producers.publish import event_id, lifted, may_be_unkeepable, mismatch, publish_judged, refuse_unkeepable
 from producers.requests import CaseBody, FeedbackBody, FeedbackRequest, parse
 from projections.knowledge.judges import judges
 from projections.lineage import ask as events
+from projections.lineage.ask import StatedEvent
 
 READ_AT_ONCE = 250
 """Verdicts read before others get their turn: about 3 ms."""
@@ -54,18 +55,20 @@ async def rate_many(
 ) -> Rated:
     """Keep many verdicts, in their order within each thousand.
 
-    Raises IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind; then some may be kept, and sending the
-    same again with the same key is safe.
+    Raises IdempotencyMismatch (nothing is kept then), PayloadTooLarge, BrokerUnavailable, ViewBehind; then some may be
+    kept, and sending the same again with the same key is safe.
     """
-    judging = _Judging(desk, caller, lineage, retry)
     documents, updated, position = request.feedback_list, 0, 0
+    judging = _Judging(desk, caller, lineage)
+    if retry is not None:
+        updated, position = await judging.look_back(retry, documents)
     keeping: deque[asyncio.Task[int]] = deque()
     try:
         for start in range(0, len(documents), KEPT_AT_ONCE):
             batch = await judging.judged(documents[start : start + KEPT_AT_ONCE], start)
             if len(keeping) == UNDER_WAY:
                 position = max(position, await keeping.popleft())
-            known = [event.id for event in batch if retry is not None or event.id in judging.named]
+            known = [event.id for event in batch if event.id in judging.named]
             keeping.append(asyncio.create_task(_keep(desk, batch, known)))
             updated += len(batch)
         while keeping:
@@ -84,13 +87,54 @@ class _Judging:
     desk: Desk
     caller: Caller
     lineage: Lineage
-    retry: uuid.UUID | None
     batch_id: str = field(default_factory=new_event_id)
-    """What the ids of the events begin with where there is no key: one made at random for each took 2.5 µs."""
+    """What the ids of the events begin with: made of the key, or at random once, as one for each took 2.5 µs."""
     named: set[str] = field(default_factory=set)
     """The ids that follow from a case, which may be kept already."""
     refused: list[JsonObject] = field(default_factory=list)
     _judges: dict[str, Judge | None] = field(default_factory=dict)
+    _again: set[int] = field(default_factory=set)
+    """The numbers of the verdicts that an earlier try with the same key kept."""
+    _tail: str = ""
+
+    async def look_back(self, retry: uuid.UUID, documents: Sequence[JsonObject]) -> tuple[int, int]:
+        """How many of these verdicts the key has kept before, and the last position of those, 0 of none.
+
+        The id of a verdict says its number, and how many there are: the key's ids, asked for by their beginning, tell a
+        request that was interrupted, of which the rest is kept now, from another one that has a verdict less or more.
+        Raises IdempotencyMismatch.
+        """
+        self.batch_id = event_id(retry, "verdicts")
+        actors = set(self.caller.reading_as())
+        if self.caller.is_operator:  # judges what persons alone read as one of them
+            named = (document.get("knowledge_id") for document in documents)
+            found = await self._look({each for each in named if isinstance(each, str)})
+            actors |= {judge.actor for judge in found.values() if judge is not None}
+        self._tail = f"-{len(documents)}"
+        # Their numbers alone made the ids before: these are asked for as well, in the one question, for a client whose
+        # node is stopped to be upgraded. It costs what asking for them a thousand at a time did.
+        numbered: dict[str, int] = {}
+        for number in range(len(documents)):
+            numbered[event_id(retry, number)] = number
+            if number % READ_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        kept = await made(self.desk, actors, numbered, f"{self.batch_id}-")
+        if kept:
+            numbered |= {self._own_id(number): number for number in range(len(documents))}
+            refuse_more(kept, numbered)
+            await self._compare({numbered[own_id]: event for own_id, event in kept.items()}, documents)
+        return len(kept), max((event.position for event in kept.values()), default=0)
+
+    async def _compare(self, kept: Mapping[int, StatedEvent], documents: Sequence[JsonObject]) -> None:
+        """Raise IdempotencyMismatch where one of these verdicts is not the one that was kept in its place."""
+        for count, (number, event) in enumerate(kept.items(), 1):
+            said = _verdict(documents[number], number)
+            if isinstance(said, LedgerError):
+                raise mismatch()
+            refuse_other(_rated(said), said.knowledge_id, event)
+            if count % READ_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._again.update(kept)
 
     async def judged(self, documents: Sequence[JsonObject], first: int) -> list[NewEvent]:
         """The events of what fits of some verdicts, numbered from `first`."""
@@ -100,7 +144,7 @@ class _Judging:
             for index, said in enumerate(_verdicts(some, first + start), first + start):
                 if isinstance(said, LedgerError):
                     self._refuse(index, documents[index - first].get("knowledge_id"), said)
-                else:
+                elif index not in self._again:
                     read.append((index, said))
             await asyncio.sleep(0)
         found = await self._look({said.knowledge_id for _, said in read})
@@ -120,12 +164,13 @@ class _Judging:
         own_id = case_event_id(self.desk.org, said.knowledge_id, judge.actor, fact, self.lineage)
         if own_id is not None:
             self.named.add(own_id)
-        elif self.retry is None:
-            own_id = f"{self.batch_id}-{index}"
         else:
-            own_id = event_id(self.retry, index)
+            own_id = self._own_id(index)
         lineage = lifted(self.lineage, fact.case)
         return NewEvent(fact, said.knowledge_id, judge.actor, self.desk.org, lineage, id=own_id)
+
+    def _own_id(self, index: int) -> str:
+        return f"{self.batch_id}-{index}{self._tail}"
 
     def _refuse(self, index: int, item_id: object, error: LedgerError) -> None:
         self.refused.append({"index": index, "knowledge_id": item_id, "error": error_body(error)})
@@ -148,17 +193,11 @@ class _Judging:
 
 
 async def _keep(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
-    """Keep what is not kept yet, as some of these ids may be; the last position of any of it, 0 of nothing.
-
-    Raises IdempotencyMismatch where one of them is kept and says something else.
-    """
+    """Keep what is not kept yet, as some of these cases may be; the last position of any of it, 0 of nothing."""
     before = {}
     if known:
-        kept = await desk.view.ask(events.stated_events, desk.org, {event.actor for event in batch}, known)
+        kept = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
         before = {name: event.position for name, event in kept.items()}
-        for event in batch:
-            if (said := kept.get(event.id)) is not None:
-                refuse_other(event, said)
     done = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
     return max((*before.values(), *(kept.position for kept in done)), default=0)
 

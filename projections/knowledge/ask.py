@@ -204,6 +204,14 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     return found
 
 
+def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[str]:
+    """Who owns an item, and who owned it before."""
+    rows = cursor.execute(
+        "SELECT DISTINCT owner FROM knowledge_versions WHERE org = ? AND id = ?", [org, item_id]
+    ).fetchall()
+    return [owner for (owner,) in rows]
+
+
 def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
     """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
     rows = cursor.execute(

@@ -82,13 +82,18 @@ def kept_events(
 
 
 def stated_events(
-    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_ids: Sequence[str]
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    actors: Collection[str],
+    event_ids: Sequence[str],
+    beginning: str | None = None,
 ) -> dict[str, StatedEvent]:
-    """The same as kept_events, with what each says."""
+    """The same as kept_events, with what each says; and those whose ids have this beginning."""
+    begins = "" if beginning is None else "starts_with(event_id, ?) OR "
     rows = cursor.execute(
         f"""SELECT event_id, type, entity_id, position, data::VARCHAR FROM events
-            WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
-        [org, listed(event_ids), listed(sorted(actors))],
+            WHERE org = ? AND ({begins}event_id IN ({LISTED})) AND actor IN ({LISTED})""",
+        [org, *([] if beginning is None else [beginning]), listed(event_ids), listed(sorted(actors))],
     ).fetchall()
     erased = places_of(cursor, [row[3] for row in rows])
     return {

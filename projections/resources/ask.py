@@ -7,7 +7,7 @@ opened here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,14 +53,17 @@ class Standing:
     """What it said was erased with a person."""
 
 
-def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> Standing | None:
-    """One resource as it stands; None when the id is free."""
+def standing(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
+) -> Standing | None:
+    """One resource as it stands, or stood; None when the id is free, or was."""
+    held = "valid_to IS NULL" if as_of is None else "valid_from <= ? AND (valid_to IS NULL OR valid_to > ?)"
     readable, values = readable_by(caller)
     row = cursor.execute(
         f"""SELECT owner, version, status, valid_from, {readable}, event_id, secure_body, title, body, content_type,
                 metadata::VARCHAR, scopes, shared_with
-            FROM resource_versions WHERE valid_to IS NULL AND org = ? AND id = ?""",
-        [*values, org, resource_id],
+            FROM resource_versions WHERE {held} AND org = ? AND id = ?""",
+        [*values, *([] if as_of is None else [as_of, as_of]), org, resource_id],
     ).fetchone()
     if row is None:
         return None
@@ -81,11 +84,14 @@ def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, resource_id: str, ver
     return bool(positions_of(cursor, [at for (at,) in saved], "title"))
 
 
-def kept_version(cursor: duckdb.DuckDBPyConnection, org: str, actor: str, event_id: str) -> tuple[str, int, int] | None:
-    """(id, version, position) of the version that an event of this actor made."""
+def kept_version(
+    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_id: str
+) -> tuple[str, int, int] | None:
+    """(id, version, position) of the version that an event of one of these actors made."""
     row: tuple[str, int, int] | None = cursor.execute(
-        "SELECT id, version, valid_from FROM resource_versions WHERE org = ? AND actor = ? AND event_id = ?",
-        [org, actor, event_id],
+        f"""SELECT id, version, valid_from FROM resource_versions
+            WHERE org = ? AND actor IN ({LISTED}) AND event_id = ?""",
+        [org, listed(sorted(actors)), event_id],
     ).fetchone()
     return row
 

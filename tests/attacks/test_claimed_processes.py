@@ -123,7 +123,7 @@ async def test_an_evolution_whose_id_was_claimed_is_done_and_answered(yard: Yard
     with yard.node.client() as ledger:
         ledger.acting_as(user="ada").save("which way", "Left.", ["tool"], id="adas-way")
     retry = guessed("PUT", "/api/knowledge/adas-way", "ada", "evolve-1")
-    claimed = evolution_id(event_id(retry, "evolution.requested0"))
+    claimed = evolution_id(event_id(retry, "evolution"))
     await claim(scribe, EVOLUTION, claimed)
     with endpoint.chat.scripted() as chat:
         chat.says({"content": "Right.", "task": None, "reason": "r"}, to="salamander")

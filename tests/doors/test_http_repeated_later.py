@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from ledger.event import NewEvent
-from ledger.events.conflict import ConflictRecorded
-from ledger.events.evolution import EvolutionProposed, EvolutionRequested
-from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
-from ledger.events.usage import Usage
 from producers.http import (
     admin,
     evolutions,
@@ -26,12 +20,11 @@ from producers.http import (
     scope_types,
     slims,
 )
-from producers.http.app import create_app
-from tests.doors.http_door import ALICE, Door, http_door, refusal
+from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
+from tests.doors.http_door import ALICE, Door, refusal
 
-K, M, R, E, S = "/api/knowledge", "/api/v1/memories", "/api/resource", "/api/evolutions", "/api/slims"
+E, S = "/api/evolutions", "/api/slims"
 ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
-KEY = {"Idempotency-Key": "one"}
 OPERATOR: dict[str, str] = {}
 LOOK, OTHER_LOOK = {"acl": [{"entity": "user:bob"}]}, {"acl": [{"entity": "user:eve"}]}
 FUSE = {"id": "fuse", "title": "The fuse", "body": "b", "secure_body": "one-two"}
@@ -110,43 +103,8 @@ IN_THE_ADDRESS: dict[str, tuple[str, str]] = {
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
-    """A door behind which there is something for each write to be about."""
-    async with http_door() as opened:
-        for name in ("older", "newer", "revised", "retired"):
-            await opened.saved(ALICE, id=name, task=f"a lamp, {name}")
-        for content in ("second", "third"):
-            assert (await opened.put(f"{K}/revised", json={"content": content}, headers=ALICE)).is_success
-        assert (await opened.delete(f"{K}/retired", headers=ALICE)).is_success
-        for name in ("kept", "gone"):
-            assert (await opened.post(R, json={"id": name, "title": name}, headers=ALICE)).is_success
-        assert (await opened.delete(f"{R}/gone", headers=ALICE)).is_success
-        assert (await opened.post(M, headers=ALICE)).is_success
-        usage = Usage(model="m", prompt_version="1")
-        asked = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
-        proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)
-        slim = SlimRequested(owner="user:alice", threshold=0.9, apply=False)
-        report = SlimReported(candidates=0, groups=0, items=2, seconds=0.1)
-        conflict = ConflictRecorded(first="older", first_version=1, second="newer", second_version=1, reason="r")
-        stages = [
-            ("evolution-1", asked), ("evolution-1", proposed), ("conflict-1", conflict),
-            ("evolution-2", asked.model_copy(update={"item_id": "newer"})),
-            ("evolution-2", proposed.model_copy(update={"item_id": "newer"})),
-            ("slim-1", slim), ("slim-1", report),
-            ("slim-2", slim), ("slim-2", report), ("slim-2", SlimApplied(groups=0)),
-        ]  # fmt: skip
-        for name, fact in stages:
-            await opened.desk.ledger.append(NewEvent(fact, name, "user:alice"))
-        await opened.desk.view.wait_for(await opened.head())
-        assert (await opened.post(f"{E}/evolution-2/apply", headers=ALICE)).is_success
+    async with furnished_door() as opened:
         yield opened
-
-
-async def asked_later(door: Door, method: str, path: str, body: Any, who: dict[str, str]) -> httpx.Response:
-    """The answer of a node that remembers no request."""
-    await door.desk.view.wait_for(await door.head())
-    transport = httpx.ASGITransport(create_app(door.desk))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as later:
-        return await later.request(method, path, json=body, headers=who | KEY)
 
 
 @pytest.mark.parametrize("what", WRITES)
@@ -161,7 +119,7 @@ async def test_another_request_with_the_key_is_refused_after_a_restart_and_the_s
     refused = await asked_later(door, method, other_path, other, who)
     assert "a key of its own" in refusal(refused, 422, "idempotency_mismatch")
     again = await asked_later(door, method, path, body, who)
-    assert again.is_success, again.text
+    assert told(again) == told(first)
     assert await door.head() == head, "neither states anything"
 
 
@@ -172,7 +130,7 @@ async def test_a_decision_that_is_sent_again_after_a_restart_is_answered_as_befo
     assert first.is_success, first.text
     head = await door.head()
     again = await asked_later(door, method, path, None, ALICE)
-    assert again.is_success, again.text
+    assert told(again) == told(first)
     assert await door.head() == head
 
 

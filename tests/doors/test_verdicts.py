@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Sequence
 
 import orjson
 import pytest
 
-from ledger.errors import BrokerUnavailable
+from ledger.errors import BrokerUnavailable, IdempotencyMismatch
 from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
 from ledger.readers import Judge
 from ledger.scopes import Caller
@@ -95,3 +96,35 @@ async def test_nothing_more_is_sent_once_an_error_was_told(desk: LiveDesk, monke
     assert len(asked) == verdicts.UNDER_WAY  # those beside the first were ended, and the last was never sent
     assert (await desk.ledger.head()).position == 1
     assert not [task for task in asyncio.all_tasks() if "_keep" in repr(task)]
+
+
+async def test_a_batch_that_was_cut_short_is_completed_by_its_key_and_by_no_other_batch(
+    desk: LiveDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item_id, retry = await saved_id(desk), uuid.uuid4()
+    plain, whole = desk.ledger.append_many, asyncio.Event()
+
+    async def append_many(events: Sequence[NewEvent]) -> list[Appended]:
+        if whole.is_set():
+            raise BrokerUnavailable("the disk is full")
+        whole.set()
+        return await plain(events)
+
+    said = [verdict(item_id, number) for number in range(MANY)]
+    with monkeypatch.context() as cut:
+        cut.setattr(desk.ledger, "append_many", append_many)
+        with pytest.raises(BrokerUnavailable):
+            await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=said), retry)
+    head = (await desk.ledger.head()).position
+    assert head == 1 + verdicts.KEPT_AT_ONCE
+    await desk.view.wait_for(head)
+    others = [said[: verdicts.KEPT_AT_ONCE], said[:-1], [*said, said[0]], [said[1], said[0], *said[2:]]]
+    for other in others:
+        with pytest.raises(IdempotencyMismatch):
+            await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=other), retry)
+    assert (await desk.ledger.head()).position == head
+    for _ in range(2):
+        told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=said), retry)
+        assert (told.updated, told.refused, told.position) == (MANY, [], 1 + MANY)
+        await desk.view.wait_for(told.position)
+    assert (await desk.ledger.head()).position == 1 + MANY
