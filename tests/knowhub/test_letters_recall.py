@@ -281,6 +281,12 @@ def test_a_start_loads_the_profile_before_other_knowledge(door: Asker, word: str
     assert told["prompt"].index(f"p {word}") < told["prompt"].index(f"c {word}")
 
 
+def test_a_start_loads_what_is_related_to_what_it_is_about(door: Asker) -> None:
+    abouts = {about: door.save(task=about, content=about) for about in ("烤面包", "修自行车", "迁移数据库")}
+    found = {about: ids(door.ask("GET", "/api/recall/startup", q=about)["results"])[0] for about in abouts}
+    assert found == abouts
+
+
 @pytest.mark.parametrize("by", ["confidence", "helpful"])
 def test_a_start_orders_the_profile_by(door: Asker, by: str) -> None:
     low, high = ({"confidence": 0.6, "helpful": 9}, {"confidence": 0.9, "helpful": 1})
