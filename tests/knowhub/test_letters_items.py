@@ -190,6 +190,7 @@ def test_a_source_keeps_every_link_in_its_order(agent: Http) -> None:
         {"eval": {"helpful": -1}},
         {"eval": {"harmful": -1}},
         {"types": []},
+        {"types": None},
         {"content": None},
         {"tags": ["a"]},
     ],
