@@ -175,6 +175,11 @@ def test_a_category_of_the_source_is_kept(agent: Http, category: str) -> None:
     assert agent.one(agent.save(source={"category": category}))["source"]["category"] == category
 
 
+def test_a_source_keeps_every_link_in_its_order(agent: Http) -> None:
+    urls = ["https://example.com/b", "https://example.com/a", "https://example.org"]
+    assert agent.one(agent.save(source={"urls": urls}))["source"]["urls"] == urls
+
+
 @pytest.mark.parametrize(
     "stated",
     [
@@ -185,6 +190,7 @@ def test_a_category_of_the_source_is_kept(agent: Http, category: str) -> None:
         {"eval": {"helpful": -1}},
         {"eval": {"harmful": -1}},
         {"types": []},
+        {"types": None},
         {"content": None},
         {"tags": ["a"]},
     ],

@@ -60,8 +60,11 @@ def test_an_endpoint_is_served_where_the_source_has_it(door: Http, endpoint: str
 
 @pytest.mark.parametrize(("tool", "name"), PARAMETERS, ids=[" ".join(pair) for pair in PARAMETERS])
 def test_a_tool_of_the_client_has_the_parameter_with_the_default_of_the_source(tool: str, name: str) -> None:
-    stated = inspect.signature(getattr(tools, tool)).parameters[name].default
+    parameters = inspect.signature(getattr(tools, tool)).parameters
+    stated = parameters[name].default
     assert (source.NEEDED if stated is inspect.Parameter.empty else stated) == source.TOOLS[tool][name]
+    _, *names = parameters  # the first is how the node is reached
+    assert names.index(name) == list(source.TOOLS[tool]).index(name), "it is given by its place as well"
 
 
 @pytest.mark.parametrize("tool", [*source.TOOLS, *source.NAMED_ONLY])
