@@ -18,7 +18,7 @@ from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of, written
 from producers.cli.result_files import Force, check_file, is_stdout, put
-from producers.cli.screen import exact, facts, plain, short_time, table, words
+from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
@@ -190,9 +190,8 @@ def sql(
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
-    rows = table(*found["columns"], right=numbers)
-    for row in found["rows"]:
-        rows.add_row(*("NULL" if value is None else plain(value) for value in row))
+    told = [["NULL" if value is None else plain(value) for value in row] for row in found["rows"]]
+    rows = Result(found["columns"], told, numbers)
     count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
     cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
     return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +18,8 @@ from rich.text import Text
 WIDTH_WITHOUT_SCREEN = 120
 NARROW = 100
 """Columns: below these a table of texts would take a screen for a row."""
+_READ = 16
+"""Columns in which a text can still be read, broken over lines."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 # What somebody saved may hold escape sequences; a terminal must show them, not obey them.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
@@ -116,6 +119,33 @@ class Rows:
                 shown.truncate(options.max_width, overflow="ellipsis")
                 shown.no_wrap = True
                 yield shown
+
+
+class Result:
+    """Rows of any columns: a table where each column is wide enough to be read, else each row as names and values."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str] = ()) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._right = set(right)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if sum(map(self._least, range(len(self._columns)))) <= options.max_width:
+            made = table(*self._columns, right=self._right)
+            for row in self._rows:
+                made.add_row(*row)
+            yield made
+            return
+        for number, row in enumerate(self._rows, 1):
+            yield words(f"row {number}", "dim")
+            yield facts(*zip(self._columns, row, strict=True))
+
+    def _least(self, column: int) -> int:
+        """How wide a column has to be for its values to be read, with the space beside it."""
+        values = [self._columns[column], *(row[column] for row in self._rows)]
+        longest = max(cell_len(line) for value in values for line in (value.splitlines() or [""]))
+        whole = any(_MOMENT.fullmatch(value) for value in values)
+        return (longest if whole else min(longest, _READ)) + 2
 
 
 def facts(*pairs: tuple[str, object]) -> Table:

@@ -186,6 +186,25 @@ def test_sql_shows_the_rows_and_their_position(node: ScriptedNode) -> None:
     assert node.asked[0].body == {"query": "SELECT 1"}
 
 
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_rows_too_wide_for_the_screen_are_told_value_by_value(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    names = [f"column_{number:02}" for number in range(20)]
+    rows = [[f"value {number} of the first row" for number in range(20)], [None] * 20]
+    node.says(
+        "POST /api/admin/sql",
+        {"columns": names, "types": ["VARCHAR"] * 20, "rows": rows, "truncated": False, "position": 9},
+    )
+    ran = kledger("sql", "SELECT *")
+    assert ran.exit_code == 0
+    for part in ("row 1", "column_00 value 0 of the first row", "column_19 value 19 of the first row", "row 2"):
+        assert part in said(ran)
+    assert "column_19 NULL" in said(ran)
+    assert "2 rows, as of position 9" in said(ran)
+
+
 def test_a_query_that_is_refused_exits_with_one(node: ScriptedNode) -> None:
     node.refuses("POST /api/admin/sql", "illegal_query", 400, "one SELECT only")
     ran = kledger("sql", "DROP TABLE knowledge")
