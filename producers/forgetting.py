@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from ledger.backup.keys import keep_keys
-from ledger.errors import IllegalState, UnknownReference
+from ledger.errors import IllegalState, LedgerError, UnknownReference
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
 from ledger.keyring import Keyring
@@ -48,6 +48,9 @@ log = structlog.get_logger(__name__)
 _OLD_FILE_SECONDS = 10.0
 _AGAIN_SECONDS = 5.0
 _READ_EVENTS = 10_000
+_FORGETTINGS_AWAITED = 3
+_DONE_WITHIN_SECONDS = 300.0
+_LOOKS_EVERY_SECONDS = 0.1
 
 
 @dataclass(slots=True)
@@ -65,6 +68,8 @@ class Eraser:
     """One forgetting at a time."""
     trouble: str | None = None
     """Why a forgetting that was begun is not done; None while none is, or all are."""
+    heard: int = 0
+    """How often a key was told to be gone."""
 
     async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
         """Forget a person; the receipt. Asked again it answers the first receipt, or ends what was begun.
@@ -98,6 +103,7 @@ class Eraser:
         loop = asyncio.get_running_loop()
 
         def tell() -> None:
+            self.heard += 1
             loop.call_soon_threadsafe(told.set)
 
         self.keyring.when_forgotten(tell)
@@ -117,14 +123,42 @@ class Eraser:
                 async with asyncio.timeout(_AGAIN_SECONDS):
                     await self.operator.view.until(lambda at=before: self.operator.view.position > at)  # type: ignore[misc]
 
+    async def undisturbed(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        """What a comparison of the view with the log says; once more where a person was forgotten meanwhile.
+
+        A key that goes while the log is folded beside the view, or whose words the view is yet to lose, makes the two
+        differ, and is no damage.
+        """
+        for _ in range(_FORGETTINGS_AWAITED):
+            heard = self.heard
+            told = await compare()
+            if told["equal"] or not await self._disturbed(heard):
+                return told
+            log.info("what was compared is compared again: a person was forgotten meanwhile")
+        return told
+
+    async def _disturbed(self, heard: int) -> bool:
+        """Whether a forgetting was under way since; waits until it is done."""
+        under_way = self.heard != heard or self.turn.locked() or bool(self.receipts.pending())
+        with contextlib.suppress(LedgerError, TimeoutError):
+            await self.operator.view.wait_for((await self.operator.ledger.head()).position)
+            async with asyncio.timeout(_DONE_WITHIN_SECONDS):
+                while self.turn.locked() or self.receipts.pending() or await self._unfinished():
+                    under_way = True
+                    await asyncio.sleep(_LOOKS_EVERY_SECONDS)
+        return under_way or self.heard != heard
+
+    async def _unfinished(self) -> list[tuple[str, str, int]]:
+        """Who was forgotten, by which receipt, told of at which position, where this node has yet to forget."""
+        forgotten: list[tuple[str, str, int]] = await self.operator.view.ask(persons.forgotten)
+        return [each for each in forgotten if self.receipts.found(each[1]) is None]
+
     async def _end_what_was_begun(self) -> None:
         async with self.turn:
             for order in self.receipts.pending():
                 log.warning("a forgetting that was begun goes on", receipt=order.receipt)
                 await self._carry_out(order)
-            for subject, receipt, position in await self.operator.view.ask(persons.forgotten):
-                if self.receipts.found(receipt) is not None:
-                    continue
+            for subject, receipt, position in await self._unfinished():
                 held = (await self.vault.look([subject])).get(subject)
                 if isinstance(held, Tombstone) and held.receipt == receipt:
                     self.sealing.forget(subject)

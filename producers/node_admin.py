@@ -7,7 +7,7 @@ import contextlib
 import platform
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from ledger.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.whole_file import check_directory_place, check_place, in_place
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.forgetting import Eraser
+from producers.node_comparing import compared_with
 from producers.node_integrity import Integrity
 from producers.node_jobs import Work, run_job
 from producers.node_paths import outside
@@ -33,7 +34,6 @@ from producers.readiness import LONGEST_LAG_SECONDS, Readiness, lag
 from projections.analyst_places import Places
 from projections.analyst_sql import answer_to
 from projections.catching_up import catch_up
-from projections.digest import differences, digests, state_digest
 from projections.files import discard, live_file, next_file, point_to
 from projections.lineage.ask import refused_count
 from projections.live import LiveFiles
@@ -228,13 +228,20 @@ class Operator:
 
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold anew and swap; an event that is to be released from parking is folded like any other."""
+        told = await self._undisturbed(partial(self._rebuild, progress, release))
+        return await self.integrity.certified("rebuild", told)
+
+    async def _undisturbed(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        return await compare() if self.eraser is None else await self.eraser.undisturbed(compare)
+
+    async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
             async with self.made_anew(progress, await self.decided(release)) as (fresh, rebuilt):
-                compared = await self._compared(fresh, rebuilt)
+                compared = await compared_with(self.view.instance, fresh, rebuilt)
                 async with self.feed.turn:  # the vectors begin anew after the view has its file, not before
                     if not compared["equal"]:  # what they were made from was not what follows from the log
                         self.feed.will_begin_anew()
-                    if release is not None and self.parked is not None:
+                    if self.parked is not None and release is not None and release in self.parked.parked:
                         await self.parked.decide(release, "released")
                     await self.serve(fresh)
                 if not compared["equal"]:
@@ -242,12 +249,15 @@ class Operator:
             swapped = live_file(self.data / "views") == fresh.path
             if compared["equal"]:
                 compared["vectors"] = await mended(self.feed, self.view, self.data / "vectors", await vectors)
-        return {**await self.integrity.certified("rebuild", compared), "swapped": swapped}
+        return {**compared, "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
+        return await self._undisturbed(partial(self._verify_once, progress))
+
+    async def _verify_once(self, progress: Progress) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
             async with self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
-                compared = await self._compared(fresh, rebuilt)
+                compared = await compared_with(self.view.instance, fresh, rebuilt)
             found = await vectors
             return {**compared, "vectors": found, "equal": compared["equal"] and found["equal"]}
 
@@ -293,33 +303,6 @@ class Operator:
             return NONE_PARKED
         await self.parked.refresh()
         return {at: decision for at, decision in self.parked.parked.items() if at != release}
-
-    async def _compared(self, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
-        """What a view that was made anew says beside the live one, both at one position."""
-        live = self.view.instance
-        ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
-        found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
-        return {
-            "position": live.position,
-            "events": rebuilt.events,
-            "refused": rebuilt.refused,
-            "seconds": round(rebuilt.seconds, 3),
-            "rate": round(rebuilt.rate, 1),
-            "live": {"digest": state_digest(ours)},
-            "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
-            "equal": ours == theirs,
-            "views": [
-                {
-                    "view": name,
-                    "rows": ours[name].rows,
-                    "live": ours[name].digest,
-                    "replayed": theirs[name].digest,
-                    "equal": ours[name] == theirs[name],
-                }
-                for name in ours
-            ],
-            "differences": [asdict(difference) for difference in found],
-        }
 
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to

@@ -107,10 +107,11 @@ async def back_up(
 async def _append(
     ledger: Ledger, directory: Path, before: Manifest, writer: BackupWriter, head: int, progress: Progress
 ) -> None:
-    started = time.monotonic()
+    started, reached = time.monotonic(), head
     try:
         async with contextlib.aclosing(ledger.read(max(1, before.position), batch=_READ_EVENTS)) as batches:
             async for events in batches:
+                reached = max(reached, events[-1].position)
                 if events[0].position == before.position:
                     _check_same(directory, before, events[0])
                     events = events[1:]
@@ -122,7 +123,7 @@ async def _append(
                     break
     except LogGap as gap:
         raise _gap_of(directory, before, gap) from gap
-    _check_reaches(directory, before, max(head, writer.position))
+    _check_reaches(directory, before, reached)
 
 
 def _vouches(witness: Witness, before: Manifest, now: Manifest) -> bool:
@@ -255,8 +256,9 @@ def _check_reaches(directory: Path, manifest: Manifest, head: int) -> None:
     if head < manifest.position:
         raise BackupMismatch(
             f"the backup in {directory} reaches position {manifest.position} and the stream ends at {head}: it was "
-            "cut, or is another one. Keep this backup: kledger repair or kledger restore bring the stream back from "
-            "it; back up another stream into a directory of its own"
+            "cut, or is another one (as a copy that was restored is once it has events of its own). Keep this backup: "
+            "kledger repair or kledger restore bring the stream back from it; back up another stream into a directory "
+            "of its own"
         )
 
 

@@ -190,8 +190,8 @@ def sql(
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
-    told = [["NULL" if value is None else plain(value) for value in row] for row in found["rows"]]
-    rows = Result(found["columns"], told, numbers)
+    values = [["NULL" if value is None else plain(value) for value in row] for row in found["rows"]]
+    rows = Result(found["columns"], values, numbers)
     count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
     cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
     return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))

@@ -95,7 +95,7 @@ async def test_only_its_owner_may_read_a_backup(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
-@pytest.mark.parametrize("count", [5, 25, 40])
+@pytest.mark.parametrize("count", [5, 24, 25, 40])
 async def test_the_backup_of_another_stream_is_refused_and_left_alone(tmp_path: Path, count: int) -> None:
     await backed_up(history(25), tmp_path / "b")
     others = MemoryLedger()
@@ -103,6 +103,15 @@ async def test_the_backup_of_another_stream_is_refused_and_left_alone(tmp_path: 
     before = (tmp_path / "b" / "manifest.json").read_bytes()
     with pytest.raises(BackupMismatch):
         await back_up(others, tmp_path / "b")
+    assert (tmp_path / "b" / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("lost", [1, 2, 24])
+async def test_a_log_that_lost_its_last_events_is_refused_and_the_backup_left_alone(tmp_path: Path, lost: int) -> None:
+    await backed_up(history(25), tmp_path / "b")
+    before = (tmp_path / "b" / "manifest.json").read_bytes()
+    with pytest.raises(BackupMismatch):
+        await backed_up(history(25)[:-lost], tmp_path / "b")
     assert (tmp_path / "b" / "manifest.json").read_bytes() == before
 
 

@@ -22,7 +22,17 @@ from ledger.jetstream import JetStreamLedger
 from ledger.signing_keys import VerifyingKey, public_keys
 from producers.sdk import LedgerClient
 from projections.vectors.hashed import hashed_vectors
-from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running, until
+from tests.journeys.running_node import (
+    ENVIRONMENT,
+    KLEDGER,
+    ROOT,
+    RunningNode,
+    caught_up,
+    items,
+    result_of,
+    running,
+    until,
+)
 from tests.openai_server import embedding_endpoint
 
 MARKERS = [
@@ -245,6 +255,20 @@ def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_star
         assert_forgotten(op, data, item)
         assert result_of(op, "forget", subject="user:alice") == receipt
         assert len(op.sql("SELECT 1 FROM events WHERE type = 'subject.forgotten'")["rows"]) == 1
+
+
+@pytest.mark.parametrize("job", ["verify", "rebuild"])
+def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data: Path, job: Any) -> None:
+    with running(data) as node, node.client() as op:
+        op.save_many(items(1_000))
+        tell_everything(op)
+        comparing = op.start_job(job)
+        until(lambda: node.children("projections.rebuild"), "the log is folded beside")
+        forgetting = op.start_job("forget", subject="user:alice")
+        told = op.wait_job(comparing["id"], timeout=100)["result"]
+        assert told["equal"], told["differences"]
+        op.wait_job(forgetting["id"], timeout=100)
+        assert result_of(op, "verify")["equal"]
 
 
 def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data: Path) -> None:
