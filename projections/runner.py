@@ -70,10 +70,9 @@ class Projector:
         """Fold until cancelled. A gap in the log, or another log, ends the folding, not the node: reads go on."""
         pause = 0.05
         while True:
-            position = self._view.position
             try:
                 await check_same_log(self._ledger, self._view)
-                reading = self._ledger.read(position + 1, follow=True, batch=BATCH)
+                reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
                 async with contextlib.aclosing(Arriving(reading, BATCH)) as arriving:
                     while True:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
@@ -89,7 +88,7 @@ class Projector:
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
                 return
             except Exception as error:  # whatever it is, the node says what folding waits for
-                self.trouble = await self._mended_or_trouble(position, error)
+                self.trouble = await self._mended_or_trouble(self._view.position, error)
                 if self.trouble is None:
                     continue
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
