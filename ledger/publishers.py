@@ -86,7 +86,7 @@ def write_nats_config(
     """Write, or write again, the configuration in `directory` and the passwords beside it (0600).
 
     Passwords that were made before are kept, so that it can be loaded into a running server
-    (`nats-server --signal reload`). Raises IllegalScope for an actor that is none, BrokerMisconfigured when the
+    (`nats-server --signal reload=PID`). Raises IllegalScope for an actor that is none, BrokerMisconfigured when the
     files that are there cannot be read or a publisher to remove is not among them, InvalidPayload when `directory`
     cannot be made or holds something else. Then nothing is changed.
     """

@@ -83,7 +83,7 @@ class StatementGuard:
         if tree.get("error"):
             if tree.get("error_type") == "not implemented":
                 return _refuse_kind(statement)
-            return _refuse(f"the statement does not parse: {tree.get('error_message')}")
+            return f"The statement does not parse: {tree.get('error_message')}."
         count = len(tree["statements"])
         if count != 1:
             return _refuse(f"{count} statements came at once; send one")
@@ -216,4 +216,6 @@ def _refuse_kind(statement: str) -> str:
         )
     if word in {"SELECT", "FROM", "WITH", "VALUES", "TABLE"}:
         return _refuse("one of several statements is no SELECT; send one SELECT")
-    return _refuse(f"{word} is not admitted; send one SELECT (FROM, VALUES, WITH, DESCRIBE and SUMMARIZE count as one)")
+    return _refuse(
+        f"{word} is not admitted; send one SELECT (FROM, VALUES, WITH, DESCRIBE, SHOW and SUMMARIZE count as one)"
+    )

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import re
 import secrets
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -127,7 +128,8 @@ def create_token(
 
 def revoke_token(data: Path, token_id: str) -> TokenRecord:
     """Take a token back, at once and for good. Raises UnknownReference, IllegalState (revoked already)."""
-    unknown = f"there is no token {token_id[:100]!r} in {tokens_file(data)}: kledger token list tells ids"
+    listing = f"kledger token list --data {shlex.quote(str(data))}"
+    unknown = f"there is no token {token_id[:100]!r} in {tokens_file(data)}: {listing} tells ids"
     if not tokens_file(data).exists():  # nothing is made of a directory that was mistyped
         raise UnknownReference(unknown)
     with _changing(data) as records:

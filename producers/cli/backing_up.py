@@ -23,7 +23,7 @@ from ledger.errors import InvalidPayload
 from ledger.whole_file import check_directory_place
 from producers.cli import operating, reading, saying
 from producers.cli.progress import bar
-from producers.cli.screen import facts, plain, words
+from producers.cli.screen import counted, facts, plain, words
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:  # what these need takes a good part of the time of `kledger --help`
@@ -60,8 +60,8 @@ def backup(
         raise typer.BadParameter("the key is for --check", param_hint="--key")
     told = operating.run_job(session, "backup", into=directory.absolute())
     shown = facts(
-        ("added", f"{told['added']:,} events in {told['files']} files, {told['seconds']:.2f} s"),
-        ("position", f"{told['position']:,} in {told['segments']:,} files"),
+        ("added", f"{counted(told['added'], 'event')} in {counted(told['files'], 'file')}, {told['seconds']:.2f} s"),
+        ("position", f"{told['position']:,} in {counted(told['segments'], 'file')}"),
         ("chain", told["head"]),
         ("root", told["root"]),
         (
@@ -82,7 +82,7 @@ def _check(directory: Path, key: str | None) -> Answer:
     told = facts(
         ("backup", verdict),
         *(("problem", problem) for problem in checked.problems),
-        ("position", f"{checked.position:,} in {checked.segments:,} files"),
+        ("position", f"{checked.position:,} in {counted(checked.segments, 'file')}"),
         ("chain", checked.head),
         ("root", checked.root),
         ("signed", _signed(checked.signed)),
@@ -129,7 +129,10 @@ def restore(
             lambda access: bring_back(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
         )
     told = facts(
-        ("restored", f"{restored.position:,} events in {restored.seconds:.2f} s, each compared with the backup"),
+        (
+            "restored",
+            f"{counted(restored.position, 'event')} in {restored.seconds:.2f} s, each compared with the backup",
+        ),
         *([("went on", f"after position {restored.continued_from:,}")] if restored.continued_from else []),
         ("chain", restored.head),
         ("root", restored.root),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
-from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def search(
         route=route,
     )
     shown = Group(*(_whole(rank, item) for rank, item in enumerate(found["results"], 1))) if full else _hits(found)
-    seen = f"{_counted(found['count'], 'item')}, as of position {found['position']}"
+    seen = f"{counted(found['count'], 'item')}, as of position {found['position']}"
     if "routed" in found:
         seen += "; chosen by a model" if found["routed"] else f"; not chosen by a model: {plain(found.get('reason'))}"
     return Answer(found, Group(shown, seen) if found["results"] else f"nothing found; {seen}")
@@ -126,7 +126,7 @@ def list_items(
         )
         narrow.append([Text.assemble((plain(item["id"]), "cyan"), "  ", snippet(item["task"], 100), f"  {owner}")])
     rows = Rows(wide, narrow)
-    seen = f"{len(page['results'])} of {_counted(page['total'], 'item')}, as of position {page['position']}"
+    seen = f"{len(page['results'])} of {counted(page['total'], 'item')}, as of position {page['position']}"
     return Answer(page, Group(rows, seen) if page["results"] else f"nothing to list; {seen}")
 
 
@@ -172,9 +172,13 @@ def _verdicts(told: dict[str, Any]) -> list[tuple[str, object]]:
     cases = (len(told.get("helpful_history", [])), len(told.get("harmful_history", [])))
     return [
         ("score", score),
-        ("helped", f"{_counted(helped, 'time')}, with {_counted(cases[0], 'case')}"),
-        ("harmed", f"{_counted(harmed, 'time')}, with {_counted(cases[1], 'case')}"),
+        ("helped", _times(helped, cases[0])),
+        ("harmed", _times(harmed, cases[1])),
     ]
+
+
+def _times(number: int, cases: int) -> str:
+    return f"{counted(number, 'time')}, with {counted(cases, 'case')}" if number or cases else "never"
 
 
 def _status(item: Item) -> str:
@@ -222,7 +226,3 @@ def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
 
 def _listed(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -19,7 +19,7 @@ from ledger.errors import BadJson, InvalidPayload, LedgerError
 from producers.chunks import Chunk, send
 from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
-from producers.cli.screen import plain, table
+from producers.cli.screen import counted, plain, table
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
@@ -61,10 +61,12 @@ def import_file(
             document |= until_searchable(session.ledger, wait, shown)
             session.settled = True
     except LedgerError as error:
-        error.message += (
-            f" - at least {tally.saved} items were saved before this; import the same file again, "
-            "what is there already is left as it is"
-        )
+        if tally.saved:
+            items = f"{counted(tally.saved, 'item')} {'was' if tally.saved == 1 else 'were'}"
+            error.message += (
+                f" - at least {items} saved before this; import the same file again, "
+                "what is there already is left as it is"
+            )
         error.details |= tally.document(began)
         raise
     return _answer(tally, document)

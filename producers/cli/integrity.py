@@ -18,7 +18,7 @@ from producers.cli.backing_up import repair
 from producers.cli.certificates import read_document
 from producers.cli.progress import Bar, bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
-from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.screen import counted, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session, files_named
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def prove(
     shown = facts(
         ("file", told["file"]),
         ("events", f"{told['events']:,}"),
-        ("signed", f"log of {told['position']:,} events at {short_time(proof['checkpoint']['time'])}"),
+        ("signed", f"log of {counted(told['position'], 'event')} at {short_time(proof['checkpoint']['time'])}"),
         ("key", told["key"]),
     )
     return Answer(told, WRITTEN if is_stdout(file) else shown)
@@ -177,7 +177,7 @@ def check_proof(
         ("proof", words("holds", "green") if found.holds else words("DOES NOT HOLD", "bold red")),
         *(("because", fault) for fault in found.faults),
         ("about", " ".join(f"{name}={value}" for name, value in sorted(found.about.items()) if name != "positions")),
-        ("signed", f"log of {found.checkpoint.position:,} events at {short_time(told['checkpoint']['time'])}"),
+        ("signed", f"log of {counted(found.checkpoint.position, 'event')} at {short_time(told['checkpoint']['time'])}"),
         ("key", f"{found.key.id}, {known}"),
     )
     return Answer(told, Group(shown, rows), ok=found.holds)

@@ -50,7 +50,7 @@ def nats_config(
         node = f"KLEDGER_NATS_CREDENTIALS={shlex.quote(document['credentials'])} kledger up --nats nats://{listen}"
         steps = (
             ("Start it:", f"nats-server -c {shlex.quote(document['config'])}"),
-            ("After a change:", "nats-server --signal reload"),
+            ("After a change:", "nats-server --signal reload=PID"),
             ("A node of it:", node),
         )
         start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]

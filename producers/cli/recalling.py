@@ -8,7 +8,7 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
-from producers.cli.screen import facts, plain, short_time, table, words
+from producers.cli.screen import counted, facts, plain, short_time, table, words
 from producers.cli.session import Answer, Session
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
@@ -81,7 +81,7 @@ def goal(
         ("goal", told["goal_id"]),
         ("description", words(told["description"], "bold")),
         ("owner", told["owner"]),
-        ("focused", f"{told['focuses']} times, last {short_time(told['focused_at'])}"),
+        ("focused", f"{counted(told['focuses'], 'time')}, last {short_time(told['focused_at'])}"),
         ("trace", told["trace_id"] or "not stated"),
     )
     rest = [f"{told['left_out']} more were closed, retired or erased since"] if told["left_out"] else []

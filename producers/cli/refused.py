@@ -8,7 +8,7 @@ import typer
 from rich.console import Group
 
 from producers.cli.progress import bar
-from producers.cli.screen import facts, plain, short_time, snippet, table
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table
 from producers.cli.session import Answer, Session
 
 Position = Annotated[int, typer.Argument(min=1, help="The event's position in the log.", show_default=False)]
@@ -35,7 +35,7 @@ def list_refused(
             plain(one["state"] or ""),
             snippet(one["reason"]),
         )
-    return Answer(told, Group(rows, f"{len(told['refused'])} events, as of position {told['position']}"))
+    return Answer(told, Group(rows, f"{counted(len(told['refused']), 'event')}, as of position {told['position']}"))
 
 
 def retry(session: Session, position: Position) -> Answer:

@@ -72,6 +72,11 @@ def snippet(value: object, length: int = 120) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of what `noun` names: 1 item, 2 items."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def short_time(value: object) -> str:
     """`2026-03-05T12:00:00.123456Z` without the fraction."""
     text = plain(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -73,7 +74,7 @@ def create(
         hint = "Keep it now: it is shown this once. Programs of ours take it from KLEDGER_TOKEN or a --token-file."
         from rich.console import Group
 
-        said = [lead, "", _facts(record), hint, *([_first(role)] if first else [])]
+        said = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
         session.tell(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
 
 
@@ -131,11 +132,11 @@ def _require_node(data: Path, more: str = "") -> None:
         )
 
 
-def _first(role: Role) -> Any:
+def _first(role: Role, data: Path) -> Any:
     """What changes with the first token of a node."""
     said = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
     if role != "operator":
-        said += " Make one for yourself: kledger token create --role operator"
+        said += f" Make one for yourself: kledger token create --role operator --data {shlex.quote(str(data))}"
     return words(said, "yellow")
 
 

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
-from producers.cli.screen import facts, plain, table
+from producers.cli.screen import counted, facts, plain, table
 from producers.cli.session import Answer, Session
 from producers.tree.bringing import import_tree
 from producers.tree.writing import export_tree, not_held
@@ -43,13 +43,15 @@ def export(
         "not_held": lost,
         "position": written.position,
     }
-    counts = f"{written.items} items in {len(written.files)} files, as of position {written.position}"
+    counts = (
+        f"{counted(written.items, 'item')} in {counted(len(written.files), 'file')}, as of position {written.position}"
+    )
     rows = table("file", "entries", right=("entries",))
     for name, count in sorted(written.files.items())[:SHOWN]:
         rows.add_row(plain(name), str(count))
     parts: list[RenderableType] = [counts, rows]
     if len(written.files) > SHOWN:
-        parts.append(f"and {len(written.files) - SHOWN} more files")
+        parts.append(f"and {counted(len(written.files) - SHOWN, 'more file')}")
     if lost:
         parts += ["not held by this form:", facts(*((f"{n:,}", _MEANING[kind]) for kind, n in lost.items()))]
     return Answer(document, Group(*parts))

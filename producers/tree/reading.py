@@ -42,19 +42,27 @@ class Tree:
 
 
 def read_tree(directory: Path) -> Tree:
-    """Read the tree in `directory`, as an export wrote it or a person by hand. Raises IllegalTree for no directory."""
+    """Read the tree in `directory`, as an export wrote it or a person by hand. Raises IllegalTree for none."""
     if not directory.is_dir():
         raise IllegalTree(f"{directory} is no directory: give the one that holds global/, agents/ or users/")
     tree = Tree()
+    is_tree = False  # a place that the tree has, be it empty or a link, or the manifest of an export of nothing
     for path in _files(directory, tree):
         place = PurePosixPath(path.relative_to(directory).as_posix())
         if place.name == MANIFEST and len(place.parts) == 1:
+            is_tree = True
             continue
+        is_tree |= defaults_at(place) is not None
         # A link could lead to any file of the reader's, whose contents would then be sent to the node.
         if place.suffix != ".json" or path.is_symlink() or defaults_at(place) is None:
             tree.skipped.append(str(place))
             continue
         _read_file(path, place, tree)
+    if not is_tree and not tree.refused:
+        raise IllegalTree(
+            f"{directory} holds no tree of knowledge: one has JSON files in global/, agents/NAME/, users/ID/ or "
+            "shared/KIND/ID/, or retired.json, as kledger export-tree writes them"
+        )
     return tree
 
 

@@ -74,7 +74,6 @@ def test_reading_is_admitted(statement: str, guard: StatementGuard) -> None:
         ("PIVOT t ON x USING count(*)", "IN (...)"),
         ("SELECT 1; SELECT 2", "2 statements"),
         ("", "0 statements"),
-        ("SELECT", "does not parse"),
         ("SELECT 1\x00", "NUL"),
         ("SELECT '" + "x" * LONGEST_STATEMENT + "'", "characters"),
         ("SELECT later_made_macro(1)", "later_made_macro()"),
@@ -94,6 +93,33 @@ def test_a_refusal_names_its_reason(statement: str, part: str, guard: StatementG
     assert reason is not None
     assert reason.startswith("This ledger view is read-only: ")
     assert part in reason
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("SELEC 1", 'syntax error at or near "SELEC"'),
+        ("SELECT", "SELECT clause without selection list"),
+        ("SELEC 1; DROP TABLE t", 'syntax error at or near "SELEC"'),
+        ("SELECT 'a", "unterminated quoted string"),
+    ],
+)
+def test_what_does_not_parse_is_refused_in_the_words_of_duckdb(
+    statement: str, sentence: str, guard: StatementGuard
+) -> None:
+    reason = guard.refusal(statement)
+    assert reason is not None
+    assert reason.startswith("The statement does not parse: ")
+    assert sentence in reason
+    assert "read-only" not in reason
+
+
+def test_a_refusal_lists_every_word_that_counts_as_a_select(guard: StatementGuard) -> None:
+    reason = guard.refusal("DROP TABLE t")
+    assert reason is not None
+    for word, statement in {"SHOW": "SHOW TABLES", "DESCRIBE": "DESCRIBE t", "SUMMARIZE": "SUMMARIZE t"}.items():
+        assert guard.refusal(statement) is None
+        assert word in reason
 
 
 def test_each_volatile_function_of_this_duckdb_was_looked_at() -> None:

@@ -131,8 +131,16 @@ def test_a_node_that_fails_in_the_middle_ends_the_import_and_says_how_far_it_was
     assert ran.exit_code == 1
     assert told["code"] == "broker_misconfigured"
     assert told["details"]["saved"] == 1
-    assert "import the same file again" in ran.stderr
+    assert "at least 1 item was saved before this; import the same file again" in ran.stderr
     assert len(node.told) == 2
+
+
+def test_an_import_that_saved_nothing_says_nothing_of_what_was_saved(node: ScriptedNode) -> None:
+    node.refuses(BATCH, "broker_misconfigured", 503, "the stream is gone")
+    ran = kledger("import", "-", stdin=lines({"task": "good"}))
+    assert ran.exit_code == 1
+    assert "the stream is gone" in ran.stderr
+    assert "saved before this" not in ran.stderr
 
 
 def test_the_sample_that_ships_has_every_type_both_languages_and_lineage(node: ScriptedNode) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from producers.cli.main import app
+from producers.cli.screen import counted
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
 
@@ -68,10 +70,11 @@ def test_nobody_is_asked_whether_to_forget_whom_nobody_can_be(node: ScriptedNode
 @pytest.mark.parametrize(
     ("helpful", "harmful", "cases", "shown"),
     [
-        (5, 0, 0, ("helped 5 times, with 0 cases", "harmed 0 times")),  # brought by an import
+        (5, 0, 0, ("helped 5 times, with 0 cases", "harmed never")),  # brought by an import
         (6, 2, 1, ("helped 6 times, with 1 case", "harmed 2 times")),  # and judged since
         (3, 0, 3, ("helped 3 times, with 3 cases",)),  # an import that began at nothing
         (3, 1, 2, ("helped 2 times, with 2 cases", "harmed 1 time")),  # of the ledger's own
+        (1, 1, 0, ("helped never", "harmed 1 time, with 0 cases")),
         (1, 0, 0, ("none yet",)),
     ],
 )
@@ -83,3 +86,35 @@ def test_show_says_how_often_an_item_helped_as_an_import_or_people_said_it(
     node.says("GET /api/knowledge/k", {**ITEM, "id": "k", "status": "active", "eval": told})
     ran = " ".join(CliRunner().invoke(app, ["show", "k"]).stdout.split())
     assert all(part in ran for part in shown), ran
+
+
+def test_one_of_a_thing_is_told_in_the_singular(node: ScriptedNode) -> None:
+    told = {"goal_id": "g", "description": "d", "owner": "agent:a", "trace_id": None, "section": "s", "left_out": 0}
+    node.says("GET /api/goals/g", {**told, "focuses": 1, "focused_at": "2026-03-05T12:00:00Z"})
+    assert "focused 1 time, last" in " ".join(kledger("goal", "g").stdout.split())
+    backup = {"added": 1, "files": 1, "seconds": 0.1, "position": 1, "segments": 1}
+    backup |= {"head": "a", "root": "b", "signed": 0, "directory": "/b"}
+    job = {"id": "j-1", "kind": "backup", "total": 1, "rate": 5.0, "done": 1, "error": None}
+    node.says("POST /api/admin/backup", {**job, "state": "running", "result": None}, 202)
+    node.says("GET /api/admin/jobs/j-1", {**job, "state": "done", "result": backup})
+    shown = " ".join(kledger("backup", "/b").stdout.split())
+    assert "added 1 event in 1 file," in shown
+    assert "position 1 in 1 file " in shown
+    assert [counted(number, "more file") for number in (0, 1, 2, 1200)] == [
+        *("0 more files", "1 more file", "2 more files", "1,200 more files"),
+    ]
+
+
+def test_a_token_that_is_not_there_is_looked_for_in_the_folder_that_was_named(tmp_path: Path) -> None:
+    data = tmp_path / "team ledger"
+    first = kledger("token", "create", "--agent", "scribe", "--data", str(data), "--new")
+    assert f"--role operator --data '{data}'" in " ".join(first.stdout.split())
+    ran = kledger("token", "revoke", "t-none", "--data", str(data))
+    assert ran.exit_code == 1
+    assert f"kledger token list --data '{data}'" in ran.stderr
+
+
+def test_a_signal_to_reload_a_broker_names_which(tmp_path: Path) -> None:
+    """A node runs a server of its own, and a signal without a process finds several."""
+    ran = kledger("nats-config", str(tmp_path / "broker"), "--publisher", "agent:scribe")
+    assert "nats-server --signal reload=PID" in ran.stdout

@@ -117,3 +117,24 @@ def test_an_export_replaces_a_pipe_that_stands_in_the_place_of_one_of_its_files(
         os.mkfifo(tmp_path / "out" / name)
         export_tree(ledger, tmp_path / "out")
     assert (tmp_path / "out" / name).is_file()
+
+
+def test_a_directory_that_is_no_tree_is_refused_with_what_a_tree_is(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "todo.json").write_text("[]")
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "empty").mkdir()
+    with in_process() as ledger:
+        for directory in (tmp_path, tmp_path / "empty"):
+            with pytest.raises(IllegalTree, match="holds no tree of knowledge: one has JSON files in global/"):
+                import_tree(ledger, directory)
+
+
+def test_an_export_of_nothing_and_an_empty_file_in_its_place_are_trees(tmp_path: Path) -> None:
+    (tmp_path / "by hand" / "global").mkdir(parents=True)
+    (tmp_path / "by hand" / "global" / "tools.json").write_text("[]")
+    with in_process() as ledger:
+        export_tree(ledger.acting_as(user="ann"), tmp_path / "nothing")
+        for directory in (tmp_path / "nothing", tmp_path / "by hand"):
+            brought = import_tree(ledger, directory)
+            assert (brought.saved, brought.tree.refused) == (0, [])
