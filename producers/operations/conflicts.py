@@ -12,7 +12,7 @@ from ledger.events.knowledge import KnowledgeRetired
 from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
 from producers.operations.processes import caused, own
-from producers.operations.stated_before import asked, stated
+from producers.operations.stated_before import asked, may_have_stated, stated
 from producers.publish import event_id, publish
 from projections.knowledge import ask
 from projections.processes.ask import Process
@@ -75,7 +75,7 @@ async def resolve(
     item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
     fact = ConflictResolved(winner=winner, reason=reason)
     if retry is not None and (before := await stated(desk, [process.owner], own_id, asked(fact))) is not None:
-        gone = None if item is None else await stated(desk, [item.owner], gone_id, {})
+        gone = await stated(desk, await may_have_stated(desk, caller, loser), gone_id, {})
         return Resolved(process_id, "resolved", winner, loser if gone else None, (gone or before).position)
     if process.status != "recorded":
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)

@@ -31,14 +31,14 @@ from producers.operations import evolutions
 from producers.operations.desk import Desk
 from producers.operations.knowledge import ATTEMPTS, unknown
 from producers.operations.processes import PATIENCE
-from producers.operations.same_change import Before, Change, before, change
+from producers.operations.same_change import Before, Change, before, change, unkept
 from producers.operations.scope_types import require_types
 from producers.operations.sharing import revisable
 from producers.operations.stated_before import other_name
 from producers.operations.stating import revision_of
 from producers.operations.unreadable import Referring, warnings
 from producers.operations.updated import WRITERS, Evolving, Kept, Updated, updated_by
-from producers.publish import lifted, mismatch, publish
+from producers.publish import lifted, publish
 from producers.requests import UpdateRequest
 from projections.knowledge import ask
 
@@ -59,6 +59,7 @@ async def update(
 
     A verdict or score is kept although what is stated beside it may not be (it is the owner's alone, there is no model,
     the item is retired); the answer's `fields` say so. Where nothing would be left, that error is raised.
+    What came before with the same key is kept as it was then: a part that was not kept, and may be now, stays so.
     With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
     UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
@@ -97,20 +98,20 @@ async def _updated(
     for _ in range(ATTEMPTS):
         try:
             judged = await _judged(desk, caller, payload, item_id, facts)
-        except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge):
+        except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge) as error:
             if retry is None:
                 raise
             found = await before(desk, caller, asked, [])
-            if found.kept.keys() != asked.said.keys():
+            left = [part for part in asked.said if part not in found.kept]
+            if left and not found.by_key:
                 raise
-            return _answer(asked, payload, found, {})  # what was said under this key is why it may not be said now
+            # What was kept under this key may be why it may not be said now.
+            return _answer(asked, payload, found, dict.fromkeys(left, error))
         found = await before(desk, caller, asked, [] if judged.judge is None else [judged.judge.actor])
         refused = {part: error for part, error in judged.refused.items() if part not in found.kept}
         left = [part for part in asked.said if part not in refused and part not in found.kept]
-        if not left:
-            return _answer(asked, payload, found, refused)
-        if found.by_key:  # all that a key states is kept at once: the request that it came with said less
-            raise mismatch()
+        if not left or found.by_key:  # all that a key states is kept at once, and nothing more with it later
+            return _answer(asked, payload, found, refused | dict.fromkeys(left, unkept()))
         item = judged.item
         if "revised" in left and payload.expected_version not in (None, item.version):
             raise VersionConflict(

@@ -18,6 +18,7 @@ from typing import Literal
 from ledger.errors import (
     IllegalState,
     KnowledgeExists,
+    NotOwner,
     UnknownKnowledge,
     VersionConflict,
     ViewBehind,
@@ -36,13 +37,14 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.resources_together import keep_alone, refuse_others, together
 from producers.operations.scope_types import require_types
-from producers.operations.stated_before import asked, may_state, refuse_another, same, stated
+from producers.operations.stated_before import asked, may_have_stated, may_state, refuse_another, same, stated
 from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
 from producers.operations.unreadable import Referring, warnings
 from producers.publish import NAMESPACE, event_id, mismatch, publish
 from producers.requests import SaveRequest
 from projections.knowledge import ask
 from projections.lineage import ask as events
+from projections.lineage.ask import StatedEvent
 
 ATTEMPTS = 6
 """How often a change is tried again when others write to the same item meanwhile."""
@@ -293,6 +295,23 @@ async def _turn(
     return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
 
 
+async def owned_or_stated(
+    desk: Desk, caller: Caller, item_id: str, own_id: str, said: JsonObject, retry: uuid.UUID | None
+) -> StatedEvent | tuple[ask.Standing, int]:
+    """What an earlier try with the key stated of an item, whoever owns it by now; else the item as `owned` has it."""
+
+    async def before() -> StatedEvent | None:
+        return None if retry is None else await stated(desk, await may_have_stated(desk, caller, item_id), own_id, said)
+
+    try:
+        found = await owned(desk, caller, item_id)
+    except (NotOwner, UnknownKnowledge):
+        if (kept := await before()) is None:
+            raise
+        return kept
+    return await before() or found  # asked after the item: what its state shows, this sees too
+
+
 async def state_as_owner(
     desk: Desk,
     caller: Caller,
@@ -308,11 +327,10 @@ async def state_as_owner(
     """
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
-        item, last = await owned(desk, caller, item_id)
-        if retry is not None:  # asked after the item: what its state shows, this sees too
-            before = await stated(desk, may_state(caller, item.owner), own_id, asked(fact))
-            if before is not None:
-                return Changed(item_id, before.position, own_id)
+        found = await owned_or_stated(desk, caller, item_id, own_id, asked(fact), retry)
+        if isinstance(found, StatedEvent):
+            return Changed(item_id, found.position, own_id)
+        item, last = found
         may(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:

@@ -10,10 +10,10 @@ from ledger.event import Lineage, NewEvent
 from ledger.scopes import Caller
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge import ATTEMPTS, owned
-from producers.operations.stated_before import may_state, stated
+from producers.operations.knowledge import ATTEMPTS, owned_or_stated
 from producers.publish import event_id, publish
-from projections.knowledge.versions import Version, version_of
+from projections.knowledge.versions import Version, version_made_at, version_of
+from projections.lineage.ask import StatedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,13 @@ async def revert(
     Raises UnknownKnowledge, NotOwner, InvalidPayload (no such version), VersionConflict (`expected_version`), Erased,
     Forbidden, BrokerUnavailable, ViewBehind.
     """
-    own_id = event_id(retry)
+    own_id, said = event_id(retry), {"to_version": to_version, "cause": cause}
     for _ in range(ATTEMPTS):
-        item, last = await owned(desk, caller, item_id)
-        if retry is not None:
-            said = {"to_version": to_version, "cause": cause}
-            before = await stated(desk, may_state(caller, item.owner), own_id, said)
-            if before is not None:
-                return Reverted(item_id, before.position, own_id, to_version, item.version)
+        found = await owned_or_stated(desk, caller, item_id, own_id, said, retry)
+        if isinstance(found, StatedEvent):
+            version = await desk.view.ask(version_made_at, desk.org, item_id, found.position)
+            return Reverted(item_id, found.position, own_id, to_version, version)
+        item, last = found
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {expected_version}: read it again and decide "

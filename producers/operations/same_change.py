@@ -10,16 +10,16 @@ import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ledger.errors import IdempotencyMismatch
 from ledger.event import Fact, Lineage
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.scopes import Caller
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, reach_head
 from producers.operations.same_case import case_event_id
-from producers.operations.stated_before import agrees, asked, made, refuse_more
+from producers.operations.stated_before import agrees, asked, made, may_have_stated, refuse_more
 from producers.operations.updated import PARTS
 from producers.publish import event_id, mismatch
-from projections.knowledge import ask
 from projections.lineage.ask import StatedEvent
 
 _NAMES = {
@@ -62,11 +62,28 @@ async def before(desk: Desk, caller: Caller, change: Change, judging: Collection
     With a key it is looked for as stated by any entity of the caller's: which of them may state it can have changed
     since, by this very change. Raises IdempotencyMismatch where the key has made more than this, or something else.
     """
+    seen = desk.view.position
+    found = await _before(desk, caller, change, judging)
+    if found.by_key and found.kept.keys() != change.said.keys() and await reach_head(desk) > seen:
+        # All that a key keeps of a change is appended at once, and may be folded one event after the other.
+        return await _before(desk, caller, change, judging)
+    return found
+
+
+def unkept() -> IdempotencyMismatch:
+    """Why a part of a change is not kept that its key did not keep when it kept the others.
+
+    It was refused then, or not said: the log cannot tell the two apart.
+    """
+    return IdempotencyMismatch(
+        "this was not kept when the Idempotency-Key was sent before: send it with a key of its own"
+    )
+
+
+async def _before(desk: Desk, caller: Caller, change: Change, judging: Collection[str]) -> Before:
     actors = set(judging)
     if change.retry is not None:
-        actors |= set(caller.reading_as())
-        if caller.is_operator:  # who states things as the owner, whoever that is and was
-            actors |= set(await desk.view.ask(ask.owners, desk.org, change.item_id))
+        actors |= await may_have_stated(desk, caller, change.item_id)
     cases = {part: _cases(desk.org, change, part, [*judging, *sorted(actors - set(judging))]) for part in change.said}
     own, earlier = _all_of(change.retry)
     found = await made(desk, actors, [*own, *earlier, *(each for ids in cases.values() for each in ids)])

@@ -64,6 +64,15 @@ def may_state(caller: Caller, owner: str) -> set[str]:
     return {owner, *caller.reading_as()}
 
 
+async def may_have_stated(desk: Desk, caller: Caller, item_id: str) -> set[str]:
+    """Who may have stated of an item what came with a key of this caller's, whoever owns it by now.
+
+    The operator states things as the owner, whoever that was.
+    """
+    owners = await desk.view.ask(ask.owners, desk.org, item_id) if caller.is_operator else []
+    return {*caller.reading_as(), *owners}
+
+
 async def made(
     desk: Desk, actors: Collection[str], ids: Collection[str] = (), beginning: str | None = None
 ) -> dict[str, StatedEvent]:

@@ -64,6 +64,15 @@ def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, versio
     return None if row is None else _version(row)
 
 
+def version_made_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> int:
+    """The number of the version that an item had once the event at this position was folded."""
+    row = cursor.execute(
+        "SELECT max(version) FROM knowledge_versions WHERE org = ? AND id = ? AND valid_from <= ?",
+        [org, item_id, position],
+    ).fetchone()
+    return 0 if row is None else int(row[0] or 0)
+
+
 def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str, int]) -> dict[str, Version]:
     """The version asked for of each item, by the item's id, where it had it."""
     rows = cursor.execute(
