@@ -82,7 +82,12 @@ def test_the_command_refuses_it_as_an_option_and_in_the_environment(monkeypatch:
 def test_an_empty_name_makes_nobody_the_operator_at_a_command(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
     with commanded_node(monkeypatch) as node:
         for kind in ENTITY_TYPES:
-            for command in (["show", "k"], ["profile", "show", "work"], ["save", "--content", "c", "--types", "tool"], ["mcp"]):
+            for command in (
+                ["show", "k"],
+                ["profile", "show", "work"],
+                ["save", "--content", "c", "--types", "tool"],
+                ["mcp"],
+            ):
                 said = CliRunner().invoke(app, [*command, f"--{kind}", blank])
                 told = f"the {kind} is empty: name somebody, or leave it out"
                 assert (said.exit_code, told in said.stderr) == (1, True)
