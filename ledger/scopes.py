@@ -39,12 +39,23 @@ def check_entity(value: str) -> str:
     )
 
 
+def require_somebody(what: str, name: str) -> str:
+    """Return `name` when it names anybody; raise IllegalScope for an empty or blank one.
+
+    Taken for nobody, it would make whoever meant to name somebody the operator of the node.
+    """
+    if not name.strip():
+        raise IllegalScope(f"{what} is empty: name somebody, or leave it out", errors=[])
+    return name
+
+
 def check_name(kind: str, name: str) -> str:
     """Return `name` when it is the id of one `kind` who asks, alone; raise IllegalScope otherwise.
 
     For doors: an identity is stated there as its kind and its id, and `user:mei` as a user would be `user:user:mei`,
     another person than meant, for good. The log takes such an entity, and so does whoever names it whole.
     """
+    require_somebody(f"the {kind}", name)
     stated, colon, rest = name.partition(":")
     other = stated.strip().lower()
     if colon and other in PRIORITY:
@@ -140,7 +151,7 @@ class Caller:
             ("team", self.team),
             ("org", self.org),
         )
-        return list(dict.fromkeys([*(f"{kind}:{name}" for kind, name in named if name), *self.further]))
+        return list(dict.fromkeys([*(f"{kind}:{name}" for kind, name in named if name is not None), *self.further]))
 
     @property
     def is_operator(self) -> bool:

@@ -21,9 +21,11 @@ from ledger.entities import ENTITY_MAX_LENGTH, is_entity
 from ledger.errors import InvalidPayload, KeyMissing, SealBroken
 from ledger.mark import MARK
 from ledger.vault import DataKey, Held, Tombstone
+from ledger.witness import ATTRIBUTE
 
 HINT = b'"sealed:v1:'
 """A body of ours without these bytes holds nothing sealed."""
+_BORNE_OUT = f'"{ATTRIBUTE}"'.encode()
 _ESCAPED = b"\\u00"
 OBJECT = "$sealed"
 ERASED = "[erased]"
@@ -51,8 +53,8 @@ def _as_stated(_gone: Tombstone, _place: str, _sealed: str) -> bool:
 
 
 def may_be_sealed(body: bytes) -> bool:
-    """Whether a body may hold something sealed, also where a foreign writer spelled the mark with escapes."""
-    return HINT in body or _ESCAPED in body
+    """Whether a body may hold something sealed, or what bears that out, also where a foreign writer used escapes."""
+    return HINT in body or _BORNE_OUT in body or _ESCAPED in body
 
 
 def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str = "") -> Any:

@@ -25,8 +25,10 @@ import structlog
 
 from ledger.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
 from ledger.event import StoredEvent
+from ledger.events import FACTS
 from ledger.keyring import Keyring
-from ledger.sealed import USER, Lookup, may_be_sealed, name_in, not_verified, open_document, sealed_values
+from ledger.mark import MARK
+from ledger.sealed import RESOURCE, USER, Lookup, may_be_sealed, name_in, not_verified, open_document, sealed_values
 from ledger.subjects import stated_by_in
 from ledger.vault import Held, Tombstone
 from ledger.witness import ATTRIBUTE
@@ -130,7 +132,11 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
 
 
 def sealed_in(event: StoredEvent) -> Sealed | None:
-    """The event's sealed values; None where it has none. Raises InvalidPayload, SealBroken."""
+    """The event's sealed values; None where it has none. Raises InvalidPayload, SealBroken.
+
+    Broken is, whatever the vault has, what no node ever writes: a resource's seal anywhere but where a secret has its
+    place, and a MAC with nothing that it could bear out.
+    """
     try:
         document = orjson.loads(event.body)
     except orjson.JSONDecodeError:
@@ -140,17 +146,35 @@ def sealed_in(event: StoredEvent) -> Sealed | None:
     if not isinstance(document.get("id"), str):  # what else it may be has no bound, and decoding says what is wrong
         return None
     names = set[str]()
-    found = False
+    found = secrets = 0
     for value in sealed_values(document["data"]):
-        found = True
-        if (name := name_in(value)).startswith(USER):  # what is a resource's stays sealed
+        found += 1
+        if (name := name_in(value)).startswith(USER):
             names.add(name)
+        else:  # what is a resource's stays sealed
+            secrets += 1
         if len(names) > MOST_NAMES:
             raise InvalidPayload(
                 f"its sealed values name more than {MOST_NAMES} persons: seal all of an event for the same ones",
                 errors=[],
             )
+    if secrets > _secrets_in_place(document):
+        raise SealBroken(
+            "a text in it is sealed with a resource's key, which seals secure_body of resource.saved alone"
+        )
+    if ATTRIBUTE in document and (not names or document[ATTRIBUTE] is None):
+        raise SealBroken(f"it states {ATTRIBUTE}, and has nothing sealed that this could bear out")
     return Sealed(event, document, names) if found else None
+
+
+def _secrets_in_place(document: dict[str, Any]) -> int:
+    """How many texts sealed with a resource's key stand where the event's kind has a place for one."""
+    kind, data = document.get("type"), document["data"]
+    fact = FACTS.get(kind) if isinstance(kind, str) else None
+    if fact is None or not isinstance(data, dict):
+        return 0
+    stated = (data.get(name) for name in fact.sealed_only)
+    return sum(isinstance(each, str) and each.startswith(MARK + RESOURCE) for each in stated)
 
 
 def _asked(keyring: Keyring, names: set[str]) -> Lookup:

@@ -103,7 +103,7 @@ def disable(session: Session, memory: WhichMemory) -> Answer:
 
 
 def _need_user(session: Session) -> None:
-    if not session.caller.get("user"):
+    if session.ledger.wire.caller.user is None:
         raise typer.BadParameter("whose memory? Give --user NAME or set KLEDGER_USER", param_hint="--user")
 
 

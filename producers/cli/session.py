@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ledger.errors import InvalidPayload, LedgerError, Unauthenticated
+from ledger.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
 from ledger.language import language_of_terminal
 from producers.cli.advice import advised, advised_details
 
@@ -51,8 +51,12 @@ TokenFile = Annotated[
 ]
 
 
+def _variable(kind: str) -> str:
+    return f"KLEDGER_{kind.upper()}"
+
+
 def _identity(kind: str) -> Any:
-    return typer.Option(envvar=f"KLEDGER_{kind.upper()}", help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL)
+    return typer.Option(envvar=_variable(kind), help=f"Ask as this {kind}.", rich_help_panel=SHARED_PANEL)
 
 
 _AROUND = 10  # characters
@@ -78,6 +82,7 @@ class Session:
     caller: dict[str, str | None] = field(default_factory=dict)
     token_file: Path | None = None
     further: list[str] = field(default_factory=list)
+    empty: str | None = None  # the variable of the environment that should name who asks, and is empty
     settled: bool = False  # the command has waited for the views itself
 
     @cached_property
@@ -86,7 +91,7 @@ class Session:
         from producers.sdk import LedgerClient
 
         client = LedgerClient(self.url, token=self._token())
-        return client.acting_as(**self.caller, scopes=self.further).in_language(language_of_terminal())
+        return client.acting_as(**self._named(), scopes=self.further).in_language(language_of_terminal())
 
     @property
     def wire(self) -> Wire:
@@ -94,7 +99,13 @@ class Session:
         from producers.sdk import AsyncLedgerClient
 
         client = AsyncLedgerClient(self.url, token=self._token())
-        return client.acting_as(**self.caller, scopes=self.further).in_language(language_of_terminal()).wire
+        return client.acting_as(**self._named(), scopes=self.further).in_language(language_of_terminal()).wire
+
+    def _named(self) -> dict[str, str | None]:
+        if self.empty is not None:
+            # As good as unset to many programs; here a script whose substitution failed would act as the operator.
+            raise IllegalScope(f"{self.empty} is empty: name somebody, or unset it", errors=[])
+        return self.caller
 
     def _token(self) -> str | None:
         return None if self.token_file is None else _token_in(self.token_file)
@@ -228,9 +239,16 @@ def _open_as_caller(
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
     of_environment = {kind for kind in named if _source(context, kind) == "ENVIRONMENT"}
     # As with a token: whoever names somebody is exactly those, whatever else the surroundings would add.
-    left_out = of_environment if entity or any(_source(context, kind) == "COMMANDLINE" for kind in named) else ()
-    caller = {kind: name or None if kind not in left_out else None for kind, name in named.items()}
-    return Session(url, as_json, caller, token_file, entity or [])
+    alone = bool(entity) or any(_source(context, kind) == "COMMANDLINE" for kind in named)
+    left_out = of_environment if alone else ()
+    empty = None if alone else next(filter(_is_empty, map(_variable, named)), None)
+    caller = {kind: name if kind not in left_out else None for kind, name in named.items()}
+    return Session(url, as_json, caller, token_file, entity or [], empty)
+
+
+def _is_empty(variable: str) -> bool:
+    """Whether the environment has this variable and no name in it; to typer it is then as good as unset."""
+    return not os.environ.get(variable, "somebody").strip()
 
 
 def _source(context: typer.Context, parameter: str) -> str | None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from ledger import tracing
 from ledger.errors import IllegalScope, InvalidPayload
 from ledger.event import MOST_POSITION, NO_LINEAGE, Lineage
-from ledger.scopes import MOST_ENTITIES, Caller, check_entity, check_name
+from ledger.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import Writer, speaks
@@ -111,10 +111,7 @@ WHO_SAYS_NOTHING = Caller(reads_all=True)
 
 
 def _identity(header: str, value: bytes) -> str:
-    name = _decoded(header, value)
-    if not name:
-        raise IllegalScope(f"{header} is empty: name somebody, or leave the header out", errors=[])
-    return name
+    return require_somebody(header, _decoded(header, value))
 
 
 def _decoded(header: str, value: bytes) -> str:

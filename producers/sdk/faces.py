@@ -50,13 +50,13 @@ class _Face:
         """A client over the same connection that speaks for exactly these; with none, for the operator.
 
         `scopes` are further entities, of registered types too: `["department:finance"]`. Raises IllegalScope for an
-        id that no entity can have, or that is no name alone (`user:ann`, `ann,bob`), InvalidPayload for scopes that are
-        no list.
+        id that no entity can have, or that is no name alone (`user:ann`, `ann,bob`, an empty text: None names nobody),
+        InvalidPayload for scopes that are no list.
         """
         require_list("scopes", scopes)
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         for kind, name in named.items():
-            if name:
+            if name is not None:
                 check_name(kind, name)
         caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))

@@ -46,7 +46,7 @@ def caller_headers(caller: Caller) -> dict[str, str]:
     What the caller is beside the five identities goes whole into `X-Ledger-Scope`, separated by commas.
     """
     identities = {kind: getattr(caller, kind) for kind in ENTITY_TYPES}
-    named = {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, name in identities.items() if name}
+    named = {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, name in identities.items() if name is not None}
     if caller.further:
         named["X-Ledger-Scope"] = ",".join(quote(entity, safe=":") for entity in caller.further)
     return named

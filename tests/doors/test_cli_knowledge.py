@@ -143,7 +143,6 @@ def test_a_search_without_a_result_says_so(node: ScriptedNode) -> None:
 
 def test_who_asks_comes_from_options_or_the_environment(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KLEDGER_USER", "mei")
-    monkeypatch.setenv("KLEDGER_TEAM", "")
     node.says("GET /api/knowledge/search", FOUND)
     kledger("search", "q")
     kledger("search", "q", "--user", "jonas")

@@ -169,7 +169,6 @@ def test_the_fields_of_an_error_are_named_as_options_for_a_machine_too(node: Scr
 UNREACHABLE = (
     "several",  # headers of one name
     "is there twice",
-    "leave the header out",
     "percent-encoded",
     "is not known",
     "Idempotency-Key",

@@ -71,7 +71,7 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("POST", K, b"", ALICE, 422, "invalid_payload", "required"),
     ("POST", K, b"[]", ALICE, 422, "invalid_payload", "the body does not fit"),
     # who asks
-    ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "leave the header out"),
+    ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "or leave it out"),
     ("POST", K, GOOD, {"X-Ledger-Usr": "alice"}, 422, "invalid_payload", "known are"),
     ("POST", K, GOOD, {"X-Ledger-User": "%ff"}, 422, "illegal_scope", "percent-encoded"),
     ("POST", K, GOOD, {"X-Ledger-User": "a%00b"}, 422, "illegal_scope", "not an entity"),

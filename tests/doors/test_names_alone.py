@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ledger.errors import IllegalScope
-from ledger.scopes import ENTITY_TYPES, check_name
+from ledger.scopes import ENTITY_TYPES, Caller, check_name
 from producers.access.book import TokenBook
 from producers.access.tokens import create_token, tokens_file
 from producers.cli.main import app
@@ -19,7 +20,7 @@ from tests.doors.scripted_node import commanded_node
 from tests.mcp.mcp_door import mcp_door
 
 ITEM: dict[str, Any] = {"task": "t", "content": "c", "types": ["tool"]}
-NO_NAMES = ["user:mei", "agent:x", "User: mei", "public:mei", "a,b", "a, user:b"]
+NO_NAMES = ["user:mei", "agent:x", "User: mei", "public:mei", "a,b", "a, user:b", "", "  "]
 NAMES = ["mei", "mei@example.com", "auth0:123", "https://id.example/mei", "users:mei", "梅"]
 
 
@@ -77,10 +78,53 @@ def test_the_command_refuses_it_as_an_option_and_in_the_environment(monkeypatch:
         assert node.asked == []
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_an_empty_name_makes_nobody_the_operator_at_a_command(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
+    with commanded_node(monkeypatch) as node:
+        for kind in ENTITY_TYPES:
+            for command in (
+                ["show", "k"],
+                ["profile", "show", "work"],
+                ["save", "--content", "c", "--types", "tool"],
+                ["mcp"],
+            ):
+                said = CliRunner().invoke(app, [*command, f"--{kind}", blank])
+                told = f"the {kind} is empty: name somebody, or leave it out"
+                assert (said.exit_code, told in said.stderr) == (1, True)
+                variable = f"KLEDGER_{kind.upper()}"
+                ran = CliRunner(env={variable: blank}).invoke(app, command)
+                assert (ran.exit_code, f"{variable} is empty: name somebody, or unset it" in ran.stderr) == (1, True)
+            ran = CliRunner(env={"KLEDGER_USER": "bob"}).invoke(app, ["list", f"--{kind}", blank, "--json"])
+            assert json.loads(ran.stdout)["error"]["code"] == "illegal_scope"
+        assert CliRunner().invoke(app, ["list", "--entity", blank]).exit_code == 1
+        assert node.asked == []
+
+
+def test_whom_a_command_names_asks_whatever_empty_variables_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    with commanded_node(monkeypatch) as node:
+        node.says("GET /api/knowledge/search", {"results": [], "count": 0, "position": 1, "recall_id": None})
+        ran = CliRunner(env={"KLEDGER_USER": "", "KLEDGER_TEAM": " "}).invoke(app, ["search", "q", "--agent", "a"])
+        assert ran.exit_code == 0
+        assert node.asked[0].headers["x-ledger-agent"] == "a"
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_nobody_who_was_to_be_named_is_the_operator_in_python(blank: str) -> None:
+    for kind in ENTITY_TYPES:
+        with pytest.raises(IllegalScope):
+            Caller(**{kind: blank})
+        with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(IllegalScope, match="name somebody"):
+            ledger.acting_as(**{kind: blank})
+    with pytest.raises(IllegalScope):
+        Caller(further=(blank,))
+
+
 async def test_a_tool_refuses_it_in_a_header_and_as_the_agent_that_says_it() -> None:
     async with mcp_door() as door:
         assert await door.refused("knowledge_list", {"X-Ledger-User": "user:mei"}) == "illegal_scope"
         assert await door.refused("knowledge_save", **ITEM, agent_id="agent:scribe") == "illegal_scope"
+        assert await door.refused("knowledge_list", {"X-Ledger-User": " "}) == "illegal_scope"
+        assert await door.refused("knowledge_save", **ITEM, agent_id="") == "illegal_scope"
         assert (await door.desk.ledger.head()).position == 0
 
 
@@ -117,7 +161,6 @@ async def test_a_token_that_was_made_before_speaks_for_what_it_is_bound_to(tmp_p
         (("--agent", "scribe"), {"agent": "scribe"}),
         (("--user", "mei", "--project", "harbor"), {"user": "mei", "project": "harbor"}),
         (("--entity", "guild:x"), {"scope": "guild:x"}),
-        (("--user", ""), {}),
     ],
 )
 def test_whom_the_command_line_names_is_who_asks_and_nobody_of_the_environment_beside(

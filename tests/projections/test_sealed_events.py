@@ -14,6 +14,7 @@ from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeSaved, Source
 from ledger.events.profile import ProfileCreated, ProfilePatched, profile_id
 from ledger.events.subject import SubjectForgotten
+from ledger.examples import EXAMPLES
 from ledger.keyring import Keyring
 from ledger.personal import sealed_event
 from ledger.sealed import seal
@@ -254,10 +255,18 @@ MARKS: dict[str, tuple[list[StoredEvent], list[str]]] = {
     ),
     "an attribute nested deep": (
         [
-            event._replace(body=event.body.replace(b'"id":', b'"traceid":' + b"[" * 900 + b"]" * 900 + b',"id":', 1))
-            for event in about_agent("sealed:v1:resource:r:AAAA")
+            event._replace(body=event.body.replace(b'"id":', b'"other":' + b"[" * 900 + b"]" * 900 + b',"id":', 1))
+            for event in stored([EXAMPLES["resource.saved"]])
         ],
         ["invalid_payload"],
+    ),
+    "a resource's name": (about_agent("sealed:v1:resource:r:AAAA"), ["seal_broken"]),
+    "what bears out nothing": (
+        [
+            event._replace(body=event.body.replace(b'"data":', b'"sealmac":"AAAA","data":', 1))
+            for event in about_agent("c")
+        ],
+        ["seal_broken"],
     ),
     "a name that the vault does not know": (about_agent("sealed:v1:user:eve:AAAA"), ["seal_broken"]),
 }
