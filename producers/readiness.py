@@ -1,7 +1,7 @@
 """Should this node be asked? Live, ready or degraded, each with its reasons, out of the status of the node.
 
-Live: the process answers. Ready: the views and the vectors have what the log held when the node started, and the views
-are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be read,
+Live: the process answers. Ready: the views have what the log held when the node started, the vectors nearly so, and the
+views are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be read,
 nothing written; no vectors: nothing can be searched).
 """
 
@@ -18,6 +18,8 @@ LONGEST_LAG_SECONDS = 30.0
 """A view that is behind for longer answers with what is no longer so."""
 # The view that every read needs.
 NEEDED = "duckdb"
+SEARCHES_AWAIT = 500
+"""Events: where the vectors lack no more, as after a kill, a search waits for them itself, and nothing else has to."""
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Readiness:
             waits_for = [
                 f"the view {view['name']} is at position {view['position']} of the {self.head_at_start} at the start"
                 for view in status["views"]
-                if view["position"] < (self.head_at_start or 0)
+                if view["position"] < (self.head_at_start or 0) - (view["name"] != NEEDED) * SEARCHES_AWAIT
                 and (view["name"] == NEEDED or view["name"] not in not_awaited)
             ]
             self.caught_up = not waits_for

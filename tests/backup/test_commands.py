@@ -57,7 +57,7 @@ def test_backup_sends_an_absolute_directory_and_says_what_was_added(
     runs(node, "backup", BACKED_UP)
     ran = kledger("backup", "kept")
     assert (ran.exit_code, node.asked[0].body) == (0, {"into": str(tmp_path / "kept")})
-    for part in ("added 34 events in 1 files", "position 1,234 in 3 files", "signed up to position 1,230", "ab" * 32):
+    for part in ("added 34 events in 1 file,", "position 1,234 in 3 files", "signed up to position 1,230", "ab" * 32):
         assert part in said(ran)
     runs(node, "backup", BACKED_UP)
     assert json.loads(kledger("backup", "kept", "--json").stdout) == BACKED_UP

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from producers.operations.admin import Health
-from producers.readiness import LONGEST_LAG_SECONDS, Readiness
+from producers.readiness import LONGEST_LAG_SECONDS, SEARCHES_AWAIT, Readiness
 from tests.doors.http_door import http_door
 
 
@@ -59,11 +59,17 @@ def test_without_its_broker_a_node_is_degraded_and_one_that_never_had_it_is_not_
 
 
 def test_vectors_that_stand_still_or_are_anothers_to_write_are_not_waited_for() -> None:
-    behind = {**status(9, 9), "views": [{"name": "duckdb", "position": 9, "lag_seconds": 0.0}]}
-    behind["views"].append({"name": "vectors", "position": 3, "lag_seconds": 1.0})
+    behind = {**status(9_000, 9_000), "views": [{"name": "duckdb", "position": 9_000, "lag_seconds": 0.0}]}
+    behind["views"].append({"name": "vectors", "position": 3_000, "lag_seconds": 1.0})
     readiness = Readiness()
-    assert readiness.of(behind).waits_for == ["the view vectors is at position 3 of the 9 at the start"]
+    assert readiness.of(behind).waits_for == ["the view vectors is at position 3000 of the 9000 at the start"]
     assert readiness.of(behind, ["vectors"]).waits_for == []
+
+
+def test_a_few_events_that_the_vectors_lack_are_waited_for_by_searches_alone() -> None:
+    behind = status(9_000, 9_000)
+    behind["views"][1]["position"] = 9_000 - SEARCHES_AWAIT
+    assert Readiness().of(behind).waits_for == []
 
 
 def test_vectors_that_are_behind_degrade_and_do_not_take_the_node_away() -> None:
