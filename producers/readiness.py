@@ -1,8 +1,8 @@
 """Should this node be asked? Live, ready or degraded, each with its reasons, out of the status of the node.
 
 Live: the process answers. Ready: the views have what the log held when the node started, the vectors nearly so, and the
-views are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be read,
-nothing written; no vectors: nothing can be searched).
+views are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be
+read, nothing written; no vectors: nothing can be searched).
 """
 
 from __future__ import annotations
