@@ -24,7 +24,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.resource import ResourceRetired, ResourceSaved
 from ledger.keyring import Keyring
-from ledger.personal import sealed_event
+from ledger.personal import has_text, sealed_event
 from ledger.sealed import ERASED
 from ledger.vault import DataKey, MemoryVault
 from projections import batch
@@ -85,7 +85,7 @@ async def kept(vault: MemoryVault, *events: NewEvent, hers: str = ADA) -> list[S
     """As our doors keep them: what is hers sealed, all else in clear."""
     key = await vault.obtain(hers)
     assert isinstance(key, DataKey)
-    return stored([sealed_event(event, [key]) if event.actor == hers else event for event in events])
+    return stored([sealed_event(e, [key]) if e.actor == hers and has_text(e.fact) else e for e in events])
 
 
 ERASED_VERSIONS = "SELECT id, version, erased FROM knowledge_versions ORDER BY valid_from"
