@@ -18,7 +18,7 @@ LONGEST_LAG_SECONDS = 30.0
 """A view that is behind for longer answers with what is no longer so."""
 # The view that every read needs.
 NEEDED = "duckdb"
-SEARCHES_AWAIT = 500
+MAY_LACK = {"vectors": 500}
 """Events: where the vectors lack no more, as after a kill, a search waits for them itself, and nothing else has to."""
 
 
@@ -46,8 +46,8 @@ class Readiness:
             waits_for = [
                 f"the view {view['name']} is at position {view['position']} of the {self.head_at_start} at the start"
                 for view in status["views"]
-                if view["position"] < (self.head_at_start or 0) - (view["name"] != NEEDED) * SEARCHES_AWAIT
-                and (view["name"] == NEEDED or view["name"] not in not_awaited)
+                if view["name"] not in not_awaited
+                and view["position"] + MAY_LACK.get(view["name"], 0) < (self.head_at_start or 0)
             ]
             self.caught_up = not waits_for
         elif needed["lag_seconds"] > LONGEST_LAG_SECONDS:

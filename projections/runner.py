@@ -160,6 +160,8 @@ class Projector:
         """Shorten the write-ahead log; an analyst's question under way puts it off until after the next batch."""
         try:
             await self._written(instance.con.execute, "CHECKPOINT")
+        except duckdb.FatalException:  # the file is given up: it is opened again at once, not when somebody writes
+            raise
         except duckdb.Error as error:
             log.info("the checkpoint of the view file is put off", error=str(error))
         else:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from producers.operations.admin import Health
-from producers.readiness import LONGEST_LAG_SECONDS, SEARCHES_AWAIT, Readiness
+from producers.readiness import LONGEST_LAG_SECONDS, MAY_LACK, Readiness
 from tests.doors.http_door import http_door
 
 
@@ -68,7 +68,7 @@ def test_vectors_that_stand_still_or_are_anothers_to_write_are_not_waited_for() 
 
 def test_a_few_events_that_the_vectors_lack_are_waited_for_by_searches_alone() -> None:
     behind = status(9_000, 9_000)
-    behind["views"][1]["position"] = 9_000 - SEARCHES_AWAIT
+    behind["views"][1]["position"] = 9_000 - MAY_LACK["vectors"]
     assert Readiness().of(behind).waits_for == []
 
 
