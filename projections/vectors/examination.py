@@ -66,7 +66,7 @@ def difference(point: Point, stored: Whole | None) -> str | None:
 
 
 def _near(expected: np.ndarray, stored: np.ndarray, by: float) -> bool:
-    """Whether no number differs by more; one that is none differs. numpy's own way takes ten times as long."""
+    """Whether no number differs by more; one that is none differs. np.allclose was a tenth of an examination."""
     return not len(expected) or bool(np.abs(expected - stored).max() <= by)
 
 
