@@ -20,13 +20,13 @@ from typing import Any, TypeVar
 import nats
 from nats.aio.client import Client
 
-from ledger.access import BrokerAccess, Role
-from ledger.envelope import encode
+from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
+from ledger.wire.envelope import encode
 
 BODY_BYTES = 1_100
 ROUNDS = 7

@@ -21,18 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.append import BODY_BYTES, events_of, rate, run_on_fast_loop
-from ledger.access import BrokerAccess
-from ledger.certificate import make_certificate
-from ledger.chain import Chain, leaf_hashes
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent, StoredEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.notary import Notary
-from ledger.notary_start import NotaryFiles
-from ledger.server import EmbeddedServer
-from ledger.signing_keys import SigningKeys
-from ledger.stream_setup import ensure_stream
-from projections.files import discard
-from projections.rebuild import rebuild_in_own_process
+from ledger.integrity.certificate import make_certificate
+from ledger.integrity.chain import Chain, leaf_hashes
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import SigningKeys
+from ledger.store.jetstream import JetStreamLedger
+from projections.live.files import discard
+from projections.live.rebuild import rebuild_in_own_process
 
 EVENTS = 40_000
 ROUNDS = 5

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from ledger.envelope import encode
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeRevised, KnowledgeSaved, Source
+from ledger.wire.envelope import encode
 
 EVENT_BYTES = 1_000
 SAVED, RATED = 0.5, 0.3  # the rest revises

@@ -21,7 +21,7 @@ from bench.corpus import OWNER, payloads
 from bench.visible import Door, running_node, seen
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated
-from ledger.jetstream import JetStreamLedger
+from ledger.store.jetstream import JetStreamLedger
 
 ITEMS = 1_000
 VERDICTS = 5_000

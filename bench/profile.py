@@ -17,14 +17,14 @@ import pyarrow as pa
 from bench.append import run_on_fast_loop
 from bench.corpus import history
 from bench.rebuild import append, broker
-from ledger.jetstream import JetStreamLedger
-from ledger.parked import NONE_PARKED
-from projections.batch import fold_decoded, ready
-from projections.decode import decode
-from projections.digest import digests
-from projections.duckdb import open_new_view
-from projections.rebuild import MEMORY_LIMIT
-from projections.view import Instance
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.parked import NONE_PARKED
+from projections.engine.batch import fold_decoded, ready
+from projections.engine.decode import decode
+from projections.engine.digest import digests
+from projections.live.duckdb import open_new_view
+from projections.live.rebuild import MEMORY_LIMIT
+from projections.live.view import Instance
 
 BATCH = 32_768
 # What the gate asks; the Python before the first "load accepted_…" is its loop over the events.

@@ -19,9 +19,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from bench.append import BODY_BYTES, bare_client, events_of, rate, run_on_fast_loop
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
 
 EVENTS = 60_000
 ROUNDS = 5

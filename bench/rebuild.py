@@ -1,6 +1,6 @@
 """How fast are the views made anew from the log, beside only reading it, and in how much memory?
 
-Ours: every DuckDB view folded by `projections.rebuild` in its own process, up to the last checkpoint. Bare: the
+Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
 fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
 medians. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
 with that at five times the events. Where the time goes: `bench/profile.py`.
@@ -28,13 +28,13 @@ from nats.aio.client import Client
 from bench.append import bare_client, run_on_fast_loop
 from bench.corpus import history
 from bench.read import REQUEST, bare_inbox
-from ledger.access import BrokerAccess
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
-from projections.files import discard
-from projections.rebuild import Rebuilt, rebuild_in_own_process
+from ledger.store.jetstream import JetStreamLedger
+from projections.live.files import discard
+from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 
 EVENTS = 200_000
 MORE = 5
@@ -119,7 +119,7 @@ def rebuild_processes() -> Iterator[Path]:
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and b"projections.rebuild" in (process / "cmdline").read_bytes():
+            if parent == os.getpid() and b"projections.live.rebuild" in (process / "cmdline").read_bytes():
                 yield process
 
 

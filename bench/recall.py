@@ -24,9 +24,9 @@ import orjson
 
 from projections.search.ranking import Candidate, Fusion, fuse
 from projections.search.tokens import document_terms, query_terms
-from projections.vectors.edge import EdgeStore
-from projections.vectors.embeddings import HashedEmbedder
-from projections.vectors.port import Found, Point
+from projections.vectors.embedding.embeddings import HashedEmbedder
+from projections.vectors.store.edge import EdgeStore
+from projections.vectors.store.port import Found, Point
 
 Search = Callable[[str], Sequence[str]]
 """Ask one query; the ids that were found, best first, at least ten where there are as many."""

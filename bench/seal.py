@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from bench.append import rate, run_on_fast_loop
-from ledger.access import BrokerAccess
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import MAX_PAYLOAD_BYTES
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.profile import ProfilePatched, profile_id
-from ledger.jetstream import JetStreamLedger
-from ledger.keyring import Keyring
-from ledger.personal import sealed_event
-from ledger.publication import publication
-from ledger.server import EmbeddedServer
-from ledger.server_config import MAX_PAYLOAD_BYTES
-from ledger.stream_setup import ensure_stream
-from ledger.vault import MemoryVault
-from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket
-from producers.sealing import SealingLedger
-from projections.batch import fold_batch
-from projections.duckdb import open_view
-from projections.workbench import Workbench
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import sealed_event
+from ledger.privacy.vault import MemoryVault
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from ledger.store.jetstream import JetStreamLedger
+from ledger.wire.publication import publication
+from producers.operations.sealing import SealingLedger
+from projections.engine.batch import fold_batch
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import open_view
 
 ROUNDS = 5
 SINGLES = 400

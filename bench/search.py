@@ -29,10 +29,10 @@ from bench.append import run_on_fast_loop
 from bench.corpus import payloads
 from bench.recall import data_directory
 from bench.visible import KLEDGER, ROOT, Door, environment, percentile, running_node
-from ledger.scopes import Caller
+from kledger.contract.scopes import Caller
 from projections.search.ask import LEAST_CANDIDATES
 from projections.search.tokens import Sparse, document_terms, query_terms
-from projections.vectors.hashed import DIMENSIONS, hashed_vectors
+from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 
 IMPORTED = 9_000
 ROUNDS = 5

@@ -30,11 +30,11 @@ from nats.js import JetStreamContext
 
 from bench.append import bare_client, events_of, run_on_fast_loop
 from bench.corpus import EVENT_BYTES, payloads
-from ledger.access import BrokerAccess
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.server_config import ServerFiles
-from ledger.stream_setup import ensure_stream
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import ServerFiles
+from ledger.broker.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
 
 ROOT = Path(__file__).parents[1]
 KLEDGER = (sys.executable, "-m", "producers.cli.main")

@@ -18,9 +18,9 @@ from faststream.nats import NatsBroker
 from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
 
-from consumers.reactors.hearing import Reactor, subscribe
-from ledger.access import BrokerAccess
-from ledger.connection import close_client
+from consumers.reactors.subscription import Reactor, subscribe
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import close_client
 from ledger.event import DEFAULT_ORG, JsonObject
 
 log = structlog.get_logger(__name__)

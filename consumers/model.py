@@ -20,7 +20,7 @@ import structlog
 from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings, Task
 from consumers.structured import FORMS, A, Form, Unfit, document_in, response_format, stated
-from ledger.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
+from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
 from ledger.events.usage import Usage
 
 if TYPE_CHECKING:

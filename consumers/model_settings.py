@@ -12,8 +12,8 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ledger.envelope import invalid_payload
-from ledger.errors import NotAvailable
+from kledger.contract.errors import NotAvailable
+from ledger.wire.envelope import invalid_payload
 
 Task = Literal["evolve", "extract", "slim", "route"]
 

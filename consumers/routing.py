@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from consumers.model import ChatModel
 from consumers.prompting import prompt
-from ledger.errors import ModelFailed
+from kledger.contract.errors import ModelFailed
 from ledger.event import JsonObject
 
 HEADING = 100

@@ -17,8 +17,8 @@ from docs.generators.events import events_page
 from docs.generators.http import http_page, openapi_document
 from docs.generators.tools import tools_page
 from docs.generators.views import views_page
-from ledger.asyncapi import asyncapi_document
-from ledger.schemas import event_schema, form_name, forms
+from ledger.vocabulary.asyncapi import asyncapi_document
+from ledger.vocabulary.schemas import event_schema, form_name, forms
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from ledger.mark import MARK
+from ledger.privacy.seal_mark import MARK
 
 DEFAULT_ORG = "default"
 
@@ -122,7 +122,7 @@ class NewEvent:
 
     `expects` is the position of the last event of this entity that the writer knows (0: there is none);
     when the entity's history has moved on, the append is refused with VersionConflict. `sealmac` bears out what is
-    sealed in it (ledger/witness.py); empty where nothing is.
+    sealed in it (ledger/privacy/seal_witness.py); empty where nothing is.
     """
 
     fact: Fact

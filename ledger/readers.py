@@ -2,7 +2,7 @@
 
 Its readers are its scopes, the entities of its ACL, and its owner. Where all of them are users and agents, they alone
 judge it. Where others are among them, a member may: through which scope is stated by whoever judges, since the log does
-not hold who is in which project. The same in SQL is in projections/visibility.py.
+not hold who is in which project. The same in SQL is in projections/fold_kit/visibility.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ledger.scopes import PUBLIC, Caller, type_of
+from kledger.contract.scopes import PUBLIC, Caller, type_of
 
 PERSONAL = ("user", "agent")
 """Kinds of entities that are one reader each; of all others somebody is a member."""

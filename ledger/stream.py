@@ -1,6 +1,6 @@
 """What a ledger can do: append one, append many at once, and be read from any position.
 
-`ledger/jetstream.py` keeps events on NATS JetStream, `ledger/memory_stream.py` in memory for tests and
+`ledger/store/jetstream.py` keeps events on NATS JetStream, `ledger/store/in_memory.py` in memory for tests and
 notebooks; one contract suite holds both to this page.
 """
 

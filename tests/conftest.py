@@ -14,16 +14,16 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from ledger.access import BrokerAccess
-from ledger.connection import BrokerConnection
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import created_anew, ensure_stream
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.jetstream import JetStreamLedger
-from ledger.memory_stream import MemoryLedger
-from ledger.publication import error_code
-from ledger.server import EmbeddedServer
+from ledger.store.in_memory import MemoryLedger
+from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
-from ledger.stream_setup import created_anew, ensure_stream
+from ledger.wire.publication import error_code
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import orjson
 
-from projections.vectors.hashed import hashed_vectors
+from projections.vectors.embedding.hashed import hashed_vectors
 from tests.openai_chat import ChatEndpoint
 
 

@@ -10,21 +10,14 @@ from pydantic import BaseModel, ConfigDict
 
 from consumers.model import Answer
 from consumers.prompting import prompt
-from consumers.reactors.hearing import Request
-from consumers.reactors.working import Standing, Work
-from ledger.errors import (
-    Erased,
-    IllegalState,
-    LedgerError,
-    ModelFailed,
-    NotOwner,
-    VersionConflict,
-)
+from consumers.reactors.subscription import Request
+from consumers.reactors.work import Standing, Work
+from kledger.contract.errors import Erased, IllegalState, LedgerError, ModelFailed, NotOwner, VersionConflict
 from ledger.event import JsonObject, NewEvent
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
 from ledger.events.knowledge import KnowledgeEvolved
-from projections.feedback.ask import cases
-from projections.knowledge.versions import Version, version_of
+from projections.views.feedback.ask import cases
+from projections.views.knowledge.versions import Version, version_of
 
 ATTEMPTS = 6
 """How often a proposal is applied anew when others write to the item meanwhile."""
@@ -42,7 +35,7 @@ class Rewritten(BaseModel):
 
 
 class Evolving:
-    """The reactor of `evolution.requested`; see consumers.reactors.hearing.Reactor."""
+    """The reactor of `evolution.requested`; see consumers.reactors.subscription.Reactor."""
 
     name = "evolve"
     kind = "evolution"

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from consumers.model import Answer
 from consumers.prompting import extraction_prompt, prompt
 from consumers.reactors.extracted import Finding, Findings, Judgement, events_of, knowledge_in, material, pairs
-from consumers.reactors.hearing import Request
 from consumers.reactors.similar import similar_to
-from consumers.reactors.working import Standing, Work
-from ledger.errors import Erased, LedgerError, NotOwner, VersionConflict
+from consumers.reactors.subscription import Request
+from consumers.reactors.work import Standing, Work
+from kledger.contract.errors import Erased, LedgerError, NotOwner, VersionConflict
 from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
 from ledger.events.usage import Usage, together
-from projections.erased import NOTHING, places_of, within
-from projections.processes.ask import Process
+from projections.fold_kit.erased import NOTHING, places_of, within
+from projections.views.processes.ask import Process
 
 CANDIDATES = 3
 """Known items that each finding is compared with."""
@@ -33,7 +33,7 @@ class _Judged:
 
 
 class Extracting:
-    """The reactor of `extraction.requested`; see consumers.reactors.hearing.Reactor.
+    """The reactor of `extraction.requested`; see consumers.reactors.subscription.Reactor.
 
     One at a time on a node: what an extraction has found is known to the next one.
     """

@@ -10,15 +10,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from consumers.reactors.working import NAMESPACE, Standing, Work
+from consumers.reactors.work import NAMESPACE, Standing, Work
+from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
 from ledger.events.knowledge import Case, KnowledgeConfirmed, KnowledgeSaved, Source
 from ledger.events.usage import Usage
-from ledger.scopes import PUBLIC
-from projections.knowledge.ask import rfc3339
-from projections.processes.ask import Process
+from projections.views.knowledge.ask import rfc3339
+from projections.views.processes.ask import Process
 
 MOST_FINDINGS = 60
 PROFILE = "user_profile"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from consumers.reactors.working import Work
-from ledger.errors import VersionConflict
+from consumers.reactors.work import Work
+from kledger.contract.errors import VersionConflict
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, KnowledgeUnmerged
 from ledger.events.slim import Skipped
-from projections.knowledge.versions import Version, versions_of
-from projections.processes.ask import Process
 from projections.similar import ask
 from projections.similar.ask import Merged, Proposed, Standing
+from projections.views.knowledge.versions import Version, versions_of
+from projections.views.processes.ask import Process
 
 ATTEMPTS = 6
 """How often one group is tried anew when others write to its items meanwhile."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from consumers.reactors.working import Work
-from ledger.errors import LedgerError
+from consumers.reactors.work import Work
+from kledger.contract.errors import LedgerError
+from kledger.contract.scopes import PUBLIC
 from ledger.event import JsonObject
-from ledger.scopes import PUBLIC
 
 MOST_CHARACTERS = 2_000
 """Of a text that is searched for."""

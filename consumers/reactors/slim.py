@@ -15,26 +15,18 @@ from pydantic import BaseModel, ConfigDict
 
 from consumers.model import Prompt
 from consumers.prompting import prompt
-from consumers.reactors.hearing import Request
 from consumers.reactors.merging import Merging
-from consumers.reactors.working import Standing, Work
-from ledger.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, NotOwner, VersionConflict
+from consumers.reactors.subscription import Request
+from consumers.reactors.work import Standing, Work
+from kledger.contract.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Fact
-from ledger.events.slim import (
-    Similar,
-    SlimApplied,
-    SlimFailed,
-    SlimProposed,
-    SlimReported,
-    SlimReverted,
-    SlimStarted,
-)
+from ledger.events.slim import Similar, SlimApplied, SlimFailed, SlimProposed, SlimReported, SlimReverted, SlimStarted
 from ledger.events.usage import Usage
-from projections.processes.ask import Process
 from projections.similar import ask
 from projections.similar.ask import Eligible
 from projections.similar.groups import Found, Group, Item
 from projections.similar.process import grouped, grouped_in_own_process
+from projections.views.processes.ask import Process
 
 IN_PLACE = 300
 """Up to so many items are compared on a thread of the node, which is sooner done than a process begun."""
@@ -58,7 +50,7 @@ class MergedText(BaseModel):
 
 
 class Slimming:
-    """The reactor of slims; see consumers.reactors.hearing.Reactor."""
+    """The reactor of slims; see consumers.reactors.subscription.Reactor."""
 
     name = "slim"
     kind = "slim"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.generators.tables import GENERATED, table
-from ledger.errors import LedgerError, NodeUnreachable
+from kledger.contract.errors import LedgerError, NodeUnreachable
 from producers.http.errors import STATUS
 
 ROOT = Path(__file__).parents[2]

@@ -9,15 +9,15 @@ from typing import Any
 import orjson
 
 from docs.generators.tables import GENERATED, table
-from ledger.asyncapi import GUIDE
-from ledger.entities import ENTITY_PATTERN, TYPE_PATTERN
-from ledger.envelope import encode
+from kledger.contract.entities import ENTITY_PATTERN, TYPE_PATTERN
+from kledger.contract.scopes import ENTITY_TYPES, PUBLIC
 from ledger.event import Fact
 from ledger.events import FACTS
-from ledger.examples import EXAMPLES
-from ledger.schemas import event_schema, form_name, forms
-from ledger.scopes import ENTITY_TYPES, PUBLIC
-from ledger.subjects import event_subject
+from ledger.vocabulary.asyncapi import GUIDE
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.vocabulary.schemas import event_schema, form_name, forms
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import event_subject
 
 Schema = dict[str, Any]
 

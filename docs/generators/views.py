@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from docs.generators.tables import GENERATED, table
-from projections.duckdb import open_view
+from projections.live.duckdb import open_view
 
 _RELATIONS = """
 SELECT name, kind, comment FROM (

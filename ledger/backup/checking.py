@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.segments import Kept, file_digest, read_segment
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
-from ledger.chain import Chain, chain_head, leaf_hashes
-from ledger.errors import BackupDamaged, BackupMismatch
 from ledger.event import JsonObject
-from ledger.signing_keys import VerifyingKey
+from ledger.integrity.chain import Chain, chain_head, leaf_hashes
+from ledger.integrity.signing_keys import VerifyingKey
 
 
 @dataclass(frozen=True, slots=True)

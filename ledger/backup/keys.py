@@ -12,14 +12,14 @@ from pathlib import Path
 
 import orjson
 
-from ledger.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
+from kledger.contract.errors import BackupDamaged
 from ledger.backup.manifest import sync_directory
-from ledger.connection import BrokerConnection
-from ledger.errors import BackupDamaged
+from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
-from ledger.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
-from ledger.server_config import write_private
-from ledger.vault_jetstream import ensure_keys_bucket, kept_subjects
+from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
+from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 FILE = "keys.json"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")

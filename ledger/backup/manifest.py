@@ -18,12 +18,12 @@ from pathlib import Path
 
 import orjson
 
+from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload
 from ledger.backup.witnesses import Witness
-from ledger.chain import HASH_BYTES, Chain
-from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload
+from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
-from ledger.server_config import write_private
-from ledger.whole_file import check_directory_place
+from ledger.integrity.chain import HASH_BYTES, Chain
+from ledger.runtime.whole_file import check_directory_place
 
 FORMAT = "kledger-backup-1"
 NAME = "manifest.json"

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
-from ledger.access import BrokerAccess
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
+from ledger.broker.access import BrokerAccess
 from ledger.event import JsonObject
-from ledger.jetstream import JetStreamLedger
-from ledger.own_process import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.runtime.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.store.jetstream import JetStreamLedger
 
 
 async def back_up_in_own_process(access: BrokerAccess, directory: Path, data: Path, progress: Progress) -> BackedUp:

@@ -13,22 +13,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.access import LEDGER_STREAM, BrokerAccess
+from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.segments import Kept
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
-from ledger.chain import leaf_hashes
-from ledger.connection import BrokerConnection
-from ledger.errors import BackupMismatch, NotRepairable
+from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject
-from ledger.jetstream import JetStreamLedger
-from ledger.publication import error_code, error_of
+from ledger.integrity.chain import leaf_hashes
+from ledger.runtime.whole_file import check_directory_place
+from ledger.store.gap_tolerant_read import Missing, read_what_is_there
+from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
-from ledger.tolerant_read import Missing, read_what_is_there
-from ledger.whole_file import check_directory_place
+from ledger.wire.publication import error_code, error_of
 
 _READ_EVENTS = 1_000
 _DELETE_TIMEOUT = 30.0

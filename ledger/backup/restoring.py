@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.access import LEDGER_STREAM, BrokerAccess
+from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import bring_back_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.segments import Kept
 from ledger.backup.sending import Sender
 from ledger.backup.writing import Progress, silent
-from ledger.chain import Chain, leaf_hashes
-from ledger.connection import BrokerConnection
-from ledger.errors import LogReplaced, RestoreRefused
+from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject
-from ledger.jetstream_read import read_stream
-from ledger.publication import error_code, error_of
-from ledger.restored import RESTORED_TO, RESTORING
-from ledger.signing_keys import VerifyingKey
-from ledger.stream_setup import check_settings, created, created_anew, stream_config
+from ledger.integrity.chain import Chain, leaf_hashes
+from ledger.integrity.signing_keys import VerifyingKey
+from ledger.store.reader import read_stream
+from ledger.store.restored import RESTORED_TO, RESTORING
+from ledger.wire.publication import error_code, error_of
 
 _NO_STREAM = 10059
 _READ_EVENTS = 1_000

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ledger.chain import HASH_BYTES
 from ledger.event import StoredEvent
+from ledger.integrity.chain import HASH_BYTES
 
 SCHEMA = pa.schema(
     [

@@ -10,19 +10,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
-from ledger.connection import BrokerConnection
-from ledger.errors import BrokerUnavailable, PayloadTooLarge, RestoreRefused
+from kledger.contract.errors import BrokerUnavailable, PayloadTooLarge, RestoreRefused
+from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject, StoredEvent
-from ledger.publication import (
-    DUPLICATE_IN_BATCH,
-    PASSING,
-    WRONG_LAST_SEQUENCE,
-    error_code,
-    error_of,
-    parse_answer,
-)
-from ledger.restored import headers_for
+from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
+from ledger.store.restored import headers_for
+from ledger.wire.publication import DUPLICATE_IN_BATCH, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
 TIMEOUT = 30.0

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.chain import Chain
-from ledger.checkpoints import SignedCheckpoint, read_checkpoints
-from ledger.errors import BackupMismatch, InvalidPayload
+from kledger.contract.errors import BackupMismatch, InvalidPayload
 from ledger.event import JsonObject
-from ledger.notary_start import NotaryFiles
-from ledger.signing_keys import VerifyingKey, public_keys
+from ledger.integrity.chain import Chain
+from ledger.integrity.checkpoints import SignedCheckpoint, read_checkpoints
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import VerifyingKey, public_keys
 
 
 @dataclass(frozen=True, slots=True)

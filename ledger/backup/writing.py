@@ -12,20 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.backup.manifest import (
-    EVENTS,
-    Manifest,
-    Segment,
-    save,
-    segment_path,
-    sync_directory,
-    writing_to,
-)
+from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
+from ledger.backup.manifest import EVENTS, Manifest, Segment, save, segment_path, sync_directory, writing_to
 from ledger.backup.segments import SegmentWriter, file_digest
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
-from ledger.chain import leaf_hash, leaf_hashes
-from ledger.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
 from ledger.event import StoredEvent
+from ledger.integrity.chain import leaf_hash, leaf_hashes
 from ledger.stream import Ledger
 
 SEGMENT_EVENTS = 100_000

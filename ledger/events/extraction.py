@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.scopes import Entity
 from ledger.event import Fact
 from ledger.events.bounds import Document, Short
 from ledger.events.knowledge import Id, Scopes
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
 from ledger.events.usage import Usage
-from ledger.scopes import Entity
 
 Kind = Literal["statement", "task", "conversation", "feedback"]
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from kledger.contract.scopes import Entity
 from ledger.event import Fact
 from ledger.events.bounds import Description, NewId
 from ledger.events.knowledge import Id
 from ledger.events.recall import Served
-from ledger.scopes import Entity
 
 
 def goal_entity_id(owner: str, goal_id: str) -> str:

@@ -11,10 +11,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ledger import new_item
+from kledger.contract.scopes import Entity, Scope
 from ledger.event import MAX_ID, MOST_POSITION, Fact
+from ledger.events import new_item
 from ledger.events.bounds import Document, Number, Reason, ResourceIds, Short, Urls
-from ledger.scopes import Entity, Scope
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -73,7 +73,10 @@ class Case(BaseModel):
 
 
 class KnowledgeSaved(Fact):
-    """A new item. Version 1 was the form with a single `type` and no score (see ledger/upcasts.py); 3 has `origin`."""
+    """A new item. Version 1 was the form with a single `type` and no score (ledger/vocabulary/upcasts.py).
+
+    Version 3 has `origin`.
+    """
 
     name: ClassVar[str] = "knowledge.saved"
     version: ClassVar[int] = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar, Literal
 
+from kledger.contract.scopes import Entity
 from ledger.event import Fact
 from ledger.events.bounds import Document, Reason
-from ledger.scopes import Entity
 
 MemoryType = Literal["user", "work"]
 

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.scopes import Scope
 from ledger.event import MAX_ID, MOST_POSITION, Fact
 from ledger.events.bounds import MOST_LISTED, Number, Query
-from ledger.scopes import Scope
 
 
 class ServedItem(BaseModel):

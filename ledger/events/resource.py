@@ -12,15 +12,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
+from kledger.contract.scopes import Entity
 from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
 from ledger.events.bounds import Document, Reason
 from ledger.events.knowledge import Origin, Scopes, Text
-from ledger.mark import MARK
-from ledger.scopes import Entity
+from ledger.privacy.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")
 """The parts of the metadata that are moments."""
-# What has a key of the resource's own under the marks of ledger/sealed.py; or what is read once that key is destroyed.
+# What has a key of the resource's own under the marks of ledger/privacy/sealed.py; or what is read once that key is
+# destroyed.
 SEALED_PATTERN = r"^(sealed:v1:.+:[A-Za-z0-9+/=]+|\[erased\])$"
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -87,8 +88,8 @@ class ResourceFact(Fact):
 class ResourceSaved(ResourceFact):
     """The owner states the whole resource: the first time a new one, later its next version.
 
-    `secure_body` is sealed with a key of the resource's own (ledger/secure_body.py); in clear it is refused. Version 2
-    has `origin`.
+    `secure_body` is sealed with a key of the resource's own (ledger/privacy/secure_body.py); in clear it is refused.
+    Version 2 has `origin`.
     """
 
     # A secret that somebody sent in clear must not stand in the text of an exception.

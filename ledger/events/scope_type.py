@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from ledger.entities import TYPE_PATTERN
+from kledger.contract.entities import TYPE_PATTERN
 from ledger.event import Fact
 from ledger.events.bounds import Number
 

@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.scopes import Entity
 from ledger.event import Fact
 from ledger.events.bounds import Document, Number, Reason
 from ledger.events.knowledge import Count, Id, Scopes, Text, Types, Version
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact, Rejected
 from ledger.events.usage import Usage
-from ledger.scopes import Entity
 
 Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 Threshold = Annotated[Number, Field(ge=0.5, le=1.0)]

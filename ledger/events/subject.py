@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from kledger.contract.scopes import Entity
 from ledger.event import Fact
-from ledger.scopes import Entity
 
 
 class SubjectForgotten(Fact):

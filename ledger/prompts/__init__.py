@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from ledger.errors import UnknownPrompt
-from ledger.language import ENGLISH, LANGUAGES, Language
+from kledger.contract.errors import UnknownPrompt
+from kledger.contract.language import ENGLISH, LANGUAGES, Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from ledger.errors import LedgerError, TokenExpired, TokenRevoked, Unauthenticated
+from kledger.contract.errors import LedgerError, TokenExpired, TokenRevoked, Unauthenticated
 from producers.access.principal import Principal
 from producers.access.tokens import TokenRecord, hash_of, read_records
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ledger.envelope import invalid_payload
-from ledger.errors import RateLimited
+from kledger.contract.errors import RateLimited
+from ledger.wire.envelope import invalid_payload
 
 RATE_OF_A_TOKEN = 300.0
 _REMEMBERED = 10_000  # principals whose buckets are kept; a full bucket need not be remembered

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ledger.data_directory import is_data_directory
-from ledger.errors import BrokerMisconfigured, LedgerError
+from kledger.contract.errors import BrokerMisconfigured, LedgerError
+from ledger.runtime.data_directory import is_data_directory
 from producers.access.book import TokenBook
 from producers.access.tokens import tokens_file
-from projections.quack_sessions import Admits
+from projections.analysts.quack_sessions import Admits
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

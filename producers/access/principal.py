@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ledger.errors import Forbidden
-from ledger.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
+from kledger.contract.errors import Forbidden
+from kledger.contract.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
 
 Role = Literal["agent", "analyst", "operator"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -22,9 +22,9 @@ from typing import Literal
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from ledger.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
-from ledger.server_config import write_private
-from ledger.whole_file import check_directory_place
+from kledger.contract.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
+from ledger.broker.server_config import write_private
+from ledger.runtime.whole_file import check_directory_place
 from producers.access.principal import Principal, Role, bindings
 
 PREFIX = "kledger_"

@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from ledger.errors import InvalidPayload
+from kledger.contract.errors import InvalidPayload
 from producers.cli.screen import facts, plain, table, words
 from producers.cli.session import Answer
 
 
 def compared_certificates(files: tuple[Path, Path]) -> Answer:
     """What two certificates have in common, for `kledger verify --certificates A B`."""
-    from ledger.certificate import compare_certificates
+    from ledger.integrity.certificate import compare_certificates
 
     told = compare_certificates(read_document(files[0]), read_document(files[1]))
     positions = told["positions"]

@@ -6,26 +6,26 @@ from typing import Annotated
 
 import typer
 
-from ledger.private import private_files
-from producers.cli import (
-    backing_up,
-    evolving,
-    finding,
-    forgetting,
+from ledger.runtime.private import private_files
+from producers.cli.commands import (
+    admin,
+    backup,
+    evolutions,
+    forget,
     importing,
     integrity,
-    keeping,
+    knowledge,
+    knowledge_reading,
     lineage,
-    operating,
+    mcp,
+    profiles,
     publishers,
-    recalling,
+    recall,
     refused,
-    remembering,
-    saying,
+    resources,
     sharing,
-    slimming,
+    slims,
     tokens,
-    tools,
     trees,
 )
 from producers.cli.examples import with_example
@@ -55,7 +55,7 @@ token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"kledger {operating.product_version()}")
+        typer.echo(f"kledger {admin.product_version()}")
         raise typer.Exit
 
 
@@ -70,9 +70,9 @@ def every_command(
 
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 
-app.command("up", rich_help_panel=NODE)(operating.up)
-app.command("status", rich_help_panel=NODE)(as_operator(operating.status))
-app.command("version", rich_help_panel=NODE)(as_operator(operating.show_version))
+app.command("up", rich_help_panel=NODE)(admin.up)
+app.command("status", rich_help_panel=NODE)(as_operator(admin.status))
+app.command("version", rich_help_panel=NODE)(as_operator(admin.show_version))
 
 app.add_typer(token, name="token", rich_help_panel=NODE)
 app.command("nats-config", rich_help_panel=NODE)(publishers.nats_config)
@@ -85,66 +85,66 @@ scope_type.command("add")(as_operator(sharing.add_type))
 scope_type.command("list")(as_operator(sharing.list_types))
 
 app.command("import", rich_help_panel=KNOWLEDGE)(as_caller(importing.import_file))
-app.command("search", rich_help_panel=KNOWLEDGE)(as_caller(finding.search))
-app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(saying.save))
-app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(saying.revise))
-app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(saying.rate))
-app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(saying.retire))
-app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(backing_up.restore))
-app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(finding.show))
-app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(finding.list_items))
-app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(finding.history))
+app.command("search", rich_help_panel=KNOWLEDGE)(as_caller(knowledge_reading.search))
+app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(knowledge.save))
+app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(knowledge.revise))
+app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(knowledge.rate))
+app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(knowledge.retire))
+app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(backup.restore))
+app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(knowledge_reading.show))
+app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(knowledge_reading.list_items))
+app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(knowledge_reading.history))
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(lineage.lineage))
-app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolving.revert))
-app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolving.evolve))
+app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(evolutions.revert))
+app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolutions.evolve))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
-app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slim))
-app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slimming.slims))
-app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolving.extract))
+app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slims.slim))
+app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slims.slims))
+app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(evolutions.extract))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)
-app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(tools.mcp))
+app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(mcp.mcp))
 app.command("share", rich_help_panel=KNOWLEDGE)(as_caller(sharing.share))
 app.command("why-visible", rich_help_panel=KNOWLEDGE)(as_caller(sharing.why_visible))
-app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recalling.startup))
-app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recalling.focus))
-app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recalling.goal))
-app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recalling.prompt))
+app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(recall.startup))
+app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recall.focus))
+app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recall.goal))
+app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recall.prompt))
 app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
 app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
-evolution.command("show")(as_caller(evolving.show_evolution))
-evolution.command("list")(as_caller(evolving.list_evolutions))
-evolution.command("apply")(as_caller(evolving.apply_evolution))
-evolution.command("reject")(as_caller(evolving.reject_evolution))
-evolution.command("revert")(as_caller(evolving.revert_evolution))
+evolution.command("show")(as_caller(evolutions.show_evolution))
+evolution.command("list")(as_caller(evolutions.list_evolutions))
+evolution.command("apply")(as_caller(evolutions.apply_evolution))
+evolution.command("reject")(as_caller(evolutions.reject_evolution))
+evolution.command("revert")(as_caller(evolutions.revert_evolution))
 
-conflicts.command("list")(as_caller(evolving.list_conflicts))
-conflicts.command("resolve")(as_caller(evolving.resolve_conflict))
+conflicts.command("list")(as_caller(evolutions.list_conflicts))
+conflicts.command("resolve")(as_caller(evolutions.resolve_conflict))
 app.add_typer(resource, name="resource", rich_help_panel=KNOWLEDGE)
-resource.command("save")(as_caller(keeping.save))
-resource.command("show")(as_caller(keeping.show))
-resource.command("list")(as_caller(keeping.list_resources))
-resource.command("history")(as_caller(keeping.history))
-resource.command("retire")(as_caller(keeping.retire))
-resource.command("restore")(as_caller(keeping.restore))
+resource.command("save")(as_caller(resources.save))
+resource.command("show")(as_caller(resources.show))
+resource.command("list")(as_caller(resources.list_resources))
+resource.command("history")(as_caller(resources.history))
+resource.command("retire")(as_caller(resources.retire))
+resource.command("restore")(as_caller(resources.restore))
 
-profile.command("show")(as_caller(remembering.show))
-profile.command("prompt")(as_caller(remembering.prompt))
-profile.command("history")(as_caller(remembering.history))
-profile.command("set")(as_caller(remembering.set_content))
-profile.command("patch")(as_caller(remembering.patch))
-profile.command("register")(as_caller(remembering.register))
-profile.command("disable")(as_caller(remembering.disable))
+profile.command("show")(as_caller(profiles.show))
+profile.command("prompt")(as_caller(profiles.prompt))
+profile.command("history")(as_caller(profiles.history))
+profile.command("set")(as_caller(profiles.set_content))
+profile.command("patch")(as_caller(profiles.patch))
+profile.command("register")(as_caller(profiles.register))
+profile.command("disable")(as_caller(profiles.disable))
 
-app.command("rebuild", rich_help_panel=AUDIT)(as_operator(operating.rebuild))
-app.command("verify", rich_help_panel=AUDIT)(as_operator(operating.verify))
-app.command("replay", rich_help_panel=AUDIT)(as_operator(operating.replay))
-app.command("snapshot", rich_help_panel=AUDIT)(as_operator(operating.snapshot))
-app.command("backup", rich_help_panel=AUDIT)(as_operator(backing_up.backup))
-app.command("repair", rich_help_panel=AUDIT)(as_operator(backing_up.repair))
-app.command("forget", rich_help_panel=AUDIT)(as_operator(forgetting.forget))
-app.command("sql", rich_help_panel=AUDIT)(as_operator(operating.sql))
+app.command("rebuild", rich_help_panel=AUDIT)(as_operator(admin.rebuild))
+app.command("verify", rich_help_panel=AUDIT)(as_operator(admin.verify))
+app.command("replay", rich_help_panel=AUDIT)(as_operator(admin.replay))
+app.command("snapshot", rich_help_panel=AUDIT)(as_operator(admin.snapshot))
+app.command("backup", rich_help_panel=AUDIT)(as_operator(backup.backup))
+app.command("repair", rich_help_panel=AUDIT)(as_operator(backup.repair))
+app.command("forget", rich_help_panel=AUDIT)(as_operator(forget.forget))
+app.command("sql", rich_help_panel=AUDIT)(as_operator(admin.sql))
 app.command("audit", rich_help_panel=AUDIT)(as_operator(integrity.audit))
 app.command("prove", rich_help_panel=AUDIT)(as_operator(integrity.prove))
 app.command("check-proof", rich_help_panel=AUDIT)(as_operator(integrity.check_proof))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 from producers.cli.session import FAILED, Session, files_named
 
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 from producers.cli.screen import stderr
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from producers.sdk import LedgerClient
+    from kledger import LedgerClient
 
 Wait = Annotated[
     float,

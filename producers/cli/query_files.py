@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from producers.sdk.answers import Table
+    from kledger.answers.knowledge import Table
 
 
 class Format(StrEnum):

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ledger.errors import InvalidPayload
-from ledger.followed import followed, is_descriptor
-from ledger.whole_file import check_place, in_place
+from kledger.contract.errors import InvalidPayload
+from ledger.runtime.symlinks import followed, is_descriptor
+from ledger.runtime.whole_file import check_place, in_place
 
 Force = Annotated[bool, typer.Option("--force", help="Write over the file if it is there.")]
 

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ledger.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
-from ledger.language import language_of_terminal
+from kledger.contract.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
+from kledger.contract.language import language_of_terminal
 from producers.cli.advice import advised, advised_details
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
 
-    from producers.sdk import LedgerClient
-    from producers.sdk.wire import Wire
+    from kledger import LedgerClient
+    from kledger.client.wire import Wire
 
 OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
@@ -88,7 +88,7 @@ class Session:
     @cached_property
     def ledger(self) -> LedgerClient:
         """The node, asked as the caller; closed when the command ends."""
-        from producers.sdk import LedgerClient
+        from kledger import LedgerClient
 
         client = LedgerClient(self.url, token=self._token())
         return client.acting_as(**self._named(), scopes=self.further).in_language(language_of_terminal())
@@ -96,7 +96,7 @@ class Session:
     @property
     def wire(self) -> Wire:
         """The same for a command that awaits; it closes the connection itself."""
-        from producers.sdk import AsyncLedgerClient
+        from kledger import AsyncLedgerClient
 
         client = AsyncLedgerClient(self.url, token=self._token())
         return client.acting_as(**self._named(), scopes=self.further).in_language(language_of_terminal()).wire
@@ -117,7 +117,7 @@ class Session:
         """
         if self.settled or "ledger" not in self.__dict__ or not self.ledger.written:
             return
-        from producers.sdk.operating import pauses
+        from kledger.client.admin import pauses
 
         until = time.monotonic() + SETTLED_WITHIN
         try:

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import Scope
 
-from ledger.errors import LedgerError, NotOwner, RateLimited
-from ledger.told_once import Seldom
+from kledger.contract.errors import LedgerError, NotOwner, RateLimited
+from ledger.runtime.log_once import Seldom
 from producers.access.book import TokenBook
 from producers.access.limits import Buckets, Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY

@@ -11,14 +11,17 @@ from fastapi import Depends, FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
-from producers.http import (
+from producers.http import errors, metrics, pages
+from producers.http.admission import Admission
+from producers.http.guard import Guard
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
+from producers.http.known_parameters import refuse_unknown
+from producers.http.repeated import Repeated
+from producers.http.routes import (
     admin,
-    errors,
     evolutions,
     extractions,
     knowledge,
-    metrics,
-    pages,
     profiles,
     recall,
     refused,
@@ -26,11 +29,6 @@ from producers.http import (
     scope_types,
     slims,
 )
-from producers.http.admission import Admission
-from producers.http.guard import Guard
-from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
-from producers.http.known_parameters import refuse_unknown
-from producers.http.repeated import Repeated
 from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites

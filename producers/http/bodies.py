@@ -10,13 +10,13 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ledger.errors import BadJson, LedgerError, PayloadTooLarge
+from kledger.contract.errors import BadJson, LedgerError, PayloadTooLarge
 from producers.access.limits import Limits
-from producers.http.answers import Json
+from producers.http.answers.knowledge import Json
 from producers.http.errors import STATUS
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import OwnWrites
-from producers.requests import read_json
+from producers.requests.knowledge import read_json
 
 LIMITS_KEY = "kledger.limits"
 """Where the guard puts the limits of the node, in the ASGI scope of a request."""

@@ -16,10 +16,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from ledger.errors import LedgerError, ServiceFailed, ViewBehind
-from producers.http.answers import Json
-from producers.operations.updated import error_body
-from producers.requests import refusal
+from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
+from producers.http.answers.knowledge import Json
+from producers.operations.knowledge.updated import error_body
+from producers.requests.knowledge import refusal
 
 STATUS: dict[str, int] = {
     "bad_json": 400,

@@ -6,8 +6,8 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ledger import tracing
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
+from ledger.runtime import tracing
 from producers.http import errors
 from producers.http.admission import Admission
 from producers.http.metrics import Metrics

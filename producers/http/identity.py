@@ -12,15 +12,15 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
-from ledger import tracing
-from ledger.errors import IllegalScope, InvalidPayload
+from kledger.contract.errors import IllegalScope, InvalidPayload
+from kledger.contract.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
 from ledger.event import MOST_POSITION, NO_LINEAGE, Lineage
-from ledger.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
+from ledger.runtime import tracing
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
 from producers.http.repeated import Repeated
+from producers.operations.admin.scope_types import require_types
 from producers.operations.own_writes import Writer, speaks
-from producers.operations.scope_types import require_types
-from producers.publish import MAX_REFERENCE, NAMESPACE
+from producers.operations.publish import MAX_REFERENCE, NAMESPACE
 
 IDENTITIES = {f"x-ledger-{kind}": kind for kind in ("user", "agent", "project", "team", "org")}
 FURTHER = "x-ledger-scope"

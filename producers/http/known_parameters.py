@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from ledger.errors import InvalidPayload
+from kledger.contract.errors import InvalidPayload
 
 _SHOWN = 10
 """Unknown names that an error tells of."""

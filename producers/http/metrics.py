@@ -24,9 +24,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 from producers.operations.desk import Desk
-from projections.refused.ask import refused_by_code
+from projections.views.refused.ask import refused_by_code
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 

@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse
 
-from producers.http.answers import IndexAnswer, Json
+from producers.http.answers.knowledge import IndexAnswer, Json
 
 _OPENAPI = "/openapi.json"
 _METHODS = ("get", "post", "put", "patch", "delete")

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from producers.publish import mismatch
+from producers.operations.publish import mismatch
 
 MOST = 50_000
 _NOT_CONTENT = {"wait", "min_position"}

@@ -22,13 +22,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kledger.client.connection import Connection
+from kledger.client.wire import Lineage, Wire
 from producers.access.limits import Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
 from producers.http.known_parameters import refuse_others
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
-from producers.sdk.connection import Connection
-from producers.sdk.wire import Lineage, Wire
 
 PATH = "/mcp"
 HERE = "http://127.0.0.1"  # a name that every node takes for its own; no socket is opened to it

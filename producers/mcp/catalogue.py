@@ -1,7 +1,7 @@
 """Which tools does the MCP server list, and how does it tell a client what each takes, gives and changes?
 
-Names, arguments, defaults and words are those of `producers/sdk/tools.py`, forms those that the node takes and gives;
-only the title and the hints stand here.
+Names, arguments, defaults and words are those of `kledger/tools/functions.py`, forms those that the node takes and
+gives; only the title and the hints stand here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from typing import Any, get_type_hints
 from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
+from kledger.client.wire import Wire
+from kledger.tools import functions as tools
 from ledger.event import JsonObject
-from producers.http import answers, model_answers, recall_answers, resource_answers, slim_answers
+from producers.http.answers import knowledge as answers
+from producers.http.answers import models as model_answers
+from producers.http.answers import recall as recall_answers
+from producers.http.answers import resources as resource_answers
+from producers.http.answers import slims as slim_answers
 from producers.mcp.schemas import left_out, plain
-from producers.requests import CaseBody, FeedbackBody, refusal
-from producers.resource_requests import Together
-from producers.sdk import tools
-from producers.sdk.wire import Wire
+from producers.requests.knowledge import CaseBody, FeedbackBody, refusal
+from producers.requests.resources import Together
 
 
 class _Arguments(BaseModel):

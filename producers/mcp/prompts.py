@@ -8,9 +8,9 @@ from typing import Any
 
 from mcp import MCPError, types
 
-from ledger.errors import LedgerError
-from producers.sdk import recall
-from producers.sdk.wire import Wire
+from kledger.client import recall
+from kledger.client.wire import Wire
+from kledger.contract.errors import LedgerError
 
 _OF_THE_CALLER = ("unknown_prompt", "invalid_payload")
 

@@ -16,14 +16,14 @@ import structlog
 from mcp import MCPError, types
 from mcp.server import CacheHint, Server, ServerRequestContext
 
-from ledger.errors import LedgerError, ServiceFailed
+from kledger.client.wire import Wire
+from kledger.contract.errors import LedgerError, ServiceFailed
+from kledger.contract.scopes import Caller
+from kledger.tools.functions import AGENT
 from ledger.event import JsonObject
-from ledger.scopes import Caller
 from producers.mcp import prompts
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
-from producers.sdk.tools import AGENT
-from producers.sdk.wire import Wire
 
 log = structlog.get_logger(__name__)
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 import structlog
 from mcp import stdio_server
 
-from ledger.errors import LedgerError
+from kledger.client.wire import Wire
+from kledger.contract.errors import LedgerError
 from producers.mcp.server import NOBODY_NAMED, Call, create_server
-from producers.sdk.wire import Wire
 
 log = structlog.get_logger(__name__)
 

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from prometheus_client.registry import Collector
 
+from kledger.contract.errors import InvalidPayload, ViewBehind
+from kledger.contract.language import ENGLISH, Language
+from kledger.contract.scopes import Caller
 from ledger.degraded import Degraded, Part
-from ledger.errors import InvalidPayload, ViewBehind
 from ledger.event import DEFAULT_ORG, JsonObject
-from ledger.language import ENGLISH, Language
-from ledger.scopes import Caller
+from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
-from ledger.vault import Vault
-from producers.operations.admin import NodeAdmin
-from producers.operations.models import Models, NoModels, Router
+from producers.operations.admin.jobs import NodeAdmin
+from producers.operations.models.available import Models, NoModels, Router
 from producers.operations.own_writes import NOTHING, Written
-from producers.operations.recording import Recorded
-from producers.publish import Tally
-from projections.lineage import ask as lineage
+from producers.operations.publish import Tally
+from producers.operations.recall.recording import Recorded
+from projections.views.lineage import ask as lineage
 
 if TYPE_CHECKING:
-    from producers.operations.refused import ParkingAdmin
+    from producers.operations.admin.refused import ParkingAdmin
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ MAX_WAIT = 60.0
 
 
 class LiveView(Protocol):
-    """What the operations need of projections/view.py: how far it is, and a question asked of it."""
+    """What the operations need of projections/live/view.py: how far it is, and a question asked of it."""
 
     @property
     def position(self) -> int: ...

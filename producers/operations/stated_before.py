@@ -13,20 +13,20 @@ from typing import Any
 
 import orjson
 
-from ledger.errors import VersionConflict
+from kledger.contract.errors import VersionConflict
+from kledger.contract.scopes import Caller
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
-from ledger.scopes import Caller
 from producers.operations.desk import Desk, reach_head
-from producers.operations.stating import FILLED_IN
-from producers.publish import NAMESPACE, mismatch, publish
-from projections.knowledge import ask
-from projections.lineage import ask as events
-from projections.lineage.ask import StatedEvent
+from producers.operations.knowledge.stating import FILLED_IN
+from producers.operations.publish import NAMESPACE, mismatch, publish
+from projections.views.knowledge import ask
+from projections.views.lineage import ask as events
+from projections.views.lineage.ask import StatedEvent
 
 ATTEMPTS = 3
 _NOT_ASKED: dict[type[Fact], frozenset[str]] = {

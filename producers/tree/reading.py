@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from ledger.errors import IllegalTree
+from kledger.contract.errors import IllegalTree
 from producers.tree.entries import payload_of
 from producers.tree.placing import defaults_at, user_at
 from producers.tree.writing import MANIFEST

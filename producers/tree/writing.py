@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ledger.errors import Erased, IllegalTree, InvalidPayload, UnknownKnowledge
-from ledger.sealed import ERASED
-from ledger.whole_file import check_directory_place
+from kledger.contract.errors import Erased, IllegalTree, InvalidPayload, UnknownKnowledge
+from ledger.privacy.sealed import ERASED
+from ledger.runtime.whole_file import check_directory_place
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
 
 if TYPE_CHECKING:
-    from producers.sdk import LedgerClient
+    from kledger import LedgerClient
 
 FORM, FORM_VERSION = "kledger tree", 1
 MANIFEST = "manifest.json"
@@ -106,7 +106,7 @@ def _written_into(
             entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
-            from projections.profiles.content import CONTENTS, default_content  # not for --help
+            from projections.views.profiles.content import CONTENTS, default_content  # not for --help
 
             memories = ledger.memories.both()
             of_each = {"user": memories["user_memory"], "work": memories["work_memory"]}

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 import duckdb
 import orjson
 
+from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
-from ledger.scopes import EVERYTHING, PRIORITY, further_types
-from projections.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
-from projections.scope_types.ask import priorities
+from projections.fold_kit.sql_text import among
+from projections.fold_kit.visibility import read_by
+from projections.live.view import View
 from projections.search.placed import placed_by_scope
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
-from projections.sql_text import among
 from projections.vectors.feed import VectorFeed
-from projections.vectors.port import Found, Only
-from projections.view import View
-from projections.visibility import read_by
+from projections.vectors.store.port import Found, Only
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.scope_types.ask import priorities
 
 # Source 004: each path looks at its ten best; source 001: twice as many candidates as results. Measured with 20, 30
 # and 50 a path: the same quality, so the fewest.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ledger.scopes import EVERYTHING, PRIORITY, PUBLIC
+from kledger.contract.scopes import EVERYTHING, PRIORITY, PUBLIC
 
 Fusion = Literal["scores", "rrf"]
 

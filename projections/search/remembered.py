@@ -16,11 +16,11 @@ from typing import NamedTuple
 import duckdb
 
 from ledger.event import JsonObject
-from projections.feedback.evidence import confidence
-from projections.knowledge.ask import VERSION_COLUMNS, item_of, rfc3339, scopes_of
+from projections.fold_kit.sql_text import among
+from projections.live.view import View
 from projections.search.ranking import Standing
-from projections.sql_text import among
-from projections.view import View
+from projections.views.feedback.evidence import confidence
+from projections.views.knowledge.ask import VERSION_COLUMNS, item_of, rfc3339, scopes_of
 
 MOST = 20_000
 """Versions that are remembered."""

@@ -10,7 +10,7 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
-from projections.knowledge.ask import LISTED, listed, parsed
+from projections.views.knowledge.ask import LISTED, listed, parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projections.similar.neighbours import neighbours
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
-from projections.vectors.hashed import hashed_vectors
+from projections.vectors.embedding.hashed import hashed_vectors
 
 THRESHOLD = 0.8
 """The least share of what two texts say that both say."""

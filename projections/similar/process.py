@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ledger.event import JsonObject
-from ledger.own_process import Progress, carry_out, in_own_process
+from ledger.runtime.subprocess_job import Progress, carry_out, in_own_process
 from projections.similar.groups import Found, Group, Item, Member, similar
 
 

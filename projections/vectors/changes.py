@@ -10,8 +10,8 @@ from typing import Any
 
 import duckdb
 
+from projections.fold_kit.visibility import readers
 from projections.vectors.wire import Change, Close, Store
-from projections.visibility import readers
 
 MOST_CHARACTERS = 8_000_000
 """Of the texts in one request, or of the one change that has more: the process takes no frame without end."""

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from ledger import errors
-from ledger.errors import LedgerError, ServiceFailed
-from ledger.private import child_environment
+from kledger.contract import errors
+from kledger.contract.errors import LedgerError, ServiceFailed
+from ledger.runtime.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
-from projections.vectors.port import Awaiting, Found, Only
+from projections.vectors.store.port import Awaiting, Found, Only
 from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
 
 log = structlog.get_logger(__name__)

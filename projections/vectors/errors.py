@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 
 
 class VectorStoreFailed(LedgerError):

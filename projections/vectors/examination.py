@@ -8,8 +8,8 @@ from typing import TypedDict
 import numpy as np
 
 from projections.vectors.errors import VectorsDamaged
-from projections.vectors.frequencies import STEPS
-from projections.vectors.port import AWAITED, NONE, Point, VectorStore, Whole, payload_of
+from projections.vectors.store.frequencies import STEPS
+from projections.vectors.store.port import AWAITED, NONE, Point, VectorStore, Whole, payload_of
 
 _CLOSE = 2e-3
 _LIMIT = 20

@@ -15,18 +15,18 @@ from typing import Any
 import duckdb
 import structlog
 
-from ledger.errors import LedgerError, ViewBehind
-from ledger.told_once import Outage
-from projections.vectors.backlog import Backlog
+from kledger.contract.errors import LedgerError, ViewBehind
+from ledger.runtime.log_once import Outage
+from projections.live.view import View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import Answer, VectorClient
-from projections.vectors.directories import model_slug, read_checkpoint, replace_file
+from projections.vectors.embedding.backlog import Backlog
+from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorProcessGone
-from projections.vectors.hashed import DIMENSIONS, MODEL
-from projections.vectors.port import Only
 from projections.vectors.soundness import Canary
+from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
+from projections.vectors.store.port import Only
 from projections.vectors.wire import Paths, Settings
-from projections.view import View
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from projections.vectors.directories import replace_file
+from projections.vectors.store.directories import replace_file
 
 _NAME = re.compile(r"generation-(\d{4,})")
 

@@ -18,19 +18,19 @@ from typing import Any
 
 import structlog
 
-from ledger.access import BrokerAccess, Role
-from ledger.connection import BrokerConnection
-from ledger.errors import InvalidPayload, LedgerError, ServiceFailed
-from ledger.garbage import collect_seldom
-from ledger.logs import log_to_stderr
-from projections.vectors.asking import QueryEmbedder
-from projections.vectors.edge import EdgeStore
-from projections.vectors.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
+from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.connection import BrokerConnection
+from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.logs import log_to_stderr
+from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
+from projections.vectors.embedding.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
+from projections.vectors.embedding.kept_jetstream import JetStreamEmbeddings
+from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
-from projections.vectors.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
-from projections.vectors.kept_jetstream import JetStreamEmbeddings
-from projections.vectors.port import VectorStore
+from projections.vectors.store.edge import EdgeStore
+from projections.vectors.store.port import VectorStore
 from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
 
 log = structlog.get_logger(__name__)
@@ -176,7 +176,7 @@ def _store(settings: Settings, embedder: Embedder) -> VectorStore:
         # Both take longer to import than all the rest, and a node without a Qdrant server needs neither.
         from qdrant_client import QdrantClient
 
-        from projections.vectors.server import ServerStore
+        from projections.vectors.store.server import ServerStore
 
         client = QdrantClient(url=settings.qdrant_url, api_key=settings.qdrant_api_key)
         return ServerStore(client, embedder.model, embedder.dimensions)

@@ -14,12 +14,12 @@ from typing import Any
 
 import structlog
 
+from projections.live.view import View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
-from projections.view import View
 
 log = structlog.get_logger(__name__)
 

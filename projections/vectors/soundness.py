@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import structlog
 
-from ledger.errors import LedgerError, ViewBehind
-from projections.sql_text import among
+from kledger.contract.errors import LedgerError, ViewBehind
+from projections.fold_kit.sql_text import among
+from projections.fold_kit.visibility import readers
+from projections.live.view import View
 from projections.vectors.errors import VectorsDamaged
 from projections.vectors.wire import Store
-from projections.view import View
-from projections.visibility import readers
 
 if TYPE_CHECKING:
     from projections.vectors.feed import VectorFeed

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from ledger.errors import InvalidPayload
+from kledger.contract.errors import InvalidPayload
 
 Frame = dict[str, Any]
 Paths = Literal["fused", "keyword", "vector"]

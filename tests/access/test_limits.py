@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.errors import InvalidPayload, RateLimited
+from kledger.contract.errors import InvalidPayload, RateLimited
 from producers.access.limits import RATE_OF_A_TOKEN, Buckets, Limits, limits_from_environment
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from ledger.scopes import MOST_ENTITIES
+from kledger.contract.scopes import MOST_ENTITIES
 from tests.doors.http_door import Door, http_door, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

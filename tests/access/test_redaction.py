@@ -9,8 +9,8 @@ import sys
 import pytest
 import structlog
 
-from ledger.logs import log_to_stderr
-from ledger.redaction import MARK, Redactor, secrets_of_environment
+from ledger.runtime.logs import log_to_stderr
+from ledger.runtime.redaction import MARK, Redactor, secrets_of_environment
 
 TOKEN = "kledger_" + "aB3-_" * 8 + "xyz"
 

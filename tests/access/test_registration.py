@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import SubjectForgotten
+from kledger.contract.errors import SubjectForgotten
+from kledger.contract.scopes import Caller
 from ledger.event import NO_LINEAGE, Lineage
-from ledger.scopes import Caller
 from producers.access.book import TokenBook
 from producers.access.tokens import create_token, tokens_file
 from producers.operations.desk import Desk
-from producers.operations.profile_changes import register, register_new, replace
-from producers.registration import keep_registered
+from producers.operations.profiles.changes import register, register_new, replace
+from producers.operations.profiles.registration import keep_registered
 from tests.doors.live_desk import live_desk
 
 
@@ -85,7 +85,7 @@ async def test_a_user_who_was_forgotten_keeps_nobody_else_from_being_registered(
             )  # as their key says when they are sealed
         await register_new(desk, caller, lineage)
 
-    monkeypatch.setattr("producers.registration.register_new", sealing)
+    monkeypatch.setattr("producers.operations.profiles.registration.register_new", sealing)
     token_for(tmp_path, "ann", "bob", "zoe")
     async with registering(desk, tmp_path):
         told = await subjects(desk, 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ledger.data_directory import prepare_data_directory
+from ledger.runtime.data_directory import prepare_data_directory
 from producers.access.tokens import read_records, tokens_file
 from producers.cli.main import app
 

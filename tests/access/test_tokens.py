@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from ledger.errors import (
+from kledger.contract.errors import (
     BrokerMisconfigured,
     Forbidden,
     IllegalScope,
@@ -22,7 +22,7 @@ from ledger.errors import (
     Unauthenticated,
     UnknownReference,
 )
-from ledger.scopes import Caller
+from kledger.contract.scopes import Caller
 from producers.access.book import TokenBook
 from producers.access.opening import analysts_of, tokens_for
 from producers.access.principal import Principal, Role

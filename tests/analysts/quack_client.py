@@ -13,7 +13,7 @@ import sys
 
 import duckdb
 
-from projections.quack import load_extensions
+from projections.analysts.quack import load_extensions
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ledger.errors import IllegalQuery
-from producers.sdk import LedgerClient
-from projections.quack import load_extensions
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalQuery
+from projections.analysts.quack import load_extensions
 from tests.journeys.running_node import RunningNode, running, until
 
 

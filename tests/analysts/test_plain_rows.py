@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from projections.plain_rows import rows_of
+from projections.fold_kit.plain_rows import rows_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from projections.quack import QuackAddress, prepare, serve, stop
+from projections.analysts.quack import QuackAddress, prepare, serve, stop
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).with_name("quack_client.py")

@@ -14,9 +14,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ledger.errors import IllegalQuery, ServiceFailed
-from projections.analyst_sql import sql_read_only
-from projections.quack import QuackAddress, load_extensions, prepare, serve, stop
+from kledger.contract.errors import IllegalQuery, ServiceFailed
+from projections.analysts.quack import QuackAddress, load_extensions, prepare, serve, stop
+from projections.analysts.sql import sql_read_only
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).with_name("quack_client.py")

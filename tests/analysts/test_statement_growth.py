@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from projections.statement_growth import WITH_LAMBDA
-from projections.statement_guard import StatementGuard, build_guard
+from projections.analysts.statement_growth import WITH_LAMBDA
+from projections.analysts.statement_guard import StatementGuard, build_guard
 
 GUARD: StatementGuard = build_guard(duckdb.connect())
 

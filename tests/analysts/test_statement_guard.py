@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from projections.statement_guard import LONGEST_STATEMENT, StatementGuard, build_guard
+from projections.analysts.statement_guard import LONGEST_STATEMENT, StatementGuard, build_guard
 
 # Every volatile built-in of DuckDB 1.5.5. A new version with another list has to be looked at: is the new one
 # harmless? Then it may be admitted in statement_guard; and it is added here in either case.

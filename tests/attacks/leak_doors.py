@@ -15,9 +15,9 @@ from urllib.parse import quote
 import httpx
 from typer.testing import CliRunner
 
-from ledger.errors import LedgerError
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 
 Who = Mapping[str, Any]
 """The arguments of `acting_as`."""

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from producers.access.tokens import revoke_token
-from projections.quack import load_extensions
+from projections.analysts.quack import load_extensions
 from tests.attacks.guarded_node import Guarded
 from tests.journeys.running_node import ROOT
 

@@ -17,8 +17,8 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from ledger.access import LEDGER_STREAM
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from ledger.broker.access import LEDGER_STREAM
 from tests.attacks.yard import SCRIBE, Yard, opened
 from tests.journeys.running_node import RunningNode, caught_up, running
 from tests.journeys.test_publishing_by_hand import data, envelope, text

@@ -15,16 +15,16 @@ import httpx
 import pytest
 from nats.aio.client import Client
 
-from ledger.envelope import encode
 from ledger.event import Fact, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.slim import SlimRequested
-from ledger.subjects import event_subject
-from producers.operations.evolutions import evolution_id
-from producers.operations.knowledge import fresh_id
-from producers.publish import NAMESPACE, event_id
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import event_subject
+from producers.operations.knowledge.changes import fresh_id
+from producers.operations.models.evolutions import evolution_id
+from producers.operations.publish import NAMESPACE, event_id
 from tests.attacks.yard import SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint

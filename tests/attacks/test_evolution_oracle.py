@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import Fact, NewEvent
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised, KnowledgeSaved
 from ledger.events.usage import Usage
-from ledger.scopes import Caller
-from producers.operations import evolutions
+from producers.operations.models import evolutions
 from tests.doors.live_desk import live_desk
 
 ADA, MALLORY = "user:ada", "agent:mallory"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, result_of
 from tests.journeys.test_publishing_by_hand import data, envelope, text

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import Forbidden
+from kledger.contract.errors import Forbidden
+from kledger.contract.scopes import OPERATOR, PUBLIC, Caller
 from ledger.event import DEFAULT_ORG, Fact, NewEvent
 from ledger.events.knowledge import AclEntry, KnowledgeRevised, KnowledgeSaved, KnowledgeShared
-from ledger.scopes import OPERATOR, PUBLIC, Caller
 from producers.access.principal import Principal
-from projections.knowledge import ask, listing
-from projections.knowledge.why import why_visible
-from projections.lineage.ask import links
+from projections.fold_kit.workbench import Workbench
 from projections.search.ask import items_then
 from projections.search.ranking import reading_scope
 from projections.search.tokens import document_terms, query_terms
 from projections.vectors.changes import changes_after
-from projections.vectors.edge import EdgeStore
-from projections.vectors.port import Point
+from projections.vectors.store.edge import EdgeStore
+from projections.vectors.store.port import Point
 from projections.vectors.wire import Store
-from projections.workbench import Workbench
+from projections.views.knowledge import ask, listing
+from projections.views.knowledge.why import why_visible
+from projections.views.lineage.ask import links
 from tests.projections.histories import stored, view_of
 
 ENTITIES = ("user:a", "user:b", "agent:a", "team:t", "org:o", "department:f", OPERATOR)

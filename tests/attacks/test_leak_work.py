@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.attacks.leak_doors import Ask, Doors, Told, Who, lacking
 from tests.journeys.running_node import caught_up, head, running
 from tests.openai_server import embedding_endpoint

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ledger.errors import LedgerError
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
 from tests.attacks.leak_doors import Ask, Doors, Told, about, changes, headers, judged, lacking, listing, search
 from tests.journeys.running_node import caught_up, head, running
 

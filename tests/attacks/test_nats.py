@@ -20,8 +20,8 @@ from nats.aio.client import Client
 from nats.errors import TimeoutError
 from nats.js.errors import NoStreamResponseError
 
-from ledger.publishers import Publisher, write_nats_config
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from ledger.broker.publisher_config import Publisher, write_nats_config
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, head, until
 from tests.journeys.test_publishing_by_hand import data, deep, envelope, text

@@ -14,7 +14,7 @@ from typing import Any
 import nats
 import pytest
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.attacks.leak_doors import Ask, Doors, about, changes, listing, search
 from tests.journeys.running_node import RunningNode, caught_up, running
 from tests.journeys.test_publishing_by_hand import envelope

@@ -14,7 +14,7 @@ import nats
 import orjson
 import pytest
 
-from ledger.access import LEDGER_STREAM
+from ledger.broker.access import LEDGER_STREAM
 from tests.journeys.running_node import RunningNode, caught_up, head, running
 
 ADA, BOB = {"X-Ledger-User": "ada"}, {"X-Ledger-User": "bob"}

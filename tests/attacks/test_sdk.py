@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import (
+from kledger import LedgerClient
+from kledger.contract.errors import (
     Forbidden,
     IllegalScope,
     InvalidPayload,
@@ -27,7 +28,6 @@ from ledger.errors import (
     UnknownReference,
 )
 from producers.access.tokens import TOKEN
-from producers.sdk import LedgerClient
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from nats.aio.client import Client
 
-from ledger.envelope import encode
 from ledger.event import Fact, NewEvent
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.model import ModelUsed
 from ledger.events.usage import MOST_COST, Usage
-from ledger.subjects import event_subject
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import event_subject
 from tests.attacks.yard import SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, until
 from tests.openai_chat import ChatEndpoint

@@ -13,10 +13,10 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import Erased, KnowledgeExists, SubjectForgotten
-from ledger.sealed import ERASED
+from kledger import LedgerClient
+from kledger.contract.errors import Erased, KnowledgeExists, SubjectForgotten
+from ledger.privacy.sealed import ERASED
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from producers.tree.writing import export_tree
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running
 from tests.journeys.test_publishing_by_hand import ACTOR, data, envelope, subject, text

@@ -14,8 +14,8 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from ledger.publishers import Publisher, Written, write_nats_config
-from ledger.server_config import find_binary
+from ledger.broker.publisher_config import Publisher, Written, write_nats_config
+from ledger.broker.server_config import find_binary
 from tests.journeys import running_node
 from tests.journeys.running_node import RunningNode, running, until
 

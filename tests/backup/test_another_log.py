@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from kledger.contract.errors import LedgerError, LogGap, LogReplaced
 from ledger.backup.restoring import restore
 from ledger.backup.writing import back_up
-from ledger.errors import LedgerError, LogGap, LogReplaced
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
-from projections.duckdb import open_view
-from projections.live import LiveFiles
-from projections.runner import Projector
-from projections.same_log import check_same_log
-from projections.view import Instance, View
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
+from projections.engine.same_log import check_same_log
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
+from projections.live.view_file import LiveFiles
 from tests.conftest import saved
 from tests.journeys.running_node import running, until
 

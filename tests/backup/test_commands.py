@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import NotOwner
-from ledger.scopes import Caller
+from kledger.contract.errors import NotOwner
+from kledger.contract.scopes import Caller
 from producers.cli.main import app
-from producers.operations import admin
+from producers.operations.admin import jobs as admin
 from tests.backup.kept import backed_up, history
 from tests.conftest import LoopThread
 from tests.doors.live_desk import live_desk

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kledger.contract.errors import BackupDamaged
 from ledger.backup.checking import check_backup, intact
-from ledger.errors import BackupDamaged
 from tests.backup.kept import backed_up, history, odd_events
 from tests.conftest import LoopThread
 

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from ledger.access import BrokerAccess
+from kledger.contract.errors import BackupMismatch, NotRepairable, RestoreUnfinished
 from ledger.backup import repairing
 from ledger.backup.checking import check_backup
 from ledger.backup.repairing import Damage, find_damage, repair
 from ledger.backup.restoring import restore
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
-from ledger.errors import BackupMismatch, NotRepairable, RestoreUnfinished
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import StoredEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
 from tests.backup.kept import all_of, backed_up, history
 from tests.conftest import LoopThread, saved
 from tests.integrity.logs import ListedLedger, signed_log

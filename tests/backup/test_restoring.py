@@ -12,13 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ledger.access import BrokerAccess
-from ledger.backup.checking import check_backup
-from ledger.backup.restoring import restore
-from ledger.backup.witnesses import SignedLog
-from ledger.backup.writing import back_up
-from ledger.connection import BrokerConnection
-from ledger.errors import (
+from kledger.contract.errors import (
     BackupDamaged,
     BackupMismatch,
     BrokerMisconfigured,
@@ -26,14 +20,20 @@ from ledger.errors import (
     RestoreRefused,
     RestoreUnfinished,
 )
+from ledger.backup.checking import check_backup
+from ledger.backup.restoring import restore
+from ledger.backup.witnesses import SignedLog
+from ledger.backup.writing import back_up
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import MAX_PAYLOAD_BYTES, RESTORE_PAYLOAD_BYTES
+from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import StoredEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.publication import error_code
-from ledger.restored import RESTORED_TO, RESTORING
-from ledger.server import EmbeddedServer
-from ledger.server_config import MAX_PAYLOAD_BYTES, RESTORE_PAYLOAD_BYTES
-from ledger.signing_keys import SigningKeys
-from ledger.stream_setup import ensure_stream, stream_config
+from ledger.integrity.signing_keys import SigningKeys
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.restored import RESTORED_TO, RESTORING
+from ledger.wire.publication import error_code
 from tests.backup.kept import all_of, backed_up, history, kept_in, killed_after, odd_events
 from tests.conftest import LoopThread, remove_streams, saved
 from tests.integrity.logs import ListedLedger, signed_log
@@ -42,7 +42,7 @@ from tests.projections.histories import histories, state, view_of
 SLOWLY = """
 import asyncio, json, sys
 from pathlib import Path
-from ledger.access import BrokerAccess
+from ledger.broker.access import BrokerAccess
 from ledger.backup.restoring import restore
 
 given = json.loads(sys.stdin.readline())

@@ -10,14 +10,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, LogGap, ServiceFailed
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load, writing_to
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
-from ledger.chain import Chain, leaf_hashes
-from ledger.errors import BackupDamaged, BackupMismatch, InvalidPayload, LogGap, ServiceFailed
-from ledger.memory_stream import MemoryLedger
-from ledger.signing_keys import VerifyingKey
+from ledger.integrity.chain import Chain, leaf_hashes
+from ledger.integrity.signing_keys import VerifyingKey
+from ledger.store.in_memory import MemoryLedger
 from tests.backup.kept import backed_up, history, kept_in, killed_after, odd_events
 from tests.integrity.logs import ListedLedger, signed_log
 from tests.projections.histories import saved

@@ -9,7 +9,6 @@ import pytest
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-from ledger.earlier import EARLIER
 from ledger.events import FACTS
 from ledger.events.conflict import ConflictResolved
 from ledger.events.extraction import ExtractionRequested
@@ -28,9 +27,13 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
-from ledger.mark import MARK
-from producers import model_requests, requests, resource_requests, slim_request
+from ledger.privacy.seal_mark import MARK
+from ledger.vocabulary.old_versions import EARLIER
 from producers.http.parameters import SearchQuery
+from producers.requests import knowledge as requests
+from producers.requests import models as model_requests
+from producers.requests import resources as resource_requests
+from producers.requests import slims as slim_request
 
 PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     # A save's tags, scopes and owner may be left out; they are stated in the event all the same.

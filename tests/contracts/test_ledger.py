@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.envelope import decode_envelope, decode_fact
-from ledger.errors import IllegalSubject, LogGap, PayloadTooLarge, VersionConflict
+from kledger.contract.errors import IllegalSubject, LogGap, PayloadTooLarge, VersionConflict
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
-from ledger.memory_stream import MemoryLedger
+from ledger.store.in_memory import MemoryLedger
 from ledger.stream import Ledger
-from ledger.subjects import parse_subject
+from ledger.wire.envelope import decode_envelope, decode_fact
+from ledger.wire.subjects import parse_subject
 
 Make = Callable[..., NewEvent]
 

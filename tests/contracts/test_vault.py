@@ -13,15 +13,15 @@ import orjson
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from ledger.access import KEYS_STREAM, BrokerAccess, Role
+from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
 from ledger.backup.keys import bring_back_keys, keep_keys, kept_keys
-from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
-from ledger.publication import error_code
-from ledger.server import EmbeddedServer
-from ledger.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
-from ledger.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
-from ledger.witness import UNFIT, Unsworn
+from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.privacy.seal_witness import UNFIT, Unsworn
+from ledger.privacy.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
+from ledger.wire.publication import error_code
 from tests.conftest import remove_streams
 
 MASTER = bytes(range(32))

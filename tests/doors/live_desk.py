@@ -11,20 +11,20 @@ from typing import Any
 
 import duckdb
 
+from kledger.contract.errors import IllegalQuery, UnknownKnowledge, UnknownReference
+from kledger.contract.scopes import Caller
 from ledger.degraded import Degraded
-from ledger.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from ledger.event import JsonObject
-from ledger.keyring import Keyring
-from ledger.memory_stream import MemoryLedger
-from ledger.scopes import Caller
-from ledger.vault import MemoryVault
-from producers.operations.admin import Health, Job, JobKind
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault import MemoryVault
+from ledger.store.in_memory import MemoryLedger
+from producers.operations.admin.jobs import Health, Job, JobKind
 from producers.operations.desk import Desk
-from projections.duckdb import open_view
-from projections.knowledge import listing
-from projections.runner import Projector
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
 from projections.search.ask import Readable
-from projections.view import Instance, View
+from projections.views.knowledge import listing
 
 
 class ContainingSearcher:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from producers import chunks
-from producers.cli import importing
+from producers.cli.commands import importing
 from producers.cli.main import app
+from producers.requests import chunks
 from tests.doors.scripted_node import Asked, Reply, ScriptedNode, scripted_node
 
 BATCH = "POST /api/knowledge/batch"

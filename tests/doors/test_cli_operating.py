@@ -240,6 +240,6 @@ def test_up_runs_a_node_with_what_was_stated_and_exits_as_it_does(
         ran_with.append(stated)
         return 1
 
-    monkeypatch.setitem(sys.modules, "producers.node", SimpleNamespace(NodeSettings=dict, run=run))
+    monkeypatch.setitem(sys.modules, "producers.node.compose", SimpleNamespace(NodeSettings=dict, run=run))
     assert kledger("up", *arguments).exit_code == 1
     assert ran_with == [settings]

@@ -14,9 +14,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from kledger.contract.errors import BackupMismatch
 from ledger.backup.manifest import writing_to
-from ledger.errors import BackupMismatch
-from ledger.whole_file import in_place
+from ledger.runtime.whole_file import in_place
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from ledger.errors import InvalidPayload
-from ledger.whole_file import check_directory_place, check_place, in_place
+from kledger.contract.errors import InvalidPayload
+from ledger.runtime.whole_file import check_directory_place, check_place, in_place
 from producers.cli import result_files
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, commanded_node

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import Lineage
-from ledger.scopes import Caller
-from producers.operations import giving_way, importing, recall
-from producers.operations.giving_way import LONGEST_REST_SECONDS, REST_FACTOR, Turns
-from producers.publish import Tally
-from producers.requests import SaveManyRequest
+from producers.operations import backpressure
+from producers.operations.backpressure import LONGEST_REST_SECONDS, REST_FACTOR, Turns
+from producers.operations.knowledge import importing
+from producers.operations.publish import Tally
+from producers.operations.recall import search as recall
+from producers.requests.knowledge import SaveManyRequest
 from tests.doors.live_desk import live_desk
 
 PAYLOADS = [{"task": f"task {number}", "content": "content", "types": ["tool"]} for number in range(600)]
@@ -41,8 +43,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock by which bulk work works and rests."""
     clock = Clock()
-    monkeypatch.setattr(giving_way, "asyncio", clock)
-    monkeypatch.setattr(giving_way, "time", clock)
+    monkeypatch.setattr(backpressure, "asyncio", clock)
+    monkeypatch.setattr(backpressure, "time", clock)
     return clock
 
 
@@ -55,7 +57,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         found.append(seconds)
         await asyncio.sleep(seconds)
 
-    monkeypatch.setattr(giving_way, "asyncio", SimpleNamespace(sleep=rest))
+    monkeypatch.setattr(backpressure, "asyncio", SimpleNamespace(sleep=rest))
     return found
 
 
@@ -80,7 +82,7 @@ async def test_several_rest_for_as_long_as_all_of_them_worked(clock: Clock) -> N
 
 
 async def test_it_only_gives_way_when_nobody_searches(clock: Clock) -> None:
-    for searched_at in (float("-inf"), clock.now - giving_way.SEARCHED_RECENTLY_SECONDS):
+    for searched_at in (float("-inf"), clock.now - backpressure.SEARCHED_RECENTLY_SECONDS):
         turns = Turns(Tally(searched_at=searched_at))
         clock.now += 0.001
         await turns.give_way()

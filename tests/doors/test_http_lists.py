@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from producers.sdk import AsyncLedgerClient, LedgerClient
+from kledger import AsyncLedgerClient, LedgerClient
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.doors.scripted_node import scripted_node
 

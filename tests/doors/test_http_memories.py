@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from ledger.events.profile import memory_id
-from producers.operations.profiles import MEMORY_TYPES
+from producers.operations.profiles.reading import MEMORY_TYPES
 from tests.doors.http_door import ALICE, Door, http_door
 
 M = "/api/v1/memories"

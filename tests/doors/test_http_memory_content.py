@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.event import JsonObject, utc_now
-from projections.profiles.content import CONTENTS, validated
-from projections.profiles.prompt import build_memory_prompt, markers
+from projections.views.profiles.content import CONTENTS, validated
+from projections.views.profiles.prompt import build_memory_prompt, markers
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 
 M = "/api/v1/memories"

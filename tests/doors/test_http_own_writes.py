@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import ViewBehind
+from kledger.contract.errors import ViewBehind
 from ledger.event import Appended, JsonObject, NewEvent
 from ledger.events.knowledge import KnowledgeRetired
 from producers.operations.own_writes import NOTHING, OwnWrites, Writer, Written, speaks

@@ -10,7 +10,7 @@ import pytest
 
 from producers.http.app import create_app
 from producers.http.repeated import Repeated
-from producers.publish import mismatch
+from producers.operations.publish import mismatch
 from tests.doors.http_door import ALICE, Door, http_door, refusal
 
 K, M = "/api/knowledge", "/api/v1/memories"

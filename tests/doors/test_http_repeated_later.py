@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from producers.http import (
+from producers.http.routes import (
     admin,
     evolutions,
     extractions,

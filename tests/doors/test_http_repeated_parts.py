@@ -11,10 +11,10 @@ import pytest
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeScored
 from ledger.events.resource import ResourceSaved
-from ledger.secure_body import key_name
-from ledger.vault import Tombstone
-from producers.operations.resource_stating import vault_of
-from producers.publish import NAMESPACE, event_id
+from ledger.privacy.secure_body import key_name
+from ledger.privacy.vault import Tombstone
+from producers.operations.publish import NAMESPACE, event_id
+from producers.operations.resources.stating import vault_of
 from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
 from tests.doors.http_door import ALICE, BOB, Door, refusal
 

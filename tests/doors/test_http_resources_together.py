@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from ledger.event import JsonObject
-from producers.resource_requests import MOST_TOGETHER
+from producers.requests.resources import MOST_TOGETHER
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 
 ITEM: JsonObject = {"task": "log in", "content": "use the test account", "types": ["tool"]}

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from kledger.contract.scopes import PRIORITY, Caller
 from ledger.event import JsonObject
-from ledger.scopes import PRIORITY, Caller
 from projections.search.ranking import Candidate, Standing, by_scope, rank
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.search.test_ranking import NOW

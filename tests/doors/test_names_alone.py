@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import IllegalScope
-from ledger.scopes import ENTITY_TYPES, Caller, check_name
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalScope
+from kledger.contract.scopes import ENTITY_TYPES, Caller, check_name
 from producers.access.book import TokenBook
 from producers.access.tokens import create_token, tokens_file
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.doors.http_door import http_door, refusal
 from tests.doors.scripted_node import commanded_node
 from tests.mcp.mcp_door import mcp_door

@@ -10,13 +10,16 @@ from contextlib import aclosing
 import orjson
 import pytest
 
-from ledger.errors import InvalidPayload, VersionConflict
+from kledger.contract.errors import InvalidPayload, VersionConflict
+from kledger.contract.scopes import Caller
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
-from ledger.scopes import Caller
-from producers.operations import feedback, importing, knowledge, profiles, recall, verdicts
-from producers.publish import event_id, lifted, refuse_unkeepable
-from producers.requests import FeedbackRequest, SaveManyRequest, SaveRequest, SourceBody, UpdateRequest
+from producers.operations.knowledge import changes as knowledge
+from producers.operations.knowledge import feedback, importing, verdicts
+from producers.operations.profiles import reading as profiles
+from producers.operations.publish import event_id, lifted, refuse_unkeepable
+from producers.operations.recall import search as recall
+from producers.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, SourceBody, UpdateRequest
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice", agent="writer", team="frontend")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from projections.profiles.merge_patch import merge_patch
+from projections.views.profiles.merge_patch import merge_patch
 
 TABLE: list[tuple[Any, Any, Any]] = [
     ({"a": "b"}, {"a": "c"}, {"a": "c"}),

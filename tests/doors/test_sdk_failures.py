@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import (
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client import connection
+from kledger.client.refusals import BY_CODE
+from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,
     LedgerError,
@@ -18,8 +21,6 @@ from ledger.errors import (
     ServiceFailed,
     ViewBehind,
 )
-from producers.sdk import AsyncLedgerClient, LedgerClient, connection
-from producers.sdk.refusals import BY_CODE
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import IllegalScope, InvalidPayload
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.clients import MemoryEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.contract.errors import IllegalScope, InvalidPayload
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
-from producers.sdk import AsyncLedgerClient, LedgerClient
-from producers.sdk.clients import MemoryEndpoints, ResourceEndpoints, ToolEndpoints
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.doors.test_http_parameters import routes
 

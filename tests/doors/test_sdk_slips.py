@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from ledger.errors import InvalidPayload
-from producers.sdk import AsyncLedgerClient, LedgerClient
-from producers.sdk.clients import LedgerEndpoints, MemoryEndpoints, ResourceEndpoints, ToolEndpoints
-from producers.sdk.faces import Endpoint
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.clients import LedgerEndpoints, MemoryEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.client.faces import Endpoint
+from kledger.contract.errors import InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 FAMILIES: dict[type, Callable[[Any], Any]] = {

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from ledger.errors import InvalidPayload, SubjectForgotten
+from kledger.contract.errors import InvalidPayload, SubjectForgotten
+from kledger.contract.scopes import Caller
 from ledger.event import NO_LINEAGE, Fact, NewEvent
 from ledger.events import FACTS
 from ledger.events.goal import GoalFocused
@@ -27,18 +28,17 @@ from ledger.events.knowledge import (
 from ledger.events.profile import ProfileDisabled, ProfileReplaced
 from ledger.events.recall import RecallServed
 from ledger.events.subject import SubjectForgotten as Forgotten
-from ledger.keyring import Keyring
-from ledger.personal import TEXTS
-from ledger.scopes import Caller
-from ledger.vault import MemoryVault
-from producers.operations import knowledge
-from producers.publish import Tally, publish
-from producers.requests import SaveRequest
-from producers.sealing import SealingLedger
-from projections.batch import fold_batch
-from projections.duckdb import open_view
-from projections.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
-from projections.workbench import Workbench
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import TEXTS
+from ledger.privacy.vault import MemoryVault
+from producers.operations.knowledge import changes as knowledge
+from producers.operations.publish import Tally, publish
+from producers.operations.sealing import SealingLedger
+from producers.requests.knowledge import SaveRequest
+from projections.engine.batch import fold_batch
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import open_view
+from projections.views.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
 from tests.doors.live_desk import LiveDesk, live_desk
 
 SECRET = "marker-一二三"

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from ledger.events.extraction import ExtractionCompleted, ExtractionRequested
 from ledger.events.usage import Usage
-from ledger.scopes import Caller
-from producers.operations.processes import settled
-from projections.processes.ask import Process
+from producers.operations.models.processes import settled
+from projections.views.processes.ask import Process
 from tests.doors.live_desk import LiveDesk, live_desk
 
 MEI = Caller(user="mei")

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Sequence
 import orjson
 import pytest
 
-from ledger.errors import BrokerUnavailable, IdempotencyMismatch
+from kledger.contract.errors import BrokerUnavailable, IdempotencyMismatch
+from kledger.contract.scopes import Caller
 from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
 from ledger.readers import Judge
-from ledger.scopes import Caller
-from producers.operations import knowledge, verdicts
-from producers.requests import FeedbackRequest, SaveRequest
+from producers.operations.knowledge import changes as knowledge
+from producers.operations.knowledge import verdicts
+from producers.requests.knowledge import FeedbackRequest, SaveRequest
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice")

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.access import BrokerAccess
-from ledger.connection import BrokerConnection
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server_config import find_binary
 from ledger.event import JsonObject
-from ledger.server_config import find_binary
 from tests.journeys.running_node import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "cluster.md"

@@ -29,7 +29,7 @@ def install(argv: list[str]) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: _tell())
     if "projections.vectors.process" in argv:
         _in_vectors(_Points("vectors"))
-    elif "projections.rebuild" in argv:
+    elif "projections.live.rebuild" in argv:
         _in_folds(_Points("rebuild"))
     else:
         points = _Points("node")
@@ -87,7 +87,7 @@ class _Points:
 
 
 def _in_folds(points: _Points) -> None:
-    from projections import batch
+    from projections.engine import batch
 
     points.around(batch, "withhold", before="fold.begun")
     points.around(batch, "named", after="fold.done")
@@ -104,8 +104,8 @@ def _in_folds(points: _Points) -> None:
 
 
 def _in_appends(points: _Points) -> None:
-    from ledger.connection import BrokerConnection
-    from ledger.jetstream import JetStreamLedger
+    from ledger.broker.connection import BrokerConnection
+    from ledger.store.jetstream import JetStreamLedger
 
     inner = BrokerConnection.ask
 
@@ -121,18 +121,18 @@ def _in_appends(points: _Points) -> None:
 
 
 def _in_the_node(points: _Points) -> None:
-    from ledger.parked import ParkedEvents
-    from ledger.server import EmbeddedServer
-    from producers import node_admin
-    from projections import runner
-    from projections.live import LiveFiles
+    from ledger.broker.server import EmbeddedServer
+    from ledger.store.parked import ParkedEvents
+    from producers.node import operator as node_admin
+    from projections.live import projector
+    from projections.live.view import View
+    from projections.live.view_file import LiveFiles
     from projections.vectors.client import VectorClient
     from projections.vectors.feed import VectorFeed
-    from projections.view import View
 
-    runner.CHECKPOINT_EVERY_EVENTS = 40  # in tests there are never as many as in earnest
+    projector.CHECKPOINT_EVERY_EVENTS = 40  # in tests there are never as many as in earnest
     points.around(View, "moved", before="view.moving", after="view.moved")
-    points.around(runner.Projector, "_checkpoint", before="checkpoint.begun", after="checkpoint.done")
+    points.around(projector.Projector, "_checkpoint", before="checkpoint.begun", after="checkpoint.done")
     points.around(VectorClient, "index", before="vectors.asked", after="vectors.answered")
     points.around(node_admin, "rebuild_in_own_process", after="swap.rebuilt")
     points.around(node_admin, "point_to", before="swap.compared", after="swap.pointed")
@@ -145,19 +145,20 @@ def _in_the_node(points: _Points) -> None:
 
 def _in_models(points: _Points) -> None:
     from consumers.model import ChatModel
-    from consumers.reactors import hearing
-    from consumers.reactors.working import Work
+    from consumers.reactors import subscription
+    from consumers.reactors.work import Work
 
-    hearing.ACK_WAIT = 1.0  # in tests nobody waits for a killed node as long as in earnest
-    points.around(hearing, "_worked_on", before="model.heard", after="model.worked")
+    subscription.ACK_WAIT = 1.0  # in tests nobody waits for a killed node as long as in earnest
+    points.around(subscription, "_worked_on", before="model.heard", after="model.worked")
     points.around(Work, "call_begins", after="model.begun")
     points.around(ChatModel, "ask", before="model.asking", after="model.answered")
     points.around(Work, "keep", before="model.keeping", after="model.kept")
 
 
 def _in_vectors(points: _Points) -> None:
-    from projections.vectors import edge, engine
-    from projections.vectors.edge import EdgeStore
+    from projections.vectors import engine
+    from projections.vectors.store import edge
+    from projections.vectors.store.edge import EdgeStore
 
     engine.CHECKPOINT_SECONDS = 0.05
     points.around(EdgeStore, "upsert", before="upsert.begun", after="upsert.done")
@@ -168,9 +169,9 @@ def _in_vectors(points: _Points) -> None:
 
 def _deliver_badly(chance: random.Random) -> None:
     """Deliver batches to the fold again, overlapping, late, and out of order; none of that may change a view."""
-    from ledger.errors import LogGap
-    from ledger.jetstream import JetStreamLedger
-    from projections import runner
+    from kledger.contract.errors import LogGap
+    from ledger.store.jetstream import JetStreamLedger
+    from projections.live import projector
 
     inner_read: Callable[..., AsyncGenerator[Any, None]] = JetStreamLedger.read
 
@@ -186,7 +187,7 @@ def _deliver_badly(chance: random.Random) -> None:
                 before = events[-20:]
 
     JetStreamLedger.read = read  # type: ignore[method-assign]
-    inner_fold = runner.fold_strictly
+    inner_fold = projector.fold_strictly
 
     def fold(bench: Any, events: list[Any], *more: Any) -> Any:
         position = bench.position()
@@ -203,7 +204,7 @@ def _deliver_badly(chance: random.Random) -> None:
                 (ARMED / VIOLATION).write_text(f"a batch that was refused moved the view from position {position}")
         return inner_fold(bench, events, *more)
 
-    runner.fold_strictly = fold
+    projector.fold_strictly = fold
 
 
 def _tell() -> None:

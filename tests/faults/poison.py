@@ -7,13 +7,13 @@ from typing import Any
 
 import duckdb
 
-from projections import batch
+from projections.engine import batch
 
 MARKER = "poison-for-a-fold"
 
 
 def poisoned(named: Any, while_there: Path | None = None) -> Any:
-    """`projections.withheld.named`, the last step of a fold, which fails where an event carries the marker."""
+    """`projections.engine.withheld.named`, the last step of a fold, which fails where an event carries the marker."""
 
     def fails(refusals: Any, events: Any, parked: Any) -> Any:
         active = while_there is None or while_there.exists()

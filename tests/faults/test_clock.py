@@ -6,11 +6,11 @@ import random
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised
-from ledger.scopes import Caller
-from projections import batch
-from projections.knowledge.ask import versions
+from projections.engine import batch
+from projections.views.knowledge.ask import versions
 from tests.projections.histories import rows, saved, state, stored, view_of
 
 HOUR_NS = 3_600_000_000_000

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from ledger.access import BrokerAccess
-from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.lease import Lease, ensure_leases
+from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import JsonObject
-from ledger.lease import Lease, ensure_leases
-from ledger.memory_stream import MemoryLedger
-from ledger.publication import error_code
-from ledger.stream_setup import ensure_stream, stream_config
-from projections.duckdb import open_view
-from projections.runner import Projector
+from ledger.store.in_memory import MemoryLedger
+from ledger.wire.publication import error_code
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings
-from projections.view import Instance, View
 from tests.faults.cluster import two_of_three_members
 from tests.faults.harness.survival import survive
 from tests.projections.histories import saved

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ledger import broker_disk
-from ledger.errors import BrokerUnavailable
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
+from kledger.contract.errors import BrokerUnavailable
+from ledger.broker import disk_watch
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until
 
@@ -47,7 +47,7 @@ def fill(disk: Path, but: int) -> Path:
 async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes_on_when_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_disk, "ROOM_BYTES", 4 * 1024 * 1024)
+    monkeypatch.setattr(disk_watch, "ROOM_BYTES", 4 * 1024 * 1024)
     with small_disk(tmp_path / "disk", 16) as disk:
         server = EmbeddedServer(disk / "broker")
         await ensure_stream(await server.start())

@@ -10,10 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from projections.digest import digests
-from projections.files import live_file
-from projections.live import LiveFiles
-from projections.view import Instance
+from projections.engine.digest import digests
+from projections.live.files import live_file
+from projections.live.view import Instance
+from projections.live.view_file import LiveFiles
 from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running, until
 
 COUNT = 300

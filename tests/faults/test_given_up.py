@@ -14,15 +14,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from ledger.errors import ServiceFailed
-from ledger.memory_stream import MemoryLedger
-from projections import live, runner
-from projections import view as views
-from projections.duckdb import open_view
-from projections.live import LiveFiles
-from projections.quack import load_extensions
-from projections.runner import Projector
-from projections.view import Instance, View
+from kledger.contract.errors import ServiceFailed
+from ledger.store.in_memory import MemoryLedger
+from projections.analysts.quack import load_extensions
+from projections.live import projector as runner
+from projections.live import view as views
+from projections.live import view_file
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
+from projections.live.view_file import LiveFiles
 from tests.projections.histories import saved
 
 
@@ -44,7 +45,7 @@ async def given_up(
     """A view with one item, served to analysts, whose file DuckDB gives up when it is next written."""
     files = LiveFiles(views, 0)
     with monkeypatch.context() as fragile:
-        fragile.setattr(live, "open_view", open_fragile)
+        fragile.setattr(view_file, "open_view", open_fragile)
         view = View(files.open_live())
     files.serve(view.instance)
     ledger = MemoryLedger()
@@ -94,7 +95,7 @@ async def test_a_file_that_duckdb_gives_up_is_opened_again_with_all_that_was_com
 
 ATTACHED = """
 import sys, duckdb
-from projections.quack import load_extensions
+from projections.analysts.quack import load_extensions
 analyst = duckdb.connect()
 load_extensions(analyst)
 analyst.execute(sys.argv[1])
@@ -107,7 +108,7 @@ async def test_analysts_attach_again_though_a_session_still_holds_the_file_that_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[str] = []
-    monkeypatch.setattr(live, "left_behind", noted.append)
+    monkeypatch.setattr(view_file, "left_behind", noted.append)
     async with given_up(tmp_path / "views", monkeypatch) as (ledger, view, files, _):
         assert files.address is not None
         before = files.address

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from projections import batch
+from projections.engine import batch
 from tests.faults.harness.campaign import Life, Tally, run
 from tests.faults.harness.checks import broken_promises
 from tests.faults.harness.points import campaign, every_point

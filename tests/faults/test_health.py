@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ledger.errors import BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable
 from tests.journeys.running_node import RunningNode, assert_found, caught_up, items, until
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import ServiceFailed
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import ServiceFailed
 from tests.journeys.running_node import (
     Importing,
     RunningNode,
@@ -146,8 +146,8 @@ def test_kill_9_of_a_rebuild_leaves_the_live_view_as_it_was(node: RunningNode) -
     with node.client() as ledger:
         before = (node.data / "views" / "current").read_text()
         job = ledger.start_job("rebuild")
-        until(lambda: node.children("projections.rebuild"), "the rebuild runs in a process of its own")
-        (rebuild,) = node.children("projections.rebuild")
+        until(lambda: node.children("projections.live.rebuild"), "the rebuild runs in a process of its own")
+        (rebuild,) = node.children("projections.live.rebuild")
         os.kill(rebuild, signal.SIGKILL)
         with pytest.raises(ServiceFailed):
             ledger.wait_job(job["id"], timeout=30)

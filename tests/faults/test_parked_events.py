@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import IllegalState, NotOwner, UnfoldableEvent, UnknownReference
+from kledger.contract.errors import IllegalState, NotOwner, UnfoldableEvent, UnknownReference
 from tests.faults.poison import MARKER
 from tests.journeys.running_node import (
     ENVIRONMENT,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import NodeUnreachable
+from kledger.contract.errors import NodeUnreachable
 from tests.journeys.running_node import (
     ENVIRONMENT,
     ROOT,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("ledger", "projections", "consumers", "producers")
+PACKAGES = ("kledger", "ledger", "projections", "consumers", "producers")
 FOLDERS = (*PACKAGES, "tests", "bench", "docs", ".ci")
 FILES = ("Makefile", "pyproject.toml", "requirements.lock", "README.md", "CHANGELOG.md", ".gitignore")
 

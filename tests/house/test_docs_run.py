@@ -139,7 +139,7 @@ def test_a_second_terminal_knows_nothing_of_the_first(tmp_path: Path) -> None:
     assert newcomer.types("bash", "kledger --version").returncode == 127
     assert newcomer.types("bash", 'make setup\nexport PATH="$PWD/.venv/bin:$PATH"').returncode == 0
     assert newcomer.types("bash", "kledger --version").returncode == 0
-    assert newcomer.types("python", "import producers.sdk").returncode == 0
+    assert newcomer.types("python", "import kledger").returncode == 0
     newcomer.terminal = newcomer.new_terminal()
     found = newcomer.types("bash", "kledger --version")
     assert found.returncode == 127

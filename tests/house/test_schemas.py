@@ -11,16 +11,16 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from ledger.asyncapi import asyncapi_document
-from ledger.earlier import EARLIER
-from ledger.envelope import decode_envelope, decode_fact, encode
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 from ledger.event import Fact
 from ledger.events import FACTS
-from ledger.examples import EXAMPLES
-from ledger.schemas import event_schema, form_name, forms
-from ledger.subjects import event_subject
-from ledger.upcasts import UPCASTS
+from ledger.vocabulary.asyncapi import asyncapi_document
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.vocabulary.old_versions import EARLIER
+from ledger.vocabulary.schemas import event_schema, form_name, forms
+from ledger.vocabulary.upcasts import UPCASTS
+from ledger.wire.envelope import decode_envelope, decode_fact, encode
+from ledger.wire.subjects import event_subject
 from tests.house.project import ROOT
 
 FORMS = {form_name(fact, version): (fact, version) for fact, version in forms()}

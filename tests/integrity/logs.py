@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ledger.chain import Chain, leaf_hash
-from ledger.checkpoints import append_checkpoints, sign
-from ledger.errors import LogGap
+from kledger.contract.errors import LogGap
 from ledger.event import Head, StoredEvent
-from ledger.memory_stream import MemoryLedger
-from ledger.notary_start import NotaryFiles
-from ledger.signing_keys import SigningKeys
+from ledger.integrity.chain import Chain, leaf_hash
+from ledger.integrity.checkpoints import append_checkpoints, sign
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import SigningKeys
+from ledger.store.in_memory import MemoryLedger
 
 EPOCH = datetime(2026, 3, 5, tzinfo=UTC)
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.audit import Report, audit
-from ledger.audit_evidence import gather
-from ledger.chain import Chain, leaf_hash
-from ledger.checkpoints import append_checkpoints, read_checkpoints, sign
-from ledger.errors import NotCertified
+from kledger.contract.errors import NotCertified
 from ledger.event import StoredEvent
-from ledger.notary_start import NotaryFiles
-from ledger.signing_keys import SigningKeys, public_keys
+from ledger.integrity.audit import Report, audit
+from ledger.integrity.audit_evidence import gather
+from ledger.integrity.chain import Chain, leaf_hash
+from ledger.integrity.checkpoints import append_checkpoints, read_checkpoints, sign
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import SigningKeys, public_keys
 from tests.conftest import LoopThread
 from tests.integrity.logs import EPOCH, ListedLedger, event, signed_log
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ledger.chain_start import accept, begin, beginning, note_signed
-from ledger.errors import ChainContradicted
-from ledger.notary_start import NotaryFiles
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import ChainContradicted
+from ledger.integrity.chain_start import accept, begin, beginning, note_signed
+from ledger.integrity.notary_start import NotaryFiles
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, caught_up, result_of, running, until
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.audit import Report, audit
-from ledger.audit_evidence import gather
-from ledger.jetstream import JetStreamLedger
-from ledger.notary import Notary
-from ledger.notary_start import NotaryFiles
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import ensure_stream
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
+from ledger.integrity.audit import Report, audit
+from ledger.integrity.audit_evidence import gather
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import LoopThread, saved
 
 COUNT = 200

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from ledger.chain import Chain, leaf_hash
-from ledger.checkpoint_hook import CheckpointHook
-from ledger.checkpoints import last_checkpoint, read_checkpoints
-from ledger.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
-from ledger.jetstream import JetStreamLedger
-from ledger.memory_stream import MemoryLedger
-from ledger.notary import Notary
-from ledger.notary_start import NotaryFiles
-from ledger.signing_keys import SigningKeys, VerifyingKey, public_keys, trusted_with
+from kledger.contract.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
+from ledger.integrity.chain import Chain, leaf_hash
+from ledger.integrity.checkpoint_hook import CheckpointHook
+from ledger.integrity.checkpoints import last_checkpoint, read_checkpoints
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import SigningKeys, VerifyingKey, public_keys, trusted_with
+from ledger.store.in_memory import MemoryLedger
+from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.integrity.logs import ListedLedger, event, signed_log
 
@@ -125,7 +125,7 @@ async def test_after_a_kill_the_chain_goes_on_from_what_was_signed(
 async def test_nothing_is_signed_against_an_earlier_checkpoint(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ledger.notary_start.HEAD_COMES_BACK_WITHIN", 0.3)
+    monkeypatch.setattr("ledger.integrity.notary_start.HEAD_COMES_BACK_WITHIN", 0.3)
     events, files = signed_log(tmp_path, 30, 10)
     before = files.checkpoints.read_bytes()
     log = [*events, event(31)]

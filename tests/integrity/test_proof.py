@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.certificate import check_certificate, compare_certificates, make_certificate
-from ledger.chain import Chain, leaf_hash
-from ledger.checkpoints import read_checkpoints
-from ledger.errors import ChainContradicted, InvalidPayload
+from kledger.contract.errors import ChainContradicted, InvalidPayload
 from ledger.event import StoredEvent
-from ledger.notary_start import NotaryFiles
-from ledger.proof import check_proof, make_proof
-from ledger.signing_keys import SigningKeys, VerifyingKey
+from ledger.integrity.certificate import check_certificate, compare_certificates, make_certificate
+from ledger.integrity.chain import Chain, leaf_hash
+from ledger.integrity.checkpoints import read_checkpoints
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.proof import check_proof, make_proof
+from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
 from tests.integrity.logs import signed_log
 
 OURS = (2, 5, 11)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode
 
 

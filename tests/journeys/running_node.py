@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledger.access import BrokerAccess
-from ledger.errors import LedgerError
-from ledger.server_config import ServerFiles, keep_passwords
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server_config import ServerFiles, keep_passwords
 
 ROOT = Path(__file__).parents[2]
 KLEDGER = [sys.executable, "-m", "producers.cli.main"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ledger.errors import IllegalQuery
-from projections.quack import load_extensions
+from kledger.contract.errors import IllegalQuery
+from projections.analysts.quack import load_extensions
 from tests.journeys.running_node import RunningNode, running
 
 MIB = 2**20

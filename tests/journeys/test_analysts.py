@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import IllegalQuery, InvalidPayload
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalQuery, InvalidPayload
 from tests.journeys.running_node import (
     ROOT,
     Importing,

@@ -17,13 +17,13 @@ import duckdb
 import pytest
 from typer.testing import CliRunner, Result
 
+from kledger import LedgerClient
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys import running_node
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("producers.node") is None, reason="this build has no node to run"
+    importlib.util.find_spec("producers.node.compose") is None, reason="this build has no node to run"
 )
 
 

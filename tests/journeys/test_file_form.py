@@ -8,8 +8,8 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
+from kledger import LedgerClient
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, head
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from ledger.access import BrokerAccess
-from ledger.envelope import decode_envelope, decode_fact
-from ledger.errors import InvalidPayload
+from kledger import LedgerClient
+from kledger.contract.errors import InvalidPayload
+from ledger.broker.access import BrokerAccess
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.jetstream import JetStreamLedger
-from ledger.subjects import parse_subject
-from producers.sdk import LedgerClient
+from ledger.store.jetstream import JetStreamLedger
+from ledger.wire.envelope import decode_envelope, decode_fact
+from ledger.wire.subjects import parse_subject
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.npm import installed
 

@@ -15,13 +15,13 @@ import duckdb
 import orjson
 import pytest
 
-from ledger.errors import Erased, SubjectForgotten, UnknownReference
+from kledger import LedgerClient
+from kledger.contract.errors import Erased, SubjectForgotten, UnknownReference
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.jetstream import JetStreamLedger
-from ledger.signing_keys import VerifyingKey, public_keys
-from producers.sdk import LedgerClient
-from projections.vectors.hashed import hashed_vectors
+from ledger.integrity.signing_keys import VerifyingKey, public_keys
+from ledger.store.jetstream import JetStreamLedger
+from projections.vectors.embedding.hashed import hashed_vectors
 from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,
@@ -241,7 +241,7 @@ def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_star
             item = tell_everything(op)
             result_of(op, "snapshot")
             op.start_job("forget", subject="user:alice")
-            until(lambda: node.children("projections.rebuild"), "the view is folded anew")
+            until(lambda: node.children("projections.live.rebuild"), "the view is folded anew")
             kill_all(node)
         assert begun(data)
         assert files_with(data, MARKERS), "there was something left to do"
@@ -263,7 +263,7 @@ def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data:
         op.save_many(items(1_000))
         tell_everything(op)
         comparing = op.start_job(job)
-        until(lambda: node.children("projections.rebuild"), "the log is folded beside")
+        until(lambda: node.children("projections.live.rebuild"), "the log is folded beside")
         forgetting = op.start_job("forget", subject="user:alice")
         told = op.wait_job(comparing["id"], timeout=100)["result"]
         assert told["equal"], told["differences"]
@@ -275,7 +275,7 @@ def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data
     with running(data) as node, node.client() as op:
         tell_everything(op)
         op.start_job("forget", subject="user:alice")
-        until(lambda: node.children("projections.rebuild"), "the view is folded anew")
+        until(lambda: node.children("projections.live.rebuild"), "the view is folded anew")
         kill_all(node)
     (order,) = begun(data)
     in_the_way = order.with_name(order.name.replace(".pending", ""))
@@ -314,7 +314,7 @@ def begun(data: Path) -> list[Path]:
 
 def kill_all(node: RunningNode) -> None:
     """kill -9 of the node and all that works for it."""
-    beside = ("projections.vectors.process", "projections.rebuild")
+    beside = ("projections.vectors.process", "projections.live.rebuild")
     for pid in (node.process.pid, node.broker, *(pid for module in beside for pid in node.children(module))):
         os.kill(pid, signal.SIGKILL)
     node.process.wait()

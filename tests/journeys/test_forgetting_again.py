@@ -10,12 +10,12 @@ import orjson
 
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.jetstream import JetStreamLedger
-from ledger.master_key import kept_master_key
-from ledger.personal import sealed_event
-from ledger.vault import DataKey, new_secret
-from ledger.vault_jetstream import JetStreamVault
-from producers.receipts import Order
+from ledger.privacy.master_key import kept_master_key
+from ledger.privacy.personal import sealed_event
+from ledger.privacy.vault import DataKey, new_secret
+from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.store.jetstream import JetStreamLedger
+from producers.node.receipts import Order
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 
 ADA = "user:ada"

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 import pytest
 
-from ledger.errors import InvalidPayload, LedgerError
-from producers.sdk import AsyncLedgerClient, LedgerClient
-from producers.sdk.answers import Item
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.answers.knowledge import Item
+from kledger.contract.errors import InvalidPayload, LedgerError
 from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import NotCertified, UnknownKnowledge
+from kledger import LedgerClient
+from kledger.contract.errors import NotCertified, UnknownKnowledge
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, items, result_of, running, until
 
 COUNT = 120

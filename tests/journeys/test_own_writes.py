@@ -9,8 +9,8 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from kledger import LedgerClient
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode
 
 MEI = {"X-Ledger-User": "mei"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import InvalidPayload
-from producers.operations.admin import JobKind
+from kledger.contract.errors import InvalidPayload
+from producers.operations.admin.jobs import JobKind
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
 
 KINDS: tuple[JobKind, ...] = ("replay", "backup")

@@ -15,7 +15,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import APIError
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, head, result_of
 
 ACTOR = "agent:by-hand"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import UnknownGoal
+from kledger import LedgerClient
+from kledger.contract.errors import UnknownGoal
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up
 
 WORD = "zanzibarx"  # that no other test's knowledge holds

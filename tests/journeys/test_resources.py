@@ -14,11 +14,11 @@ import duckdb
 import httpx
 import pytest
 
-from ledger.errors import LedgerError, VersionConflict
+from kledger import AsyncLedgerClient
+from kledger.contract.errors import LedgerError, VersionConflict
 from ledger.event import NewEvent
 from ledger.events.resource import ResourceSaved
-from ledger.jetstream import JetStreamLedger
-from producers.sdk import AsyncLedgerClient
+from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
 from tests.journeys.test_forgetting import files_with, rows_with
 

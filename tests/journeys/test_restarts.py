@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ledger.errors import LedgerError
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
 from tests.journeys.running_node import RunningNode, caught_up, running, until
 
 

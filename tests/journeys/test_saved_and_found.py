@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from ledger.errors import UnknownKnowledge, UnknownReference, ViewBehind
-from producers.sdk import AsyncLedgerClient, LedgerClient
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.contract.errors import UnknownKnowledge, UnknownReference, ViewBehind
 from tests.journeys.running_node import RunningNode, caught_up, head
 
 ENGLISH = "Descale the espresso machine of the third floor with citric acid"

@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ledger.errors import IllegalQuery
-from projections.analyst_places import AT_ONCE
-from projections.quack import load_extensions
+from kledger.contract.errors import IllegalQuery
+from projections.analysts.admission import AT_ONCE
+from projections.analysts.quack import load_extensions
 from tests.journeys.running_node import RunningNode, assert_kept_once, running, until
 
 # Hours within one step: it compares 900,000 letters with as many, and no number stands where the guard would count it.

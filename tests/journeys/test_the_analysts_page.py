@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.house.project import ROOT, blocks
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.journeys.test_analysts import answers

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.house.project import ROOT
 from tests.journeys.running_node import caught_up, result_of, running
 

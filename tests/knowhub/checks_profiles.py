@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from projections.profiles.content import CONTENTS
+from projections.views.profiles.content import CONTENTS
 from tests.knowhub.doors import Command, Http, Refused, Sdk
 from tests.knowhub.walking import Walk
 

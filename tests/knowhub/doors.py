@@ -16,10 +16,10 @@ from urllib.parse import quote
 import httpx
 from typer.testing import CliRunner
 
-from ledger.errors import LedgerError
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 
 Name = Literal["http", "sdk", "command", "mcp"]
 NAMES: tuple[Name, ...] = ("http", "sdk", "command", "mcp")

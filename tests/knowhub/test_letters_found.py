@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import DOORS, NAMES, Command, Door, Http, Mcp, Name, Refused, Sdk

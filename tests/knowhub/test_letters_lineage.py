@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from kledger import LedgerClient
 from ledger.event import JsonObject
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import ITEM, NAMES, Command, Door, Http, Mcp, Sdk
 from tests.knowhub.walking import Walk

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from kledger.contract.scopes import OPERATOR, Caller
 from ledger.event import JsonObject
-from ledger.scopes import OPERATOR, Caller
 from tests.doors.test_http_sharing import ACL, CONTEXT, EXAMPLES
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import Http, Refused

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from producers.sdk import LedgerClient, tools
+from kledger import LedgerClient
+from kledger.tools import functions as tools
 from tests.journeys.running_node import RunningNode
 from tests.knowhub import source
 from tests.knowhub.doors import Http, Mcp, Refused

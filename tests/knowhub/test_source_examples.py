@@ -10,9 +10,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from ledger.errors import LedgerError
+from kledger import AsyncLedgerClient
+from kledger.contract.errors import LedgerError
+from kledger.tools import functions as tools
 from ledger.event import JsonObject
-from producers.sdk import AsyncLedgerClient, tools
 from tests.journeys.running_node import RunningNode, until
 from tests.knowhub import source
 

@@ -10,13 +10,13 @@ import orjson
 import pytest
 from nats.aio.msg import Msg
 
-from ledger.access import BrokerAccess, Role
-from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import JsonObject, NewEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.publication import error_code
-from ledger.stream_setup import ensure_stream, stream_config
+from ledger.store.jetstream import JetStreamLedger
+from ledger.wire.publication import error_code
 
 Make = Callable[..., NewEvent]
 DAILY: tuple[Role, ...] = ("writer", "reader", "node")

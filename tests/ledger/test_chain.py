@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.chain import (
+from ledger.event import StoredEvent
+from ledger.integrity.chain import (
     NO_HEAD,
     Chain,
     chain_head,
@@ -19,7 +20,6 @@ from ledger.chain import (
     leaf_hashes,
     verify_inclusion,
 )
-from ledger.event import StoredEvent
 
 MANY = st.lists(st.binary(min_size=32, max_size=32), max_size=70)
 EVENTS = st.builds(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from nats.protocol.parser import Parser
 
-from ledger.client import QuickClient, QuickParser, Raw, message_id_in
-from ledger.publication import MSG_ID
+from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, message_id_in
+from ledger.wire.publication import MSG_ID
 
 _parts = st.sampled_from(
     [b"Nats-Msg-Id", b":", b" ", b"\t", b"\r\n", b"\n", b"a", b"\x1c", b"\xff", "知".encode(), b""]

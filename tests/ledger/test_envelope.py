@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, encode
-from ledger.errors import (
+from kledger.contract.errors import (
     BadJson,
     InvalidPayload,
     LedgerError,
@@ -23,8 +22,9 @@ from ledger.errors import (
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events import FACTS
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.examples import EXAMPLES
-from ledger.upcasts import UPCASTS, known_versions, upcast
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.vocabulary.upcasts import UPCASTS, known_versions, upcast
+from ledger.wire.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, encode
 
 
 def saved(**about: Any) -> NewEvent:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from ledger.envelope import decode_envelope, decode_fact, schema_name
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.events.extraction import ExtractionRequested
@@ -35,8 +34,9 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.subject import SubjectForgotten
-from ledger.examples import EXAMPLES
-from ledger.upcasts import known_versions
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.vocabulary.upcasts import known_versions
+from ledger.wire.envelope import decode_envelope, decode_fact, schema_name
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 

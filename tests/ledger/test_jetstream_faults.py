@@ -14,15 +14,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ledger.access import LEDGER_STREAM, BrokerAccess
-from ledger.connection import BrokerConnection
-from ledger.delivery import Delivery
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
+from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import created, ensure_stream, stream_config
 from ledger.event import NewEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.publication import error_code
-from ledger.server import EmbeddedServer
-from ledger.stream_setup import created, ensure_stream, stream_config
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.pull_consumer import Delivery
+from ledger.wire.publication import error_code
 
 Make = Callable[..., NewEvent]
 

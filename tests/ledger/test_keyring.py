@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from ledger.errors import BrokerUnavailable
-from ledger.keyring import Keyring
-from ledger.vault import Held, MemoryVault, Tombstone
+from kledger.contract.errors import BrokerUnavailable
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault import Held, MemoryVault, Tombstone
 
 
 class CountingVault(MemoryVault):

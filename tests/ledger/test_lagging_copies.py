@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ledger.access import LEDGER_STREAM, BrokerAccess
-from ledger.connection import BrokerConnection
-from ledger.errors import LogGap
+from kledger.contract.errors import LogGap
+from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject, NewEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.jetstream_read import read_stream
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.reader import read_stream
 
 Make = Callable[..., NewEvent]
 
@@ -64,7 +64,7 @@ async def test_a_copy_that_lags_behind_is_waited_for_and_is_no_gap(
 async def test_events_that_no_copy_brings_back_are_a_gap(
     access: BrokerAccess, jetstream_ledger: JetStreamLedger, new_saved: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ledger.jetstream_read.COPIES_CATCH_UP_S", 3.0)
+    monkeypatch.setattr("ledger.store.reader.COPIES_CATCH_UP_S", 3.0)
     await jetstream_ledger.append_many([new_saved(f"item-{n}") for n in range(10)])
     connection = await of_copies(access, lambda: 5)
     with pytest.raises(LogGap) as gap:

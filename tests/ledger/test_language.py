@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import InvalidPayload
-from ledger.language import (
+from kledger.contract.errors import InvalidPayload
+from kledger.contract.language import (
     LANGUAGES,
     accepted_language,
     language_of_locale,

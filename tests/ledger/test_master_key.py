@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import WrongMasterKey
-from ledger.master_key import kept_master_key, new_master_key
+from kledger.contract.errors import WrongMasterKey
+from ledger.privacy.master_key import kept_master_key, new_master_key
 
 KEY = bytes(range(32))
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.entities import ENTITY_MAX_LENGTH
-from ledger.errors import IllegalScope
-from ledger.scopes import (
+from kledger.contract.entities import ENTITY_MAX_LENGTH
+from kledger.contract.errors import IllegalScope
+from kledger.contract.scopes import (
     ENTITY_TYPES,
     PUBLIC,
     Caller,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import KeyMissing, SealBroken
-from ledger.sealed import ERASED, HINT, open_document, seal
-from ledger.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
+from kledger.contract.errors import KeyMissing, SealBroken
+from ledger.privacy.sealed import ERASED, HINT, open_document, seal
+from ledger.privacy.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
 
 ADA, BOB = DataKey("user:ada", new_secret()), DataKey("user:bob", new_secret())
 KEYS: dict[str, Held] = {"user:ada": ADA, "user:bob": BOB}

@@ -8,14 +8,14 @@ import orjson
 import pytest
 import structlog
 
-from ledger.errors import Erased, NotOwner, SealBroken, SubjectForgotten
-from ledger.keyring import Keyring
-from ledger.personal import persons
-from ledger.redaction import Redactor
-from ledger.scopes import Caller
-from ledger.sealed import open_document
-from ledger.secure_body import key_name, open_secure, seal_secure
-from ledger.vault import MemoryVault
+from kledger.contract.errors import Erased, NotOwner, SealBroken, SubjectForgotten
+from kledger.contract.scopes import Caller
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import persons
+from ledger.privacy.sealed import open_document
+from ledger.privacy.secure_body import key_name, open_secure, seal_secure
+from ledger.privacy.vault import MemoryVault
+from ledger.runtime.redaction import Redactor
 
 SECRET = "pässwort-秘密-7f3a"
 OWNER = "user:ada"

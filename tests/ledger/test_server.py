@@ -16,14 +16,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ledger.access import new_passwords
-from ledger.connection import BrokerConnection
-from ledger.errors import BrokerMisconfigured, BrokerUnavailable, DataDirectoryInUse
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, DataDirectoryInUse
+from ledger.broker.access import new_passwords
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import Cluster, find_binary
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
-from ledger.jetstream import JetStreamLedger
-from ledger.server import EmbeddedServer
-from ledger.server_config import Cluster, find_binary
-from ledger.stream_setup import ensure_stream
+from ledger.store.jetstream import JetStreamLedger
 
 Make = Callable[..., NewEvent]
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +204,7 @@ async def test_unreadable_credentials_are_named(broker_directory: Path) -> None:
 
 NODE = """
     import asyncio, sys
-    from ledger.server import EmbeddedServer
+    from ledger.broker.server import EmbeddedServer
     async def main():
         server = EmbeddedServer(sys.argv[1])
         await server.start()

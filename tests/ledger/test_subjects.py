@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import IllegalSubject
-from ledger.subjects import (
+from kledger.contract.errors import IllegalSubject
+from ledger.wire.subjects import (
     MAX_SUBJECT_BYTES,
     decode_token,
     encode_token,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from ledger.told_once import Outage, Seldom
+from ledger.runtime.log_once import Outage, Seldom
 
 
 def test_a_trouble_is_one_line_when_it_begins_and_one_when_it_ends_with_how_often_it_was_met() -> None:

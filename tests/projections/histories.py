@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
-from ledger.envelope import encode
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -64,11 +63,12 @@ from ledger.events.slim import (
     SlimWithdrawn,
 )
 from ledger.events.usage import Usage
-from ledger.subjects import event_subject
-from projections.batch import fold_batch
-from projections.digest import RELATIONS, RelationDigest, digests
-from projections.duckdb import open_view
-from projections.workbench import Workbench
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import event_subject
+from projections.engine.batch import fold_batch
+from projections.engine.digest import RELATIONS, RelationDigest, digests
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import open_view
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
 from tests.projections.resource_facts import RESOURCES, about_resources

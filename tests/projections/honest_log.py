@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from ledger.event import StoredEvent
-from ledger.subjects import event_subject
+from ledger.wire.subjects import event_subject
 from tests.projections.histories import START_NS
 
 _ITEM = {"types": ["tool"], "task": "Deploy at night", "content": "Deploy before noon.", "tags": {"severity": 2}}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ledger.events.knowledge import KnowledgeRevised
-from ledger.keyring import Keyring
-from ledger.parked import NONE_PARKED
-from projections import batch, decode
-from projections.batch import fold_batch, ready
-from projections.parser import Parser
+from ledger.privacy.keyring import Keyring
+from ledger.store.parked import NONE_PARKED
+from projections.engine import batch, decode
+from projections.engine.batch import fold_batch, ready
+from projections.engine.parser import Parser
 from projections.vectors import changes
 from projections.vectors.changes import changes_after
 from projections.vectors.wire import Change, Store

@@ -11,9 +11,9 @@ from ledger.events.knowledge import KnowledgeRevised
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
 from ledger.events.scope_type import ScopeTypeRegistered
-from projections import batch
-from projections.digest import RELATIONS
-from projections.parking import fold_strictly
+from projections.engine import batch
+from projections.engine.digest import RELATIONS
+from projections.engine.parking import fold_strictly
 from tests.projections.edges import MOMENTS, NUMBERS, TOKENS, with_moment, with_number, with_token
 from tests.projections.histories import new_view, rows, saved, state, stored
 

@@ -23,23 +23,23 @@ from ledger.events.knowledge import (
     Source,
 )
 from ledger.events.resource import ResourceRetired, ResourceSaved
-from ledger.keyring import Keyring
-from ledger.personal import has_text, sealed_event
-from ledger.sealed import ERASED
-from ledger.vault import DataKey, MemoryVault
-from projections import batch
-from projections.batch import fold_batch
-from projections.digest import digests, state_digest
-from projections.duckdb import open_view
-from projections.erased import places_of, within
-from projections.goals.ask import goal
-from projections.knowledge.ask import saved_statements
-from projections.knowledge.versions import version_of
-from projections.lineage.ask import stated_events
-from projections.persons import embedded_hashes, left_in_clear
-from projections.resources.ask import is_erased
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.sealed import ERASED
+from ledger.privacy.vault import DataKey, MemoryVault
+from projections.engine import batch
+from projections.engine.batch import fold_batch
+from projections.engine.digest import digests, state_digest
+from projections.fold_kit.erased import places_of, within
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import open_view
 from projections.vectors.changes import changes_after
-from projections.workbench import Workbench
+from projections.views.goals.ask import goal
+from projections.views.knowledge.ask import saved_statements
+from projections.views.knowledge.versions import version_of
+from projections.views.lineage.ask import stated_events
+from projections.views.persons import embedded_hashes, left_in_clear
+from projections.views.resources.ask import is_erased
 from tests.projections.histories import rows, stored
 
 ADA, SCRIBE = "user:ada", "agent:scribe"

@@ -23,7 +23,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.scope_type import ScopeTypeRegistered
-from projections import batch
+from projections.engine import batch
 from tests.projections.histories import replace_position, rows, saved, stored, view_of
 
 

@@ -9,18 +9,18 @@ from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
 
-from ledger.errors import LogGap
+from kledger.contract.errors import LogGap
 from ledger.event import StoredEvent
-from ledger.keyring import Keyring
-from ledger.memory_stream import MemoryLedger
-from ledger.vault import MemoryVault
-from producers.sealing import SealingLedger
-from projections import gathering, runner
-from projections.ahead import decode_ahead
-from projections.duckdb import open_view
-from projections.persons import PersonsOfItems
-from projections.runner import Projector
-from projections.view import Instance, View
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault import MemoryVault
+from ledger.store.in_memory import MemoryLedger
+from producers.operations.sealing import SealingLedger
+from projections.engine.predecode import decode_ahead
+from projections.live import gathering, projector
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
+from projections.views.persons import PersonsOfItems
 from tests.projections.histories import rows, saved, stored
 
 LOG = stored([saved(f"k{number}") for number in range(400)])
@@ -149,7 +149,7 @@ async def test_a_reading_goes_on_while_others_fold_and_stops_at_so_many_events_o
 async def test_a_batch_grows_no_further_than_so_many_events_or_bytes(
     monkeypatch: pytest.MonkeyPatch, most: int, most_bytes: int
 ) -> None:
-    monkeypatch.setattr(runner, "BATCH", most)
+    monkeypatch.setattr(projector, "BATCH", most)
     monkeypatch.setattr(gathering, "MOST_BYTES", most_bytes)
     async with at_work() as folding:
         folding.ledger.tell(LOG[:100])
@@ -189,7 +189,7 @@ async def test_what_is_delivered_again_while_it_gathers_counts_once(monkeypatch:
 async def test_what_was_decoded_before_somebody_was_forgotten_is_decoded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "DECODED_AT_ONCE", 20)
     vault, log, decoded = MemoryVault(), MemoryLedger(), threading.Event()
-    monkeypatch.setattr(runner, "decode_ahead", lambda *given: (decode_ahead(*given), decoded.set())[0])
+    monkeypatch.setattr(projector, "decode_ahead", lambda *given: (decode_ahead(*given), decoded.set())[0])
     async with at_work() as folding:
         keyring = folding.view.instance.bench.keyring = Keyring(vault.held)
         sealing = SealingLedger(log, vault, PersonsOfItems(folding.view).of)

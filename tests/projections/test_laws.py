@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ledger.event import StoredEvent
-from ledger.parked import NONE_PARKED
-from projections import batch
-from projections.ahead import decode_ahead, fold_ahead, together
-from projections.batch import fold_batch
+from ledger.store.parked import NONE_PARKED
+from projections.engine import batch
+from projections.engine.batch import fold_batch
+from projections.engine.predecode import decode_ahead, fold_ahead, together
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import (
     Case,
@@ -19,9 +20,8 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
-from ledger.scopes import Caller
-from projections import batch
-from projections.lineage import ask
+from projections.engine import batch
+from projections.views.lineage import ask
 from tests.projections.histories import rows, saved, stored, view_of
 
 ELSEWHERE = Lineage(trace_id="T-header", message_id="M-header")

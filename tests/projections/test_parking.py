@@ -10,22 +10,22 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ledger.access import BrokerAccess
-from ledger.connection import BrokerConnection
-from ledger.errors import IllegalState, LedgerError, UnfoldableEvent, UnknownReference
+from kledger.contract.errors import IllegalState, LedgerError, UnfoldableEvent, UnknownReference
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.event import NewEvent, StoredEvent
-from ledger.memory_stream import MemoryLedger
-from ledger.parked import NONE_PARKED, Decision, Parked, ParkedEvents, ensure_parked_stream, fingerprint_of
-from projections import batch, parking
-from projections.batch import Folded, fold_batch
-from projections.catching_up import catch_up
-from projections.digest import digests
-from projections.duckdb import open_view
-from projections.parking import attention, disagreement, fold_strictly, held_apart
-from projections.rebuild import rebuild_into
-from projections.runner import Projector
-from projections.view import Instance, View
-from projections.workbench import Workbench
+from ledger.store.in_memory import MemoryLedger
+from ledger.store.parked import NONE_PARKED, Decision, Parked, ParkedEvents, ensure_parked_stream, fingerprint_of
+from projections.engine import batch, parking
+from projections.engine.batch import Folded, fold_batch
+from projections.engine.digest import digests
+from projections.engine.parking import attention, disagreement, fold_strictly, held_apart
+from projections.fold_kit.workbench import Workbench
+from projections.live.catch_up import catch_up
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.rebuild import rebuild_into
+from projections.live.view import Instance, View
 from tests.faults import poison
 from tests.projections.histories import new_view, rows, saved, state, stored
 

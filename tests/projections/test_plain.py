@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ledger.event import Lineage, NewEvent, StoredEvent
 from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeRetired, KnowledgeRevised, KnowledgeSaved
 from ledger.events.recall import RecallServed, ServedItem
-from projections import batch, gate
-from projections.batch import fold_batch
-from projections.ruling import Candidate
+from projections.engine import batch, gate
+from projections.engine.batch import fold_batch
+from projections.fold_kit.decisions import Candidate
 from tests.projections.histories import new_view, rows, saved, state, stored
 from tests.projections.test_laws import law
 

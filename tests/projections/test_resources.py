@@ -10,8 +10,8 @@ import pytest
 
 from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
-from projections import batch
-from projections.refused.shown import body_of
+from projections.engine import batch
+from projections.views.refused.shown import body_of
 from tests.projections.histories import rows, stored, view_of
 
 SECRET = "pässwort-秘密-7f3a"

@@ -11,17 +11,17 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ledger.errors import BrokerUnavailable, LogGap, ViewBehind
+from kledger.contract.errors import BrokerUnavailable, LogGap, ViewBehind
 from ledger.event import StoredEvent
 from ledger.events.knowledge import Source
-from ledger.memory_stream import MemoryLedger
-from projections import runner
-from projections.batch import fold_batch
-from projections.catching_up import catch_up
-from projections.duckdb import open_view
-from projections.runner import Projector
-from projections.view import Instance, View
-from projections.workbench import Workbench
+from ledger.store.in_memory import MemoryLedger
+from projections.engine.batch import fold_batch
+from projections.fold_kit.workbench import Workbench
+from projections.live import projector as runner
+from projections.live.catch_up import catch_up
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
 

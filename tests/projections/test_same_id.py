@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeSaved
-from ledger.scopes import Caller
-from projections import batch
-from projections.lineage.ask import kept_events, links
+from projections.engine import batch
+from projections.views.lineage.ask import kept_events, links
 from tests.projections.histories import rows, saved, state, stored, view_of
 
 OPERATOR = Caller()

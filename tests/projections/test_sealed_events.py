@@ -9,20 +9,20 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ledger.errors import BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeSaved, Source
 from ledger.events.profile import ProfileCreated, ProfilePatched, profile_id
 from ledger.events.subject import SubjectForgotten
-from ledger.examples import EXAMPLES
-from ledger.keyring import Keyring
-from ledger.personal import sealed_event
-from ledger.sealed import seal
-from ledger.vault import DataKey, Held, MemoryVault, new_secret
-from projections import batch
-from projections.batch import fold_batch
-from projections.duckdb import open_view
-from projections.workbench import Workbench
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import sealed_event
+from ledger.privacy.sealed import seal
+from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
+from ledger.vocabulary.examples import EXAMPLES
+from projections.engine import batch
+from projections.engine.batch import fold_batch
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import open_view
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
 
 ADA = "user:ada"

@@ -16,21 +16,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import LedgerError, SubjectForgotten
+from kledger.contract.errors import LedgerError, SubjectForgotten
 from ledger.event import StoredEvent
-from ledger.examples import EXAMPLES
-from ledger.keyring import Keyring
-from ledger.mark import MARK
-from ledger.personal import has_text, sealed_event
-from ledger.sealed import ERASED, OBJECT, USER, seal
-from ledger.subjects import stated_by_in
-from ledger.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
-from ledger.witness import ATTRIBUTE, Unsworn
-from projections import batch
-from projections.batch import fold_batch
-from projections.digest import RelationDigest
-from projections.judging import judged
-from projections.unsworn import Examination
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.seal_mark import MARK
+from ledger.privacy.seal_witness import ATTRIBUTE, Unsworn
+from ledger.privacy.sealed import ERASED, OBJECT, USER, seal
+from ledger.privacy.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.wire.subjects import stated_by_in
+from projections.engine import batch
+from projections.engine.batch import fold_batch
+from projections.engine.digest import RelationDigest
+from projections.engine.model_check import judged
+from projections.engine.seals_without_mac import Examination
 from tests.projections.histories import histories, new_view, replace_position, rows, state, stored
 
 ADA, BOB, MALLORY = "user:ada", "user:bob", "agent.mallory"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kledger.contract.scopes import Caller
 from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.knowledge import (
     AclEntry,
@@ -18,8 +19,8 @@ from ledger.events.knowledge import (
     KnowledgeShared,
 )
 from ledger.readers import judge_of, may_judge, readers
-from ledger.scopes import Caller
-from projections import batch, visibility
+from projections.engine import batch
+from projections.fold_kit import visibility
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 from tests.projections.honest_log import honest_log
 from tests.projections.test_laws import law

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, running
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint

@@ -13,8 +13,8 @@ from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, Extr
 from ledger.events.model import ModelUsed
 from ledger.events.slim import Similar, SlimFailed, SlimProposed, SlimRequested
 from ledger.events.usage import MOST_CALLS, MOST_COST, MOST_TOKENS, Usage
-from ledger.personal import NOBODY
-from projections.processes.ask import spent_since
+from ledger.privacy.personal import NOBODY
+from projections.views.processes.ask import spent_since
 from tests.projections.histories import START_NS, rows, saved, stored, view_of
 
 PAID = Usage(model="big", prompt_version="1", input_tokens=10, output_tokens=5, cost_usd=0.25)

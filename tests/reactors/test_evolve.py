@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import IllegalState, NotOwner, UnknownProcess, VersionConflict
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalState, NotOwner, UnknownProcess, VersionConflict
 from tests.journeys.running_node import RunningNode, caught_up, until
 from tests.openai_chat import ChatEndpoint
 

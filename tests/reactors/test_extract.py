@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from consumers.reactors.extracted import Finding
-from ledger.errors import InvalidPayload, NotOwner, UnknownProcess
+from kledger import LedgerClient
+from kledger.contract.errors import InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, result_of, until
 from tests.openai_chat import ChatEndpoint
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-from ledger.access import LEDGER_STREAM
-from ledger.connection import BrokerConnection
+from kledger import LedgerClient
+from ledger.broker.access import LEDGER_STREAM
+from ledger.broker.connection import BrokerConnection
 from ledger.event import NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.process import ProcessFact
 from ledger.events.slim import SlimRequested
-from ledger.jetstream import JetStreamLedger
-from producers.sdk import LedgerClient
+from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import RunningNode, caught_up, until
 from tests.openai_chat import ChatEndpoint
 from tests.reactors.test_extract import finding, finds, judges

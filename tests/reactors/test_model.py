@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from consumers import model as model_file
 from consumers.model import Answer, ChatModel, Prompt
 from consumers.model_settings import ModelSettings, Price, model_settings_from_environment
-from ledger.errors import BudgetSpent, InvalidPayload, LedgerError, ModelFailed, ModelRefused, NotAvailable
+from kledger.contract.errors import BudgetSpent, InvalidPayload, LedgerError, ModelFailed, ModelRefused, NotAvailable
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 

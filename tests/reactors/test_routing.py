@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from producers.operations import routing
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from producers.operations.recall import routing
 from tests.journeys.running_node import caught_up
 from tests.openai_chat import ChatEndpoint
 

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from ledger.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
-from producers.sdk import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import NodeUnreachable
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import NodeUnreachable
 from tests.journeys.running_node import ROOT, caught_up, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 

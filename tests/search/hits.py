@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from projections.vectors.client import VectorClient
-from projections.vectors.port import Found
+from projections.vectors.store.port import Found
 
 
 async def hits(client: VectorClient, query: str, visible: list[str], **asked: Any) -> list[Found]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ledger.memory_stream import MemoryLedger
-from projections.duckdb import open_view
-from projections.runner import Projector
+from ledger.store.in_memory import MemoryLedger
+from projections.live.duckdb import open_view
+from projections.live.projector import Projector
+from projections.live.view import Instance, View
 from projections.vectors.client import VectorClient
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings, Store
-from projections.view import Instance, View
 from tests.projections.histories import saved
 
 

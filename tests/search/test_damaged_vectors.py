@@ -13,13 +13,13 @@ import qdrant_edge as edge
 
 from projections.search.tokens import query_terms
 from projections.vectors.client import VectorClient
-from projections.vectors.edge import EdgeStore
+from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
 from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
 from projections.vectors.examination import differences
-from projections.vectors.hashed import DIMENSIONS, MODEL, hashed_vectors
-from projections.vectors.points import point_of, text_of
-from projections.vectors.port import point_id
 from projections.vectors.soundness import CANARIES
+from projections.vectors.store.edge import EdgeStore
+from projections.vectors.store.points import point_of, text_of
+from projections.vectors.store.port import point_id
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_server import embedding_endpoint

@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from projections.vectors.asking import PROBE, QueryEmbedder
-from projections.vectors.breaker import FAILURES, LONGEST_STATED, Breaker
 from projections.vectors.client import VectorClient
-from projections.vectors.embeddings import OpenAIEmbedder
+from projections.vectors.embedding.breaker import FAILURES, LONGEST_STATED, Breaker
+from projections.vectors.embedding.embeddings import OpenAIEmbedder
+from projections.vectors.embedding.kept import KeptEmbedder, MemoryEmbeddings
+from projections.vectors.embedding.queries import PROBE, QueryEmbedder
 from projections.vectors.errors import EmbeddingFailed
-from projections.vectors.kept import KeptEmbedder, MemoryEmbeddings
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, head, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint

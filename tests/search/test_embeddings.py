@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ledger.connection import BrokerConnection
-from ledger.server import EmbeddedServer
-from projections.vectors.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenAIEmbedder
-from projections.vectors.errors import EmbeddingFailed
-from projections.vectors.hashed import DIMENSIONS, hashed_vectors
-from projections.vectors.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
-from projections.vectors.kept_jetstream import (
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from projections.vectors.embedding.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenAIEmbedder
+from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
+from projections.vectors.embedding.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
+from projections.vectors.embedding.kept_jetstream import (
     DIGEST,
     JetStreamEmbeddings,
     digest_of,
     ensure_embeddings_stream,
     subject_of,
 )
+from projections.vectors.errors import EmbeddingFailed
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 
@@ -88,7 +88,7 @@ def test_stop_words_do_not_move_a_vector() -> None:
 
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
     program = (
-        "from projections.vectors.hashed import hashed_vectors; import hashlib;"
+        "from projections.vectors.embedding.hashed import hashed_vectors; import hashlib;"
         "print(hashlib.sha256(hashed_vectors(['git: 版本控制', 'commit all files']).tobytes()).hexdigest())"
     )
     root = Path(__file__).parents[2]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from ledger.event import JsonObject, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeRevised
-from projections.batch import fold_batch
-from projections.duckdb import open_view
-from projections.knowledge.ask import ITEM_COLUMNS, item_of
+from projections.engine.batch import fold_batch
+from projections.live.duckdb import open_view
+from projections.live.view import Instance, View
 from projections.search.ask import Searcher
 from projections.search.remembered import RememberedItems
 from projections.vectors.client import Answer
-from projections.vectors.port import Found
-from projections.view import Instance, View
+from projections.vectors.store.port import Found
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
 from tests.projections.histories import histories, saved, stored
 
 ORG = "default"

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import InvalidPayload, LogGap
-from ledger.server import EmbeddedServer
+from kledger.contract.errors import InvalidPayload, LogGap
+from ledger.broker.server import EmbeddedServer
 from projections.vectors.client import VectorClient
-from projections.vectors.edge import EdgeStore
-from projections.vectors.embeddings import HashedEmbedder
+from projections.vectors.embedding.embeddings import HashedEmbedder
+from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorStoreFailed
-from projections.vectors.kept_jetstream import ensure_embeddings_stream
+from projections.vectors.store.edge import EdgeStore
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
 from tests.openai_server import embedding_endpoint
 from tests.search.hits import hits

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeRetired
-from producers.telling import of_folding
+from producers.node.otel import of_folding
 from tests.doors.http_door import ALICE, Door, http_door
 from tests.journeys.running_node import running
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ledger.logs import LEVELS
+from ledger.runtime.logs import LEVELS
 from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,
@@ -131,7 +131,8 @@ def test_on_a_terminal_the_lines_are_for_people(tmp_path: Path) -> None:
     """As a script as well as over a pipe: JSON is for programs."""
     main, other = pty.openpty()
     code = (
-        "import structlog; from ledger.logs import log_to_stderr; log_to_stderr(); structlog.get_logger().info('hello')"
+        "import structlog; from ledger.runtime.logs import log_to_stderr; log_to_stderr(); "
+        "structlog.get_logger().info('hello')"
     )
     subprocess.run([KLEDGER[0], "-c", code], stderr=other, check=True, cwd=ROOT, env=ENVIRONMENT, timeout=60)
     os.close(other)

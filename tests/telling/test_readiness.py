@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from producers.operations.admin import Health
-from producers.readiness import LONGEST_LAG_SECONDS, MAY_LACK, Readiness
+from producers.node.readiness import LONGEST_LAG_SECONDS, MAY_LACK, Readiness
+from producers.operations.admin.jobs import Health
 from tests.doors.http_door import http_door
 
 

@@ -22,9 +22,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from structlog.testing import capture_logs
 
-from ledger import tracing
 from ledger.event import StoredEvent
-from producers.telling import is_asked_for, traced
+from ledger.runtime import tracing
+from producers.node.otel import is_asked_for, traced
 from tests.doors.http_door import ALICE, http_door
 from tests.house.project import ROOT
 from tests.journeys import running_node

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, contextmanager
 
 import httpx
 
+from kledger import DEFAULT_URL, LedgerClient
 from producers.http.app import create_app
-from producers.sdk import DEFAULT_URL, LedgerClient
 from tests.doors.live_desk import LiveDesk, live_desk
 
 

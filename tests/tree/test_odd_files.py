@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import IllegalTree
-from producers.tree.bringing import import_tree
+from kledger.contract.errors import IllegalTree
+from producers.tree.importing import import_tree
 from producers.tree.reading import read_tree
 from producers.tree.writing import export_tree
 from tests.tree.in_process import in_process

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import IllegalTree
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import IllegalTree
 from producers.tree import writing
-from producers.tree.bringing import Brought, import_tree
+from producers.tree.importing import Brought, import_tree
 from producers.tree.writing import MANIFEST, Written, export_tree
 from tests.doors.http_door import PROFILE_EXAMPLE
 from tests.tree.in_process import head, in_process

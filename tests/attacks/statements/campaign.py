@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import orjson
 
-from ledger.connection import BrokerConnection
-from ledger.errors import LedgerError
+from kledger.contract.errors import LedgerError
+from ledger.broker.connection import BrokerConnection
 from tests.attacks.statements.statements import Message, Request, Statements
 from tests.journeys.running_node import RunningNode, result_of
 

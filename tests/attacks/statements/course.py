@@ -16,12 +16,12 @@ from typing import Any
 
 import orjson
 
-from ledger.envelope import encode
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.events.goal import goal_entity_id
 from ledger.events.process import ProcessFact
-from ledger.examples import EXAMPLES
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.wire.envelope import encode
 
 OWNERS = ("agent:scribe", "agent:scribe", "user:ada", "agent:mallory", "user:bob")
 GROUPS = ("project:ledger", "team:platform", "org:default")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from ledger.examples import EXAMPLES
-from ledger.subjects import encode_token
+from ledger.vocabulary.examples import EXAMPLES
+from ledger.wire.subjects import encode_token
 from tests.attacks.statements.course import Course
 from tests.attacks.statements.values import Values, spelt
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.server import EmbeddedServer
+from ledger.broker.server import EmbeddedServer
 from tests.faults import poison
 from tests.faults.crash_points import VIOLATION
 from tests.faults.harness.checks import MASTER_KEY, broken_promises, vectors_are_as_fed_anew

@@ -8,21 +8,21 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from ledger.access import BrokerAccess
-from ledger.connection import BrokerConnection
+from kledger import LedgerClient
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.event import DEFAULT_ORG
-from ledger.jetstream import JetStreamLedger
-from ledger.keyring import Keyring
-from ledger.parked import ParkedEvents
-from ledger.vault_jetstream import JetStreamVault
-from producers.sdk import LedgerClient
-from projections.catching_up import catch_up
-from projections.digest import RELATIONS, RelationDigest, digests, told
-from projections.duckdb import open_view
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.parked import ParkedEvents
+from projections.engine.digest import RELATIONS, RelationDigest, digests, told
+from projections.live.catch_up import catch_up
+from projections.live.duckdb import open_view
+from projections.live.view import Instance, View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.wire import Settings
-from projections.view import Instance, View
 from tests.faults.harness.workload import Workload
 from tests.journeys.running_node import word_of
 
@@ -32,7 +32,7 @@ MASTER_KEY = "ab" * 32
 
 @cache
 def _statement() -> str:
-    """The digests of every relation, as `projections.digest` takes them."""
+    """The digests of every relation, as `projections.engine.digest` takes them."""
     empty = open_view(None)
     parts = [
         f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
@@ -44,7 +44,7 @@ def _statement() -> str:
 
 
 def live_digests(client: LedgerClient) -> tuple[int, dict[str, RelationDigest]]:
-    """The position of the live view and what projections.digest.digests would say of it."""
+    """The position of the live view and what projections.engine.digest.digests would say of it."""
     answered = client.sql(_statement())
     return answered["position"], {
         relation: RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import orjson
 
-from ledger.errors import BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable
 from ledger.event import NewEvent
-from ledger.jetstream import JetStreamLedger
-from projections.digest import RelationDigest
+from ledger.store.jetstream import JetStreamLedger
+from projections.engine.digest import RelationDigest
 from tests.conftest import saved
 from tests.faults.cluster import Cluster, three_members
 from tests.faults.harness.checks import MASTER_KEY, live_digests

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.errors import LedgerError
-from producers.sdk import LedgerClient
+from kledger import LedgerClient
+from kledger.contract.errors import LedgerError
 from tests.faults.poison import MARKER
 from tests.journeys.running_node import items
 

@@ -1,0 +1,33 @@
+"""The client of Knowledge Ledger: publish events and recall knowledge over HTTP.
+
+    async with AsyncLedgerClient() as ledger:
+        await ledger.acting_as(agent="scribe").save("Name a branch", "Use the ticket number.", ["tool"])
+
+    with LedgerClient() as ledger:
+        ledger.search("how do I name a branch")
+
+Both clients bind one table of endpoints (`client/clients.py`). Errors are those of `kledger.contract.errors`, by code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kledger.client.clients import AsyncLedgerClient, LedgerClient
+    from kledger.client.connection import DEFAULT_URL
+
+__all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the client when it is first named: the contract alone is imported without httpx and pydantic."""
+    if name == "DEFAULT_URL":
+        from kledger.client.connection import DEFAULT_URL
+
+        return DEFAULT_URL
+    if name in ("AsyncLedgerClient", "LedgerClient"):
+        from kledger.client import clients
+
+        return getattr(clients, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

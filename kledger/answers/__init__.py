@@ -1,0 +1,1 @@
+"""Types of the answers: the JSON documents of the HTTP interface."""

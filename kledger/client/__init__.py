@@ -1,0 +1,1 @@
+"""The client over HTTP, with an asynchronous and a synchronous face."""

@@ -1,0 +1,108 @@
+"""What does the operator ask of a node: how is it, and rebuild, replay, verify, snapshot, query it?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from kledger.answers.knowledge import Job, Table
+from kledger.client.knowledge import Moment, moment
+from kledger.client.refusals import error_of
+from kledger.client.wire import Wire, segment
+
+ADMIN = "/api/admin"
+SOONEST_LOOK = 0.05  # seconds between two looks at what goes on; it grows to LATEST_LOOK
+LATEST_LOOK = 0.5
+
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
+
+
+async def status(wire: Wire) -> dict[str, Any]:
+    """Stream head, position and lag of each view, refused events, versions, and `healthy` with reasons."""
+    told: dict[str, Any] = await wire.look(f"{ADMIN}/status")
+    return told
+
+
+async def health(wire: Wire) -> dict[str, Any]:
+    """The node's own verdict; one that is not healthy (status 503) is an answer, not an error."""
+    told: dict[str, Any] = await wire.look("/health", also=503)
+    return told
+
+
+async def sql(wire: Wire, query: str) -> Table:
+    """One read-only query on the live view. IllegalQuery when it is not one SELECT, or takes too long."""
+    table: Table = await wire.read(f"{ADMIN}/sql", method="POST", body={"query": query})
+    return table
+
+
+async def attach(wire: Wire) -> dict[str, Any]:
+    """How any DuckDB attaches to the live view: `{"statement", …}`."""
+    told: dict[str, Any] = await wire.look(f"{ADMIN}/attach")
+    return told
+
+
+async def start_job(
+    wire: Wire,
+    kind: JobKind,
+    *,
+    to: Moment | None = None,
+    into: str | Path | None = None,
+    subject: str | None = None,
+) -> Job:
+    """Start a job and return it at once.
+
+    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to
+    backup, `subject` (`user:ID`) to forget.
+    """
+    body: dict[str, Any] = {}
+    if kind == "replay":
+        body = {"to": moment(to), "into": None if into is None else str(into)}
+    elif kind == "backup":
+        body = {"into": None if into is None else str(into)}
+    elif kind == "forget":
+        body = {"subject": subject}
+    started: Job = await wire.order(f"{ADMIN}/{kind}", body)
+    return started
+
+
+async def prove(wire: Wire, id: str) -> dict[str, Any]:
+    """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
+    told: dict[str, Any] = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
+    return told
+
+
+async def job(wire: Wire, id: str) -> Job:
+    """How far a job is."""
+    told: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
+    return told
+
+
+def pauses() -> Iterator[float]:
+    """Seconds to wait between looks at what goes on, without end: what takes long is looked at less and less often."""
+    pause = SOONEST_LOOK
+    while True:
+        yield pause
+        pause = min(pause * 1.5, LATEST_LOOK)
+
+
+async def wait_job(
+    wire: Wire, id: str, on_progress: Callable[[Job], None] | None = None, *, timeout: float | None = None
+) -> Job:
+    """Look at a job until it is done, and return it with its `result`.
+
+    `on_progress` is called after every look (in the sync face: on the client's own thread). Raises the
+    error that the job failed with, TimeoutError after `timeout` seconds; the job itself goes on then.
+    """
+    async with asyncio.timeout(timeout):
+        for pause in pauses():
+            seen = await job(wire, id)
+            if on_progress is not None:
+                on_progress(seen)
+            if seen["state"] == "failed":
+                raise error_of(seen["error"] or {"message": f"the {seen['kind']} job {id} failed"})
+            if seen["state"] == "done":
+                return seen
+            await asyncio.sleep(pause)
+    raise AssertionError("the pauses do not end")

@@ -1,0 +1,83 @@
+"""Which slips of a caller are refused before anything is sent? A text for a list, a text for an object, a wrong word.
+
+The hints of an endpoint say what each argument takes. `"tool"` is a sequence of letters to Python: where a list is
+meant it would be kept as `["t", "o", "o", "l"]`, in a log that forgets nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from kledger.contract.errors import InvalidPayload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+W = TypeVar("W")
+_LISTS = (list, Sequence, Iterable)
+_OBJECTS = (dict, Mapping)
+
+
+def refusing_slips(
+    function: Callable[Concatenate[W, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[W, P], Coroutine[Any, Any, R]]:
+    """The same function, which refuses such an argument with InvalidPayload."""
+
+    @functools.cache
+    def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]]]:
+        hints = get_type_hints(function)
+        named = ((name, _rule(hint)) for name, hint in hints.items() if name != "return")
+        return inspect.signature(function), {name: rule for name, rule in named if rule is not None}
+
+    @functools.wraps(function)
+    async def checked(wire: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        signature, checks = rules()
+        if checks:
+            for name, value in signature.bind(wire, *args, **kwargs).arguments.items():
+                if value is not None and name in checks:
+                    checks[name](name, value)
+        return await function(wire, *args, **kwargs)
+
+    return checked
+
+
+def require_list(name: str, value: Any) -> None:
+    """Refuse a text, or an object, where a list is meant. Raises InvalidPayload."""
+    if isinstance(value, str | bytes):
+        raise _refused(name, f"is a text, and a list is meant: write [{str(value)[:100]!r}]")
+    if isinstance(value, Mapping):
+        raise _refused(name, "is an object, and a list is meant: write […]")
+
+
+def _require_object(name: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise _refused(name, f"is {str(value)[:100]!r}, and an object is meant: write {{…}}")
+
+
+def _rule(hint: Any) -> Callable[[str, Any], None] | None:
+    """What an argument of this type has to be; None where the node says it."""
+    stated = [part for part in get_args(hint) if part is not NoneType] if _is_union(hint) else [hint]
+    if len(stated) != 1:
+        return None
+    origin = get_origin(stated[0]) or stated[0]
+    if origin is Literal:
+        return functools.partial(_require_one_of, get_args(stated[0]))
+    if origin in _LISTS:
+        return require_list
+    return _require_object if origin in _OBJECTS else None
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
+
+
+def _require_one_of(words: Sequence[str], name: str, value: Any) -> None:
+    if value not in words:
+        raise _refused(name, f"is {str(value)[:100]!r}: write {' or '.join(words)}")
+
+
+def _refused(name: str, reason: str) -> InvalidPayload:
+    return InvalidPayload(f"{name} {reason}", errors=[{"field": name, "reason": reason}])

@@ -1,0 +1,208 @@
+"""How does a request reach the node, and what happens when it does not?
+
+One connection is shared by a client and all clients derived from it. It repeats what is safe to repeat
+(reads, and writes, which carry an Idempotency-Key each) while the connection is broken or the node cannot write:
+a restart of the node is waited out. It remembers the highest position that it wrote, for reads to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from kledger.client.refusals import error_of_body
+from kledger.contract.errors import (
+    BrokerUnavailable,
+    InvalidPayload,
+    LedgerError,
+    NodeUnreachable,
+    RateLimited,
+    Unauthenticated,
+)
+
+DEFAULT_URL = "http://127.0.0.1:8420"
+RETRY_FOR = 30.0  # seconds; a node that stops and starts again is back long before
+FIRST_CONTACT = 3.0  # seconds; where nothing has answered yet there may be no node at all
+RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"
+FIRST_PAUSE = 0.1  # seconds; doubled each time
+LONGEST_PAUSE = 2.0
+LONGEST_WAIT = 30.0  # what a node may ask for before the next try
+TOKEN_VARIABLE = "KLEDGER_TOKEN"
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# The request was surely not handled when no connection was made; with the others nobody knows.
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout)
+_BROKEN = (*_NEVER_SENT, httpx.NetworkError, httpx.RemoteProtocolError)
+
+
+@dataclass
+class Connection:
+    """The way to one node: its address, timeouts and retries, and what was written through it."""
+
+    address: str = DEFAULT_URL
+    timeout: float = 30.0  # seconds, for one attempt
+    retries: int | None = None  # how often something is sent again at most; None: as the time allows
+    read_your_writes: bool = True
+    token: str | None = field(default=None, repr=False)  # None: the environment's KLEDGER_TOKEN, if it has one
+    written: int = 0  # the highest position acknowledged through this connection, 0 before any
+    retry_for: float | None = None  # seconds; None: KLEDGER_RETRY_FOR, else RETRY_FOR once something has answered
+    answered: bool = False  # a node has answered here before
+    http: httpx.AsyncClient | None = field(default=None, repr=False)  # None: one of its own, when first needed
+
+    def __post_init__(self) -> None:
+        if not _is_address(self.address):
+            raise NodeUnreachable(
+                f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
+                url=self.address,
+            )
+        self.token = token_of(self.token)
+        self.retry_for = patience_of(self.retry_for)
+
+    def _client(self) -> httpx.AsyncClient:
+        if self.http is None:
+            parts = urlsplit(self.address)
+            self.http = httpx.AsyncClient(
+                base_url=self.address.rstrip("/"),
+                headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+                timeout=self.timeout,
+                # A proxy cannot reach the caller's own loopback, whatever the environment says.
+                trust_env=parts.hostname not in _LOOPBACK,
+                # Reading the certificate store takes longer than a whole search: only where it is used.
+                verify=parts.scheme == "https",
+            )
+        return self.http
+
+    def saw(self, position: object) -> None:
+        """Remember a position that a write was acknowledged at."""
+        if isinstance(position, int):
+            self.written = max(self.written, position)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str],
+        body: object = None,
+        repeatable: bool,
+        also: int | None = None,
+    ) -> httpx.Response:
+        """Send one request and return its answer below 400 (or with the status `also`).
+
+        Raises NodeUnreachable when nothing answers, else the exception of `kledger.contract.errors` whose code the
+        node states. `repeatable` requests are sent again, after a growing pause, while the connection is broken
+        or the node cannot write; whatever else is refused is refused at once.
+        """
+        content = _encode(body)
+        sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
+        began = time.monotonic()
+        for attempt in count():
+            failure: Exception
+            try:
+                answer = await self._client().request(method, path, params=dict(params), headers=sent, content=content)
+            except httpx.TimeoutException as error:
+                failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
+                again = isinstance(error, _NEVER_SENT)
+            except _BROKEN as error:
+                failure = self._unreachable(str(error) or type(error).__name__, error)
+                again = repeatable or isinstance(error, _NEVER_SENT)
+            except httpx.HTTPError as error:
+                raise self._unreachable(str(error) or type(error).__name__, error) from error
+            else:
+                self.answered = True
+                if answer.status_code < 400 or answer.status_code == also:
+                    return answer
+                failure = error_of_body(answer.status_code, answer.content, str(answer.url))
+                # What came too soon was not looked at: sending it later repeats nothing.
+                again = isinstance(failure, RateLimited) or (repeatable and _passes(failure))
+            pause = max(_pause(attempt), _asked_to_wait(failure))
+            if not again or attempt == self.retries or time.monotonic() + pause > began + self._patience():
+                raise failure
+            await asyncio.sleep(pause)
+        raise AssertionError("the loop above returns or raises")
+
+    def _patience(self) -> float:
+        """Seconds in which something is sent again."""
+        if self.retry_for is not None:
+            return self.retry_for
+        return RETRY_FOR if self.answered else FIRST_CONTACT
+
+    def _unreachable(self, reason: str, cause: Exception) -> LedgerError:
+        error = NodeUnreachable(
+            f"no node answers at {self.address} ({reason}); start one with: kledger up", url=self.address
+        )
+        error.__cause__ = cause
+        return error
+
+    async def close(self) -> None:
+        """Close the sockets; a later request opens new ones."""
+        http, self.http = self.http, None
+        if http is not None:
+            await http.aclose()
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port beyond 65535
+        return False
+
+
+def _encode(body: object) -> bytes | None:
+    if body is None:
+        return None
+    try:
+        return orjson.dumps(body)
+    except (TypeError, ValueError) as error:
+        raise InvalidPayload(f"this cannot be said in JSON: {error}") from error
+
+
+def token_of(stated: str | None) -> str | None:
+    """The token to send: the one stated, else KLEDGER_TOKEN's. Raises Unauthenticated for what can be none."""
+    token = (os.environ.get(TOKEN_VARIABLE, "") if stated is None else stated).strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise Unauthenticated("the token has characters that no token has: copy it whole, as it was printed")
+    return token or None
+
+
+def _passes(failure: Exception) -> bool:
+    """Whether the node cannot write for a while; a full disk, say, waits for somebody to do something."""
+    return isinstance(failure, BrokerUnavailable) and failure.details.get("retryable") is not False
+
+
+def patience_of(stated: float | None) -> float | None:
+    """The seconds stated, else KLEDGER_RETRY_FOR's, None without either. Raises InvalidPayload for what is no time."""
+    text = os.environ.get(RETRY_FOR_VARIABLE, "").strip() if stated is None else str(stated)
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise InvalidPayload(f"{text[:40]!r} is no number of seconds to try again for: write for example 30, or 0")
+    return seconds
+
+
+def _asked_to_wait(failure: Exception) -> float:
+    """Seconds that the node asked for, where it did."""
+    stated = failure.details.get("retry_after") if isinstance(failure, RateLimited) else None
+    return min(float(stated), LONGEST_WAIT) if isinstance(stated, int | float) else 0.0
+
+
+def _pause(attempt: int) -> float:
+    # Half of it by chance, so that many clients do not come back in step.
+    longest = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
+    return longest * (0.5 + random.random() / 2)

@@ -1,0 +1,150 @@
+"""What can models be asked to make of knowledge, and what is decided on it? Evolve, extract, conflicts, reverts.
+
+A call that has a model work waits up to `wait` seconds for the outcome; its `status` says whether there is one yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from kledger.answers.models import Conflict, Decided, Evolution, Evolving, Extraction, Page, Resolved, Reverted
+from kledger.client.knowledge import KNOWLEDGE
+from kledger.client.wire import Wire, segment
+from kledger.contract.errors import InvalidPayload
+
+EVOLUTIONS, EXTRACTIONS, CONFLICTS = "/api/evolutions", "/api/extractions", "/api/conflicts"
+WAIT = 25.0
+"""Seconds; below those after which a client gives a request up."""
+
+Kind = Literal["statement", "task", "conversation", "feedback"]
+
+
+async def evolve(
+    wire: Wire,
+    id: str,
+    feedback: str,
+    *,
+    dry_run: bool = False,
+    model: str | None = None,
+    wait: float = WAIT,
+    idempotency_key: str | None = None,
+) -> Evolving:
+    """Have a model rewrite an item in the light of `feedback`. Only the owner may (NotOwner).
+
+    With `dry_run` the rewrite stays a proposal, to be applied or rejected. NotAvailable where no model is configured.
+    """
+    body = {"evolve_feedback": feedback, "evolve_dry_run": dry_run} | ({} if model is None else {"evolve_model": model})
+    told: Evolving = await wire.write(
+        "PUT", f"{KNOWLEDGE}/{segment(id)}", body, params={"wait": wait}, idempotency_key=idempotency_key
+    )
+    return told
+
+
+async def revert(
+    wire: Wire,
+    id: str,
+    to_version: int,
+    *,
+    expected_version: int | None = None,
+    idempotency_key: str | None = None,
+) -> Reverted:
+    """Make an item again what it was at an earlier version. Only the owner may (NotOwner)."""
+    body = {"to_version": to_version, "expected_version": expected_version}
+    told: Reverted = await wire.write(
+        "POST", f"{KNOWLEDGE}/{segment(id)}/revert", body, idempotency_key=idempotency_key
+    )
+    return told
+
+
+async def evolution(wire: Wire, id: str) -> Evolution:
+    """One evolution: asked for, proposed, and what became of it. UnknownProcess when it is not the caller's."""
+    told: Evolution = await wire.look(f"{EVOLUTIONS}/{segment(id)}")
+    return told
+
+
+async def evolutions(
+    wire: Wire, *, item_id: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
+) -> Page[Evolution]:
+    """The evolutions that the caller asked for, newest first."""
+    params = {"item_id": item_id, "status": status, "limit": limit, "offset": offset}
+    told: Page[Evolution] = await wire.read(EVOLUTIONS, params)
+    return told
+
+
+async def apply_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
+    """Make a proposal the item's content. VersionConflict when the item has changed since."""
+    return await _decided(wire, id, "apply", None, idempotency_key)
+
+
+async def reject_evolution(
+    wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
+) -> Decided:
+    """Keep the item as it is."""
+    return await _decided(wire, id, "reject", reason, idempotency_key)
+
+
+async def revert_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
+    """Make the item again what it was before. VersionConflict when it has changed since."""
+    return await _decided(wire, id, "revert", None, idempotency_key)
+
+
+async def extract(
+    wire: Wire,
+    text: str | None = None,
+    *,
+    messages: Sequence[Mapping[str, Any]] | None = None,
+    kind: Kind = "statement",
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    model: str | None = None,
+    wait: float = WAIT,
+    idempotency_key: str | None = None,
+) -> Extraction:
+    """Have a model find the knowledge in a text, or in messages `{"id","role","content"}`, and keep it.
+
+    What is known already is confirmed, what contradicts it is kept as a conflict. NotAvailable without a model.
+    """
+    if (text is None) == (messages is None):
+        raise InvalidPayload("give a text or messages to find knowledge in, one of the two")
+    stated = {"text": text, "messages": messages, "scopes": scopes, "owner": owner, "model": model}
+    body = {"kind": kind} | {name: value for name, value in stated.items() if value is not None}
+    told: Extraction = await wire.write(
+        "POST", f"{KNOWLEDGE}/extract", body, params={"wait": wait}, idempotency_key=idempotency_key
+    )
+    return told
+
+
+async def extraction(wire: Wire, id: str) -> Extraction:
+    """One extraction: what became of each piece of knowledge. UnknownProcess when it is not the caller's."""
+    told: Extraction = await wire.look(f"{EXTRACTIONS}/{segment(id)}")
+    return told
+
+
+async def conflicts(
+    wire: Wire, *, status: str | None = "recorded", item_id: str | None = None, limit: int = 20, offset: int = 0
+) -> Page[Conflict]:
+    """What contradicts what, newest first, as far as it is the caller's to decide."""
+    params = {"status": status, "item_id": item_id, "limit": limit, "offset": offset}
+    told: Page[Conflict] = await wire.read(CONFLICTS, params)
+    return told
+
+
+async def resolve_conflict(
+    wire: Wire, id: str, winner: str | None, *, reason: str | None = None, idempotency_key: str | None = None
+) -> Resolved:
+    """Decide which side holds (None: both do); the other one is retired when it is the caller's."""
+    told: Resolved = await wire.write(
+        "POST",
+        f"{CONFLICTS}/{segment(id)}/resolve",
+        {"winner": winner, "reason": reason},
+        idempotency_key=idempotency_key,
+    )
+    return told
+
+
+async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> Decided:
+    told: Decided = await wire.write(
+        "POST", f"{EVOLUTIONS}/{segment(id)}/{what}", params={"reason": reason}, idempotency_key=key
+    )
+    return told

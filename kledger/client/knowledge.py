@@ -1,0 +1,305 @@
+"""What can be asked of, and said about, knowledge?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any, Literal
+
+from kledger.answers.knowledge import (
+    Changed,
+    History,
+    Item,
+    ItemList,
+    LineageOf,
+    Moved,
+    RatedMany,
+    Saved,
+    SavedMany,
+    SearchResults,
+)
+from kledger.client.wire import Wire, comma_joined, segment
+from kledger.contract.errors import InvalidPayload
+
+KNOWLEDGE = "/api/knowledge"
+ITEMS_A_BATCH = 1000  # the most that the door takes in one request
+VERDICTS_A_BATCH = 5000
+
+Moment = int | str | datetime  # a position, or a time (RFC 3339 when it is a text)
+Path = Literal["fused", "keyword", "vector", "recency"]
+
+
+async def search(
+    wire: Wire,
+    query: str,
+    *,
+    top_k: int = 5,
+    min_score: int = 3,
+    types: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] | None = None,
+    as_of: Moment | None = None,
+    path: Path = "fused",
+    record: bool = True,
+    route: bool | None = None,
+) -> SearchResults:
+    """The best items for `query` among those that the caller may see, best first.
+
+    `types` and `visibility` (private, shared, org, public) are each any-of.
+    `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
+    what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
+    it did, and `reason` why not.
+    """
+    found: SearchResults = await wire.read(
+        f"{KNOWLEDGE}/search",
+        {
+            "q": query,
+            "top_k": top_k,
+            "min_score": min_score,
+            "types": comma_joined(types),
+            "owner": owner,
+            "visibility": comma_joined(visibility),
+            "as_of": moment(as_of),
+            "paths": path,
+            "record": record,
+            "route": route,
+        },
+    )
+    return found
+
+
+async def save(
+    wire: Wire,
+    task: str | None,
+    content: str,
+    types: Sequence[str],
+    *,
+    id: str | None = None,
+    tags: Mapping[str, Any] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    acl: Sequence[Mapping[str, str]] | None = None,
+    source: Mapping[str, Any] | None = None,
+    resource_ids: Sequence[str] | None = None,
+    resources: Sequence[Mapping[str, Any]] | None = None,
+    score: int | None = None,
+    message_id: str | None = None,
+    trace_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Saved:
+    """Save a new item, shared with those in `acl` (see `share`) beside those in its scopes. Without a `task` (None) it
+    is the first sentence of the content; an `owner` may be the mail address of a user. `message_id` and `trace_id` are
+    of where the whole item is from; those of its `source` and of `within` are kept beside them.
+    `resources` (up to 12, each with the fields of `resources.save`) are saved with the item, which refers to them;
+    their owner and scopes are the item's where they state none. All of it is kept, or nothing.
+
+    KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
+    """
+    body = _said(
+        id=id,
+        task=task,
+        content=content,
+        types=list(types),
+        tags=tags,
+        scopes=scopes,
+        owner=owner,
+        acl=acl,
+        source=source,
+        resource_ids=resource_ids,
+        resources=resources,
+        score=score,
+        message_id=message_id,
+        trace_id=trace_id,
+    )
+    saved: Saved = await wire.write("POST", KNOWLEDGE, body, idempotency_key=idempotency_key)
+    return saved
+
+
+async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany:
+    """Save payloads (each the body of one save), 1000 a request, and say of each what became of it.
+
+    An item that is there with the same content is `unchanged` and appends nothing, so that saving the
+    same list again is safe. A refused item does not stop the others.
+    """
+    told: SavedMany = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 0}
+    rest = iter(items)
+    while batch := list(islice(rest, ITEMS_A_BATCH)):
+        offset = len(told["results"])
+        part: SavedMany = await wire.write("POST", f"{KNOWLEDGE}/batch", {"items": batch})
+        for one in part["results"]:
+            one["index"] += offset
+        told["results"] += part["results"]
+        told["saved"] += part["saved"]
+        told["unchanged"] += part["unchanged"]
+        told["refused"] += part["refused"]
+        told["position"] = max(told["position"], part["position"])
+    return told
+
+
+async def revise(
+    wire: Wire,
+    id: str,
+    *,
+    task: str | None = None,
+    content: str | None = None,
+    types: Sequence[str] | None = None,
+    tags: Mapping[str, Any] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    source: Mapping[str, Any] | None = None,
+    resource_ids: Sequence[str] | None = None,
+    expected_version: int | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
+) -> Changed:
+    """State fields of an item anew; what is not given stays. The owner may, and whom the ACL lets write (NotOwner).
+
+    With `expected_version` the change is refused (VersionConflict) when somebody was faster.
+    """
+    body = _said(
+        task=task,
+        content=content,
+        types=types,
+        tags=tags,
+        scopes=scopes,
+        owner=owner,
+        source=source,
+        resource_ids=resource_ids,
+    )
+    if not body:
+        raise InvalidPayload(f"nothing to revise on {id}: state at least one field anew")
+    body |= _said(expected_version=expected_version, reason=reason)
+    return await _change(wire, id, body, idempotency_key)
+
+
+async def rate(
+    wire: Wire,
+    id: str,
+    verdict: Literal["helpful", "harmful"],
+    *,
+    task: str | None = None,
+    query: str | None = None,
+    outcome: str | None = None,
+    reason: str | None = None,
+    timestamp: str | None = None,
+    trace_id: str | None = None,
+    message_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Changed:
+    """Say that an item helped or harmed, with the case that shows it."""
+    case = _said(
+        task=task,
+        query=query,
+        outcome=outcome,
+        reason=reason,
+        timestamp=timestamp,
+        trace_id=trace_id,
+        message_id=message_id,
+    )
+    return await _change(wire, id, {f"add_{verdict}_case": case}, idempotency_key)
+
+
+async def rate_many(wire: Wire, verdicts: Iterable[Mapping[str, Any]]) -> RatedMany:
+    """Say it of many: `{"knowledge_id","is_helpful","case"}` each, 5000 a request."""
+    told: RatedMany = {"updated": 0, "refused": [], "position": 0}
+    rest = iter(verdicts)
+    offset = 0
+    while batch := list(islice(rest, VERDICTS_A_BATCH)):
+        part: RatedMany = await wire.write("POST", f"{KNOWLEDGE}/batch_update", {"feedback_list": batch})
+        told["updated"] += part["updated"]
+        told["refused"] += [{**one, "index": one["index"] + offset} for one in part["refused"]]
+        told["position"] = max(told["position"], part["position"])
+        offset += len(batch)
+    return told
+
+
+async def score(wire: Wire, id: str, score: int, *, idempotency_key: str | None = None) -> Changed:
+    """Give an item a new score, 1 (poor) to 5."""
+    return await _change(wire, id, {"update_score": score}, idempotency_key)
+
+
+async def retire(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
+    """Take an item out of recall; it stays readable. Only the owner may; IllegalState when it is out."""
+    moved: Moved = await wire.write(
+        "DELETE", f"{KNOWLEDGE}/{segment(id)}", params={"reason": reason}, idempotency_key=idempotency_key
+    )
+    return moved
+
+
+async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
+    """Bring a retired item back. Only the owner may; IllegalState when it is active."""
+    moved: Moved = await wire.write(
+        "POST",
+        f"{KNOWLEDGE}/{segment(id)}/restore",
+        params={"reason": reason},
+        idempotency_key=idempotency_key,
+    )
+    return moved
+
+
+async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> Item:
+    """One item with its status and the cases of its histories. UnknownKnowledge when there is none to see."""
+    item: Item = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
+    return item
+
+
+async def list_items(
+    wire: Wire,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    before: int | None = None,
+    types: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] | None = None,
+    status: Literal["active", "retired", "merged", "all"] = "active",
+    as_of: Moment | None = None,
+) -> ItemList:
+    """A page of the items that the caller may see; filters narrow it, none widens it."""
+    page: ItemList = await wire.read(
+        KNOWLEDGE,
+        {
+            "limit": limit,
+            "offset": offset,
+            "before": before,
+            "types": comma_joined(types),
+            "scopes": comma_joined(scopes),
+            "owner": owner,
+            "visibility": comma_joined(visibility),
+            "status": status,
+            "as_of": moment(as_of),
+        },
+    )
+    return page
+
+
+async def history(wire: Wire, id: str) -> History:
+    """Every version of an item and every verdict on it."""
+    told: History = await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
+    return told
+
+
+async def lineage(wire: Wire, ref: str) -> LineageOf:
+    """Where `ref` came from and what came of it: an item's id, `trace:ID`, `message:ID` or `event:ID`."""
+    told: LineageOf = await wire.read("/api/lineage", {"ref": ref})
+    return told
+
+
+async def _change(wire: Wire, id: str, body: Mapping[str, Any], key: str | None) -> Changed:
+    changed: Changed = await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}", body, idempotency_key=key)
+    return changed
+
+
+def _said(**stated: object) -> dict[str, Any]:
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def moment(value: Moment | None) -> int | str | None:
+    """A position or time as the query string wants it; a datetime must know its zone."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise InvalidPayload(f"{value.isoformat()} has no time zone: give one, for example datetime.now(UTC)")
+    return value.isoformat()

@@ -1,0 +1,94 @@
+"""How does a program read a whole list? An iterator asks page after page, each from where the one before ended.
+
+What is there from the first page to the last comes exactly once, whatever others write, change or withdraw meanwhile;
+what they add meanwhile is newer than the first page and does not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Literal, TypedDict, Unpack
+
+from kledger.answers.knowledge import Item, Resource
+from kledger.client.faces import AsyncFace, Endpoint, SyncFace
+from kledger.client.knowledge import Moment, list_items
+from kledger.client.resources import list_resources
+
+PAGE = 500
+
+
+class ItemFilters(TypedDict, total=False):
+    """Which items, as `list` takes it."""
+
+    types: Sequence[str] | None
+    scopes: Sequence[str] | None
+    owner: str | None
+    visibility: Sequence[str] | None
+    status: Literal["active", "retired", "merged", "all"]
+    as_of: Moment | None
+
+
+class ResourceFilters(TypedDict, total=False):
+    """Which resources, as `resources.list` takes it."""
+
+    content_type: str | None
+    status: Literal["active", "retired", "all"]
+    as_of: Moment | None
+
+
+_ITEMS = Endpoint(list_items)
+_RESOURCES = Endpoint(list_resources)
+
+
+class AsyncItems(AsyncFace):
+    """Every item that the caller sees."""
+
+    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> AsyncIterator[Item]:
+        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
+        ask, before = _ITEMS.__get__(self, type(self)), None
+        while True:
+            answer = await ask(limit=page, before=before, **filters)
+            for item in answer["results"]:
+                yield item
+            if (before := answer["next"]) is None:
+                return
+
+
+class SyncItems(SyncFace):
+    """Every item that the caller sees."""
+
+    def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> Iterator[Item]:
+        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
+        ask, before = _ITEMS.__get__(self, type(self)), None
+        while True:
+            answer = ask(limit=page, before=before, **filters)
+            yield from answer["results"]
+            if (before := answer["next"]) is None:
+                return
+
+
+class AsyncEveryResource(AsyncFace):
+    """Every resource that the caller sees."""
+
+    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> AsyncIterator[Resource]:
+        """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
+        ask, before = _RESOURCES.__get__(self, type(self)), None
+        while True:
+            answer = await ask(limit=page, before=before, **filters)
+            for resource in answer["results"]:
+                yield resource
+            if (before := answer["next"]) is None:
+                return
+
+
+class SyncEveryResource(SyncFace):
+    """Every resource that the caller sees."""
+
+    def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> Iterator[Resource]:
+        """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
+        ask, before = _RESOURCES.__get__(self, type(self)), None
+        while True:
+            answer = ask(limit=page, before=before, **filters)
+            yield from answer["results"]
+            if (before := answer["next"]) is None:
+                return

@@ -1,0 +1,82 @@
+"""What is recalled without a search of one's own? At an agent's start, on a goal's focus; and the prompts (K7, K12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Startup
+from kledger.client.wire import Wire, comma_joined, segment
+from kledger.contract.language import Language
+
+GOALS = "/api/goals"
+PROMPTS = "/api/prompts"
+
+
+async def startup(
+    wire: Wire,
+    query: str = "",
+    *,
+    top_k: int = 5,
+    profile_k: int = 20,
+    min_score: int = 3,
+    types: Sequence[str] | None = None,
+    record: bool = True,
+    language: Language | None = None,
+) -> Startup:
+    """What to know at the start: the caller's profile first, then related knowledge; `prompt` is all of it as text.
+
+    With a `query` what fits it, without one what has served the caller best and lately. `language` is that of the
+    texts; without one it is the node's.
+    """
+    told: Startup = await wire.read(
+        "/api/recall/startup",
+        {
+            "q": query or None,
+            "top_k": top_k,
+            "profile_k": profile_k,
+            "min_score": min_score,
+            "types": comma_joined(types),
+            "record": record,
+            "language": language,
+        },
+    )
+    return told
+
+
+async def focus(
+    wire: Wire,
+    goal_id: str,
+    description: str,
+    *,
+    top_k: int = 3,
+    min_score: int = 3,
+    language: Language | None = None,
+    idempotency_key: str | None = None,
+) -> FocusedGoal:
+    """Focus a goal: related knowledge is kept on it and told in `output`. Again: what was saved since comes too."""
+    told: FocusedGoal = await wire.write(
+        "POST",
+        f"{GOALS}/{segment(goal_id)}/focus",
+        {"description": description, "top_k": top_k, "min_score": min_score},
+        params={**wire.freshness(), "language": language},
+        idempotency_key=idempotency_key,
+    )
+    return told
+
+
+async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: Language | None = None) -> Goal:
+    """A goal with the knowledge that the caller may see now. UnknownGoal when it is nobody's, or somebody else's."""
+    told: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
+    return told
+
+
+async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
+    """The prompts that ship with the ledger: name, title, languages."""
+    told: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
+    return told
+
+
+async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
+    """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
+    told: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
+    return told

@@ -1,0 +1,28 @@
+"""What does the operator ask about events that do not count?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kledger.answers.knowledge import Job
+from kledger.client.admin import ADMIN
+from kledger.client.wire import Wire
+
+
+async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> dict[str, Any]:
+    """`refused`: the events after a position that do not count, each with its reason; parked ones with a `state`."""
+    query = {"after": after, "limit": limit, "code": code}
+    told: dict[str, Any] = await wire.read(f"{ADMIN}/refused", query)
+    return told
+
+
+async def retry_parked(wire: Wire, position: int) -> Job:
+    """Start a job that folds a parked event after all, and return it at once. UnknownReference when none is parked."""
+    started: Job = await wire.order(f"{ADMIN}/refused/{position}/retry", {})
+    return started
+
+
+async def dismiss_parked(wire: Wire, position: int) -> dict[str, Any]:
+    """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
+    told: dict[str, Any] = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
+    return told

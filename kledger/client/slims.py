@@ -1,0 +1,82 @@
+"""How is a body of knowledge slimmed, and brought back?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from kledger.answers.slims import Slim, SlimList
+from kledger.client.wire import Wire, segment
+
+BASE = "/api/slims"
+A_LOOK = 10.0
+"""Seconds that one request waits at most: shorter than any client's time limit."""
+
+Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
+
+
+async def slim(
+    wire: Wire,
+    model: str | None = None,
+    *,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    threshold: float | None = None,
+    dry_run: bool = False,
+    wait: float = 600.0,
+    idempotency_key: str | None = None,
+) -> Slim:
+    """Merge the caller's items that say the same; with `dry_run` only say which would be.
+
+    `model` writes the merged texts; where none is configured the best of each group is kept. Waits up to `wait`
+    seconds: `done` says whether that was long enough.
+    """
+    stated = {"model": model, "scopes": scopes, "owner": owner, "threshold": threshold, "dry_run": dry_run}
+    body: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    body["wait"] = min(wait, A_LOOK)
+    told: Slim = await wire.write("POST", "/api/knowledge/slim", body, idempotency_key=idempotency_key)
+    return await _settled(wire, told, wait - A_LOOK)
+
+
+async def slims(wire: Wire, *, status: Status | None = None, limit: int = 20, offset: int = 0) -> SlimList:
+    """The slims that the caller asked for, newest first, without their groups."""
+    page: SlimList = await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
+    return page
+
+
+async def slim_get(wire: Wire, id: str, *, wait: float = 0.0) -> Slim:
+    """One slim with its groups; waits up to `wait` seconds until it is settled. UnknownProcess when there is none."""
+    told: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
+    return told
+
+
+async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
+    """Merge what a dry run proposed. IllegalState when it is rejected or reverted."""
+    told: Slim = await wire.write(
+        "POST", f"{BASE}/{segment(id)}/apply", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
+    )
+    return await _settled(wire, told, wait - A_LOOK)
+
+
+async def slim_reject(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Slim:
+    """Leave everything as it is."""
+    told: Slim = await wire.write(
+        "POST", f"{BASE}/{segment(id)}/reject", params={"reason": reason}, idempotency_key=idempotency_key
+    )
+    return told
+
+
+async def slim_revert(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
+    """Make every item again what it was before; groups that changed since are left, and named as skipped."""
+    told: Slim = await wire.write(
+        "POST", f"{BASE}/{segment(id)}/revert", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
+    )
+    return await _settled(wire, told, wait - A_LOOK)
+
+
+async def _settled(wire: Wire, told: Slim, wait: float) -> Slim:
+    """Look again until it is done, or `wait` seconds are over."""
+    while not told["done"] and wait > 0:
+        told = await slim_get(wire, told["id"], wait=wait)
+        wait -= A_LOOK
+    return told

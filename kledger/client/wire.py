@@ -1,0 +1,155 @@
+"""What does a request say beside its own question: who asks, in which trace, and how fresh must it be?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import orjson
+
+from kledger.client.connection import Connection
+from kledger.contract.errors import InvalidPayload
+from kledger.contract.scopes import ENTITY_TYPES, Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where what is written comes from; each value is sent as a header when it is set."""
+
+    trace_id: str | None = None
+    message_id: str | None = None
+    causation_id: str | None = None
+    correlation_id: str | None = None
+    traceparent: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """`X-Ledger-Trace-Id` and so on; `traceparent` keeps the name that W3C gave it."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name if name == "traceparent" else f"X-Ledger-{name.replace('_', '-').title()}": quote(value)
+            for name, value in named.items()
+            if value
+        }
+
+
+_LEGAL_IN_A_KEY = "!#$&'()*+,/:;<=>?@[]^`{|} "
+THE_OPERATOR = Caller()
+NO_LINEAGE = Lineage()
+
+
+def caller_headers(caller: Caller) -> dict[str, str]:
+    """`X-Ledger-User` and so on: bare ids, percent-encoded, so that any id is legal in a header.
+
+    What the caller is beside the five identities goes whole into `X-Ledger-Scope`, separated by commas.
+    """
+    identities = {kind: getattr(caller, kind) for kind in ENTITY_TYPES}
+    named = {f"X-Ledger-{kind.title()}": quote(name, safe="") for kind, name in identities.items() if name is not None}
+    if caller.further:
+        named["X-Ledger-Scope"] = ",".join(quote(entity, safe=":") for entity in caller.further)
+    return named
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A connection as one caller in one trace uses it; every endpoint speaks through one."""
+
+    connection: Connection
+    caller: Caller = THE_OPERATOR
+    lineage: Lineage = NO_LINEAGE
+    at_least: int = 0  # reads wait until the view has this position
+    wait: float | None = None  # seconds a read waits for it; None leaves it to the node (10 s)
+    language: str | None = None  # of the texts that are answered; None leaves it to the node
+
+    def _headers(self) -> dict[str, str]:
+        wanted = {} if self.language is None else {"Accept-Language": self.language}
+        return {**caller_headers(self.caller), **self.lineage.headers(), **wanted}
+
+    def freshness(self) -> dict[str, Any]:
+        """What a question has to see or fail: the position that it was told."""
+        position = {"min_position": self.at_least} if self.at_least else {}
+        return position | ({} if self.wait is None else {"wait": self.wait})
+
+    def _seen(self) -> dict[str, str]:
+        """What a question sees, or says that it does not: what this client wrote, through whichever node."""
+        written = self.connection.written if self.connection.read_your_writes else 0
+        return {"X-Ledger-Position": str(written)} if written > self.at_least else {}
+
+    async def read(
+        self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", body: object = None
+    ) -> Any:
+        """Ask, wait for what this client wrote, and return the JSON document of the answer."""
+        answer = await self.connection.send(
+            method,
+            path,
+            params={**_stated(params), **self.freshness()},
+            headers={**self._headers(), **self._seen()},
+            body=body,
+            repeatable=True,
+        )
+        return orjson.loads(answer.content)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """State something, once however often it is sent, and return the JSON document of the answer."""
+        answer = await self.connection.send(
+            method,
+            path,
+            params=_stated(params),
+            headers={**self._headers(), "Idempotency-Key": _key(idempotency_key)},
+            body=body,
+            repeatable=True,
+        )
+        document = orjson.loads(answer.content) if answer.content else None
+        if isinstance(document, dict):
+            self.connection.saw(document.get("position"))
+        header = answer.headers.get("X-Ledger-Position", "")
+        if header.isdecimal():
+            self.connection.saw(int(header))
+        return document
+
+    async def order(self, path: str, body: object) -> Any:
+        """Have the node do something that is not safe to ask twice (start a job)."""
+        answer = await self.connection.send(
+            "POST", path, params={}, headers=self._headers(), body=body, repeatable=False
+        )
+        return orjson.loads(answer.content)
+
+    async def look(self, path: str, params: Mapping[str, Any] | None = None, *, also: int | None = None) -> Any:
+        """Ask for what waits for no position, such as the node itself; the status `also` is an answer too."""
+        answer = await self.connection.send(
+            "GET", path, params=_stated(params), headers=self._headers(), repeatable=True, also=also
+        )
+        return orjson.loads(answer.content)
+
+
+def segment(value: str) -> str:
+    """An id as one segment of a path."""
+    if not value:
+        raise InvalidPayload("an empty id names nothing: give the id of an item, a job or a reference")
+    return quote(value, safe="")
+
+
+def comma_joined(values: Sequence[str] | None) -> str | None:
+    """A filter of several values as the query string wants it: `a,b`; None when there is none."""
+    if not values:
+        return None
+    return values if isinstance(values, str) else ",".join(values)
+
+
+def _key(stated: str | None) -> str:
+    """A key of the caller's own as a header can hold it, or a random one."""
+    return quote(stated, safe=_LEGAL_IN_A_KEY) if stated else uuid4().hex
+
+
+def _stated(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}

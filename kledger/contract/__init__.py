@@ -1,0 +1,1 @@
+"""What client and node agree on: error codes, scopes, entities, languages."""

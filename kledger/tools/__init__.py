@@ -1,0 +1,1 @@
+"""An agent's tools: functions, their arguments and defaults."""

@@ -1,0 +1,71 @@
+"""What does each argument of a tool mean? Its type, its bounds and a sentence, for people and for models alike.
+
+The MCP server and the reference are made of these; the node itself judges what is sent, on every door the same.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kledger.contract import language
+from kledger.contract.scopes import Visibility
+
+Query = Annotated[str, Field(description="What to look for, in words, in any language")]
+About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
+TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
+MinScore = Annotated[int, Field(ge=0, le=5, description="Leave out items with a score below this")]
+Limit = Annotated[int, Field(ge=1, le=1000, description="At most so many items")]
+KnowledgeId = Annotated[str, Field(description="The item's id, for example knowledge-20260305-a1b2")]
+Types = Annotated[
+    list[str],
+    Field(description="Kinds of knowledge: strategy, tool, usecase, definition, plan, user_profile"),
+]
+OnlyOwner = Annotated[str | None, Field(description="Only items of this owner, `type:id`")]
+OnlyVisibility = Annotated[
+    list[Visibility] | None, Field(description="Only items with any of these labels: private, shared, org, public")
+]
+OnlyTypes = Annotated[list[str] | None, Field(description="Only items of any of these types")]
+OnlyScopes = Annotated[list[str] | None, Field(description="Only items of any of these scopes")]
+Task = Annotated[str, Field(description="In which situation, to reach what")]
+Content = Annotated[str, Field(description="The knowledge itself")]
+Tags = Annotated[dict[str, Any] | None, Field(description="Business tags, for example {'domain': 'coding_style'}")]
+Scopes = Annotated[
+    list[str] | None,
+    Field(description="Who may read it: user:ID, agent:ID, project:ID, team:ID, org:ID or public; else its owner"),
+]
+Owner = Annotated[str | None, Field(description="Who alone may change it, for example agent:ID; else who asks")]
+SourceName = Annotated[str, Field(description="The name of what it was learned from")]
+SourceCategory = Annotated[str, Field(description="paper, exp, skill or book")]
+Urls = Annotated[list[str] | None, Field(description="Where it can be read")]
+AgentId = Annotated[str, Field(description="Which agent says it; left alone, the agent that asks")]
+SubmittedBy = Annotated[str, Field(description="Who handed it in, for example a mail address")]
+Score = Annotated[int, Field(ge=1, le=5, description="How good it is, 1 to 5")]
+NewScore = Annotated[int | None, Field(ge=1, le=5, description="A new score, 1 to 5")]
+MessageId = Annotated[str, Field(description="The message that it comes from")]
+ResourceIds = Annotated[list[str] | None, Field(description="Resources that it refers to, by their ids")]
+Together = Annotated[
+    list[dict[str, Any]] | None,
+    Field(description="New resources to save with it, as resource_save takes them; owner and scopes are the item's"),
+]
+HelpfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it helped: task, outcome, why")]
+HarmfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it harmed: task, outcome, why")]
+EvolveFeedback = Annotated[str | None, Field(description="What to make better: a model rewrites the content")]
+FeedbackList = Annotated[list[dict[str, Any]], Field(description="Verdicts, each judged on its own")]
+Model = Annotated[str, Field(description="The model that merges; left alone, the one that the node is configured with")]
+Plan = Annotated[str, Field(description="The id of a plan that an earlier call answered with: merge what it proposed")]
+ResourceId = Annotated[str, Field(description="A path-like id, for example code/selenium/login")]
+Title = Annotated[str, Field(description="What it is, in a line")]
+Body = Annotated[str, Field(description="What everybody who sees the resource may read")]
+SecureBody = Annotated[str, Field(description="A secret (password, cookie): sealed, for its owner and those named")]
+SharedWith = Annotated[
+    list[str] | None, Field(description="Who may read the secret beside its owner, for example user:ID")
+]
+ContentType = Annotated[str, Field(description="code, credential, cookie, text or another word")]
+Metadata = Annotated[
+    dict[str, Any] | None, Field(description="For example language, acquired_at, expires_at (RFC 3339)")
+]
+GoalId = Annotated[str, Field(description="The goal's id")]
+Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
+Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]

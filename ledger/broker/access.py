@@ -1,0 +1,184 @@
+"""Who may do what at the broker: four users, their rights, and how each of them connects.
+
+Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish events and look at
+them; `reader` may read the stream; `node` is both, and answers requests on `kledger.>`. So no process that
+runs day by day can cut or delete the log.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import quote, unquote, urlsplit
+
+from kledger.contract.errors import BrokerMisconfigured
+from ledger.event import JsonObject
+from ledger.wire.subjects import STREAM_SUBJECTS
+
+Role = Literal["admin", "writer", "reader", "node"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+LEDGER_STREAM = "LEDGER"
+EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
+EMBEDDING_SUBJECTS = "embedding.>"
+KEYS_STREAM = "KV_KLEDGER_KEYS"
+KEY_SUBJECTS = "$KV.KLEDGER_KEYS.>"
+PARKED_STREAM = "KLEDGER_PARKED"
+PARKED_SUBJECTS = "parked.>"
+LEASE_BUCKET = "kledger_leases"
+LEASE_SUBJECTS = f"$KV.{LEASE_BUCKET}.>"
+REQUEST_SUBJECTS = "kledger.>"
+# A plain client in any language keeps its default inbox; readers get private ones, since whoever may
+# subscribe to an inbox sees every event that is delivered there.
+PUBLIC_INBOX = "_INBOX"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAccess:
+    """How to reach a broker: its address without credentials, and a password a role.
+
+    With `own_user` (an outside server, given by URL) that one user serves every role.
+    """
+
+    url: str
+    passwords: Mapping[Role, str] = field(default_factory=dict, repr=False)
+    own_user: tuple[str, str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_url(cls, url: str) -> BrokerAccess:
+        """Access to an outside server by `nats://[user:password@]host:port`, or to a cluster: several, with commas.
+
+        Those after the first may leave out user and password. Raises BrokerMisconfigured.
+        """
+        addresses, users = zip(*map(_address_and_user, url.split(",")), strict=True)
+        return cls(",".join(addresses), own_user=next(filter(None, users), None))
+
+    @property
+    def urls(self) -> list[str]:
+        """The address of each server."""
+        return self.url.split(",")
+
+    def credentials(self, role: Role) -> tuple[str, str] | None:
+        """User and password of a role; None when the broker asks for none."""
+        if role in self.passwords:
+            return role, self.passwords[role]
+        return self.own_user
+
+    def url_for(self, role: Role) -> str:
+        """The address with the credentials of a role, for a client that takes a URL: keep it secret."""
+        user = self.credentials(role)
+        if user is None:
+            return self.url
+        named = f"{quote(user[0], safe='')}:{quote(user[1], safe='')}@"
+        return ",".join(url.replace("://", f"://{named}", 1) for url in self.urls)
+
+    def inbox_prefix(self, role: Role) -> str:
+        """The only prefix under which this role may receive answers."""
+        return private_inbox(role) if role in self.passwords else PUBLIC_INBOX
+
+
+def _address_and_user(url: str) -> tuple[str, tuple[str, str] | None]:
+    try:
+        parts = urlsplit(url if "://" in url else f"nats://{url}")
+        host, port = parts.hostname, parts.port or 4222
+    except ValueError as error:
+        raise BrokerMisconfigured(f"the broker address is not a URL: {error}") from error
+    if parts.scheme not in ("nats", "tls") or not host:
+        raise BrokerMisconfigured(
+            f"the broker address needs the form nats://[user:password@]host:port, not scheme "
+            f"{parts.scheme!r} and host {host!r}"
+        )
+    user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}", user
+
+
+def private_inbox(role: Role) -> str:
+    return PUBLIC_INBOX if role == "writer" else f"{PUBLIC_INBOX}_{role}"
+
+
+def new_passwords() -> dict[Role, str]:
+    """A random password a role."""
+    return {role: secrets.token_urlsafe(24) for role in ROLES}
+
+
+def account_users(passwords: Mapping[Role, str]) -> list[JsonObject]:
+    """The users of the ledger's account with their permissions, as nats-server's configuration has them."""
+    return [
+        {"user": role, "password": passwords[role]}
+        | ({"permissions": _PERMISSIONS[role]} if role in _PERMISSIONS else {})
+        for role in ROLES
+    ]
+
+
+def _look_at(stream: str) -> list[str]:
+    return [
+        f"$JS.API.STREAM.INFO.{stream}",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}.>",
+    ]
+
+
+def _consume(stream: str) -> list[str]:
+    return [
+        f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.INFO.{stream}.*",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
+        f"$JS.API.CONSUMER.DELETE.{stream}.*",
+    ]
+
+
+def _acknowledge(stream: str) -> str:
+    return f"$JS.ACK.{stream}.>"
+
+
+_WRITE = ["$JS.API.INFO", STREAM_SUBJECTS, *_look_at(LEDGER_STREAM)]
+_READ = [
+    "$JS.API.INFO",
+    *_look_at(LEDGER_STREAM),
+    *_consume(LEDGER_STREAM),
+    *_look_at(EMBEDDINGS_STREAM),
+    *_consume(EMBEDDINGS_STREAM),
+    EMBEDDING_SUBJECTS,
+]
+# What forgetting somebody needs: the keys, and secure deletion of keys and of kept embeddings; of events never.
+_ERASE = [
+    KEY_SUBJECTS,
+    f"$JS.API.STREAM.INFO.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.GET.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.DELETE.{KEYS_STREAM}",
+    f"$JS.API.STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}",
+]
+
+
+def _permissions(role: Role, publish: list[str], subscribe: list[str]) -> JsonObject:
+    return {
+        "publish": {"allow": sorted(set(publish))},
+        "subscribe": {"allow": [f"{private_inbox(role)}.>", *subscribe]},
+    }
+
+
+_PERMISSIONS: dict[Role, JsonObject] = {
+    "writer": _permissions("writer", _WRITE, []),
+    "reader": _permissions("reader", _READ, []),
+    "node": {
+        **_permissions(
+            "node",
+            [
+                *_WRITE,
+                *_READ,
+                *_ERASE,
+                _acknowledge(LEDGER_STREAM),  # what its reactors have done
+                *_look_at(PARKED_STREAM),
+                PARKED_SUBJECTS,
+                *_look_at(f"KV_{LEASE_BUCKET}"),
+                LEASE_SUBJECTS,
+                REQUEST_SUBJECTS,
+            ],
+            [REQUEST_SUBJECTS],
+        ),
+        "allow_responses": True,
+    },
+}

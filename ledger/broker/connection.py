@@ -1,0 +1,294 @@
+"""How does a question reach the broker, and who hears the answer?
+
+One NATS connection with requests that never hang: each ends with its answer, or with an error of ours when
+the connection is lost, nobody listens, the user may not ask, or the time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+
+import nats
+import nats.errors
+import orjson
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.nats_parser import QuickClient
+from ledger.event import JsonObject
+from ledger.runtime.log_once import Outage
+
+log = structlog.get_logger(__name__)
+
+CONNECT_TIMEOUT = 5.0
+REQUEST_TIMEOUT = 5.0
+_RECONNECT_WAIT = 0.1
+_PENDING_BYTES = 8 * 1024 * 1024
+
+
+class BrokerConnection:
+    """A connection that comes back by itself."""
+
+    def __init__(self, access: BrokerAccess, role: Role, *, name: str) -> None:
+        self._access, self._role, self._name = access, role, name
+        self._client = QuickClient()
+        self._prefix = ""
+        self._counter = 0
+        self._waiting: dict[str, tuple[str, asyncio.Future[Msg]]] = {}
+        self._usable = asyncio.Event()
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._lost_callbacks: set[Callable[[], None]] = set()
+
+    @classmethod
+    async def open(
+        cls, access: BrokerAccess, role: Role, *, name: str = "kledger", timeout: float = CONNECT_TIMEOUT
+    ) -> BrokerConnection:
+        """Connect as a role. Raises BrokerUnavailable (no answer), BrokerMisconfigured (refused)."""
+        connection = cls(access, role, name=name)
+        await connection._connect(timeout)
+        return connection
+
+    @property
+    def client(self) -> QuickClient:
+        """The client underneath, for subscriptions. It changes when the broker had thrown it out."""
+        return self._client
+
+    @property
+    def server_version(self) -> str:
+        """The version of the server that this connection reaches."""
+        told = self.client.connected_server_version
+        return f"{told.major}.{told.minor}.{told.patch}"
+
+    @property
+    def address(self) -> str:
+        return self._access.url
+
+    @property
+    def is_connected(self) -> bool:
+        return self._client.is_connected
+
+    def when_lost(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back each time the connection is lost; returns what ends that."""
+        self._lost_callbacks.add(callback)
+        return lambda: self._lost_callbacks.discard(callback)
+
+    async def until_connected(self, timeout: float) -> None:
+        """Wait for a usable connection. Raises BrokerUnavailable after `timeout` seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while not self._client.is_connected:
+            if self._closed:
+                raise BrokerUnavailable(f"this connection to the broker at {self.address} is closed")
+            if self._client.is_closed:  # a protocol error: the client gives up, we do not
+                async with self._opening:
+                    if self._client.is_closed:
+                        await self._connect(max(_RECONNECT_WAIT, deadline - loop.time()))
+                continue
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._usable.wait()
+                    # The client knows of a loss a little before it tells: let it.
+                    await asyncio.sleep(_RECONNECT_WAIT / 10)
+            except TimeoutError:
+                raise BrokerUnavailable(
+                    f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
+                ) from None
+
+    async def ask(self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> asyncio.Future[Msg]:
+        """Publish a request; the future holds its answer, or fails with an error of ours.
+
+        The caller bounds the time it waits. Raises BrokerUnavailable when there is no connection now.
+        """
+        self._counter += 1
+        token = str(self._counter)
+        future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = (subject, future)
+        future.add_done_callback(lambda _: self._waiting.pop(token, None))
+        try:
+            await self.send(subject, body, headers, reply=self._prefix + token)
+        except BaseException:
+            future.cancel()
+            raise
+        return future
+
+    async def send(
+        self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None, *, reply: str = ""
+    ) -> None:
+        """Publish without an answer. Raises BrokerUnavailable when there is no connection now."""
+        if not self._client.is_connected:
+            raise BrokerUnavailable(f"the connection to the broker at {self.address} is lost: retry")
+        try:
+            await self._client.publish(subject, body, reply=reply, headers=headers)
+        except nats.errors.Error as error:
+            raise BrokerUnavailable(f"could not publish to {subject[:200]}: {error}") from error
+
+    async def request(
+        self,
+        subject: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+    ) -> Msg:
+        """Ask and wait for the answer. Raises BrokerUnavailable or BrokerMisconfigured."""
+        if not self._client.is_connected:
+            await self.until_connected(timeout)
+        return await self.answer(await self.ask(subject, body, headers), subject, timeout)
+
+    async def answer(self, future: asyncio.Future[Msg], subject: str, timeout: float) -> Msg:
+        """Wait for what `ask` asked for. Raises BrokerUnavailable or BrokerMisconfigured."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        except TimeoutError:
+            raise BrokerUnavailable(
+                f"the broker at {self.address} did not answer {subject[:200]} within {timeout:.1f} s"
+            ) from None
+        finally:
+            future.cancel()
+
+    async def api(
+        self, subject: str, document: JsonObject | None = None, *, timeout: float = REQUEST_TIMEOUT
+    ) -> JsonObject:
+        """Call the JetStream API below `$JS.API.`; the answer may hold an `error`.
+
+        Raises BrokerUnavailable or BrokerMisconfigured.
+        """
+        body = b"" if document is None else orjson.dumps(document)
+        reply = await self.request(f"$JS.API.{subject}", body, timeout=timeout)
+        answer: JsonObject = orjson.loads(reply.data)
+        return answer
+
+    async def close(self) -> None:
+        """Close for good; requests under way end with BrokerUnavailable."""
+        self._closed = True
+        _outage(self.address).forgotten(id(self))
+        self._fail_all(BrokerUnavailable("the connection to the broker was closed"))
+        await close_client(self._client)
+
+    async def _connect(self, timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            client = QuickClient()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._try(client)
+                break
+            except (TimeoutError, OSError, nats.errors.Error) as error:
+                await close_client(client)
+                if "authorization violation" in str(error).lower():
+                    raise BrokerMisconfigured(
+                        f"the broker at {self.address} refuses the credentials of role {self._role!r}"
+                    ) from error
+                if loop.time() + _RECONNECT_WAIT >= deadline:
+                    raise BrokerUnavailable(
+                        f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
+                    ) from error
+            await asyncio.sleep(_RECONNECT_WAIT)
+        # The first connection is tried by us, for a clear answer; from now on the client comes back by itself.
+        client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
+        self._client = client
+        self._prefix = client.new_inbox() + "."
+        await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
+        self._usable.set()
+
+    async def _try(self, client: Client) -> None:
+        credentials = self._access.credentials(self._role)
+        await client.connect(
+            self._access.urls,
+            name=f"{self._name}-{self._role}",
+            user=credentials[0] if credentials else None,
+            password=credentials[1] if credentials else None,
+            inbox_prefix=self._access.inbox_prefix(self._role),
+            error_cb=self._on_error,
+            disconnected_cb=self._on_disconnected,
+            reconnected_cb=self._on_reconnected,
+            closed_cb=self._on_closed,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=_RECONNECT_WAIT,  # type: ignore[arg-type]  # annotated int, used as float
+            connect_timeout=2,
+            ping_interval=20,
+            pending_size=_PENDING_BYTES,
+            flush_timeout=REQUEST_TIMEOUT,
+        )
+
+    async def _on_answer(self, msg: Msg) -> None:
+        waiting = self._waiting.get(msg.subject[len(self._prefix) :])
+        if waiting is None:
+            return
+        subject, future = waiting
+        if future.done():
+            return
+        if msg.headers and not msg.data and msg.headers.get("Status") == "503":
+            future.set_exception(
+                BrokerUnavailable(
+                    f"nothing at the broker {self.address} answers {subject[:200]}: JetStream is not ready, "
+                    "or the stream is not set up"
+                )
+            )
+        else:
+            future.set_result(msg)
+
+    async def _on_error(self, error: Exception) -> None:
+        text = str(error)
+        if "permissions violation" not in text:
+            log.debug("broker_connection_error", role=self._role, error=repr(error))
+            return
+        fault = BrokerMisconfigured(f"the broker user of role {self._role!r} may not do this: {text[:300]}")
+        log.error("broker_refused", role=self._role, error=text[:300])
+        # The client hands the text on in lower case; it names the subject, not the request.
+        for subject, future in list(self._waiting.values()):
+            if not future.done() and (f'"{subject.lower()}"' in text or "subscription" in text):
+                future.set_exception(fault)
+
+    async def _on_disconnected(self) -> None:
+        self._usable.clear()
+        self._fail_all(BrokerUnavailable(f"the connection to the broker at {self.address} was lost: retry"))
+        for callback in list(self._lost_callbacks):
+            callback()
+        if not self._closed:
+            _outage(self.address).met(who=id(self), address=self.address)
+
+    async def _on_reconnected(self) -> None:
+        self._usable.set()
+        _outage(self.address).over(id(self), address=self.address)
+
+    async def _on_closed(self) -> None:
+        self._usable.clear()
+        self._fail_all(BrokerUnavailable(f"the broker at {self.address} closed the connection: retry"))
+
+    def _fail_all(self, error: BrokerUnavailable) -> None:
+        for _, future in list(self._waiting.values()):
+            if not future.done():
+                future.set_exception(error)
+                future.add_done_callback(lambda f: f.exception())  # a caller that gave up does not look
+
+
+@cache
+def _outage(address: str) -> Outage:  # noqa: ARG001  # the key of the cache
+    """Of one broker: a process has several connections to it, and all are lost at once."""
+    return Outage("broker_connection_lost", "broker_connection_back", log)
+
+
+async def close_client(client: Client) -> None:
+    """Close a client for good, whatever state its connection is in.
+
+    One that is just coming back ends with a cancellation of its own; one that is meant for the caller is let through.
+    What it had to send yet to a broker that is gone is lost with it: uvloop says so with a RuntimeError.
+    """
+    try:
+        await client.close()
+    except (nats.errors.Error, OSError, RuntimeError):
+        pass
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise

@@ -1,0 +1,175 @@
+"""How may others publish, each as itself alone? A configuration for a nats-server of one's own.
+
+Every publisher is a user that may publish to subjects which end in its own actor tokens, within one tenant, and
+receive the answers to that; nothing else of the broker. The ledger's four users are there as in the embedded server
+(`ledger.broker.access`): set-up holds `admin`, a node works as `node`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from kledger.contract.errors import BrokerMisconfigured, IllegalScope, InvalidPayload
+from kledger.contract.scopes import OPERATOR, check_entity
+from ledger.broker.access import ROLES, BrokerAccess, Role, account_users, new_passwords
+from ledger.broker.server_config import MAX_PAYLOAD_BYTES, jetstream_settings, write_private
+from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.runtime.whole_file import check_directory_place
+from ledger.wire.subjects import ROOT, encode_token
+
+CONFIG, CREDENTIALS, _STORE = "nats-server.conf", "credentials.json", "jetstream"
+_OURS = {CONFIG, CREDENTIALS, _STORE, f"{CREDENTIALS}.draft", f"{CONFIG}.draft"}
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Who may publish, as whom: `actor` is `kind:id`; `org` the tenant."""
+
+    actor: str
+    org: str
+    password: str
+
+    @property
+    def user(self) -> str:
+        """The name it logs in with: the actor itself, or with a tenant of its own `org/actor`."""
+        return self.actor if self.org == DEFAULT_ORG else f"{self.org}/{self.actor}"
+
+    @property
+    def subjects(self) -> str:
+        """All it may publish to: entity, id and event are free, the tenant and the actor are not."""
+        kind, _, name = self.actor.partition(":")
+        return ".".join((ROOT, encode_token(self.org), "*", "*", "*", encode_token(kind), encode_token(name)))
+
+    @property
+    def inbox(self) -> str:
+        """The prefix of the inboxes that it may receive answers in; nobody else may listen there."""
+        return "_INBOX_" + encode_token(self.org + "/" + self.actor)
+
+    def as_user(self) -> JsonObject:
+        """The user in the server's configuration."""
+        return {
+            "user": self.user,
+            "password": self.password,
+            "permissions": {
+                "publish": {"allow": [self.subjects]},
+                "subscribe": {"allow": [f"{self.inbox}.>"]},
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files written, and everybody who may publish."""
+
+    config: Path
+    credentials: Path
+    publishers: tuple[Publisher, ...]
+
+
+_KEPT: TypeAdapter[dict[str, dict[str, str]]] = TypeAdapter(dict[str, dict[str, str]])
+
+
+def write_nats_config(
+    directory: Path,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    *,
+    org: str = DEFAULT_ORG,
+    listen: str = "127.0.0.1:4222",
+) -> Written:
+    """Write, or write again, the configuration in `directory` and the passwords beside it (0600).
+
+    Passwords that were made before are kept, so that it can be loaded into a running server
+    (`nats-server --signal reload=PID`). Raises IllegalScope for an actor that is none, BrokerMisconfigured when the
+    files that are there cannot be read or a publisher to remove is not among them, InvalidPayload when `directory`
+    cannot be made or holds something else. Then nothing is changed.
+    """
+    _check_ours(directory)
+    passwords, publishers = _kept(directory / CREDENTIALS)
+    for actor in add:
+        if actor == OPERATOR:
+            raise IllegalScope(f"as {OPERATOR} the node itself and its operator speak: name another publisher")
+        publisher = Publisher(check_entity(actor), org, secrets.token_urlsafe(24))
+        publishers.setdefault(publisher.user, publisher)
+    for actor in remove:
+        user = Publisher(check_entity(actor), org, "").user
+        if publishers.pop(user, None) is None:
+            known = ", ".join(sorted(publishers)) or "none"
+            raise BrokerMisconfigured(
+                f"{user} is no publisher in {directory}, so it is not removed; there are: {known}"
+            )
+    taken = set(publishers) & set(ROLES)
+    if taken:  # no entity has such a name; the check is for whoever changes the grammar
+        raise IllegalScope(f"{', '.join(taken)} are names of the ledger's own users")
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o700)
+    # Credentials first: a configuration whose passwords nobody knows would lock everybody out.
+    kept = {
+        "roles": dict(passwords),
+        "publishers": {name: one.password for name, one in sorted(publishers.items())},
+        "actors": {name: one.actor for name, one in sorted(publishers.items())},
+        "orgs": {name: one.org for name, one in sorted(publishers.items())},
+        "inboxes": {name: one.inbox for name, one in sorted(publishers.items())},
+    }
+    write_private(directory / CREDENTIALS, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
+    config = _config(listen, directory.absolute() / _STORE, passwords, publishers.values())
+    write_private(directory / CONFIG, orjson.dumps(config, option=orjson.OPT_INDENT_2))
+    return Written(directory / CONFIG, directory / CREDENTIALS, tuple(publishers.values()))
+
+
+def _check_ours(directory: Path) -> None:
+    """Refuse what is no directory, or one with files of others, which would be closed and written over."""
+    check_directory_place(directory)
+    others = {entry.name for entry in directory.iterdir()} - _OURS if directory.is_dir() else set()
+    if others and not (directory / CREDENTIALS).is_file():
+        raise InvalidPayload(
+            f"{directory} has files in it and is no configuration of before: give an empty directory, or a new one",
+            errors=[{"field": "directory", "reason": "holds something else"}],
+        )
+
+
+def access_with(url: str, credentials: Path) -> BrokerAccess:
+    """Access to a server with this configuration, each role with its own user. Raises BrokerMisconfigured."""
+    if not credentials.is_file():
+        raise BrokerMisconfigured(f"there are no credentials in {credentials}: kledger nats-config writes them")
+    passwords, _ = _kept(credentials)
+    return BrokerAccess(BrokerAccess.from_url(url).url, passwords)
+
+
+def _kept(path: Path) -> tuple[dict[Role, str], dict[str, Publisher]]:
+    if not path.exists():
+        return new_passwords(), {}
+    try:
+        kept = _KEPT.validate_json(path.read_bytes())
+        passwords = {role: kept["roles"][role] for role in ROLES}
+        publishers = {
+            name: Publisher(kept["actors"][name], kept["orgs"][name], password)
+            for name, password in kept["publishers"].items()
+        }
+    except (OSError, ValidationError, KeyError) as error:
+        raise BrokerMisconfigured(
+            f"the credentials in {path} cannot be read ({type(error).__name__}): restore the file, or remove "
+            "it to have new ones made for everybody"
+        ) from error
+    return passwords, publishers
+
+
+def _config(listen: str, store: Path, passwords: Mapping[Role, str], publishers: Iterable[Publisher]) -> JsonObject:
+    """What nats-server reads (its format takes JSON)."""
+    return {
+        "listen": listen,
+        "max_payload": MAX_PAYLOAD_BYTES,
+        "jetstream": jetstream_settings(store),
+        "accounts": {
+            "LEDGER": {
+                "jetstream": "enabled",
+                "users": [*account_users(passwords), *(one.as_user() for one in publishers)],
+            }
+        },
+    }

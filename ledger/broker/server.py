@@ -1,0 +1,320 @@
+"""How does the ledger get its broker, when nobody runs one? The real nats-server, as a supervised child.
+
+It is started on a free port, restarted when it dies, stopped with its parent, and a left-over of a killed
+parent is stopped before a new one takes the same directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import structlog
+
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError
+from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.disk_watch import BrokerDisk
+from ledger.broker.server_config import (
+    HOST,
+    MAX_PAYLOAD_BYTES,
+    Cluster,
+    ServerFiles,
+    choose_port,
+    find_binary,
+    hold_directory,
+    keep_passwords,
+    prepare_directory,
+    write_config,
+)
+from ledger.runtime.private import child_environment
+
+log = structlog.get_logger(__name__)
+
+READY_TIMEOUT = 60.0  # a million subjects take the server 1-2 s to read in; disks differ
+STOP_TIMEOUT = 15.0
+_FIRST_BACKOFF, _LAST_BACKOFF = 0.1, 5.0
+_STEADY_SECONDS = 30.0
+_POLL = 0.01
+# Linux can end a child with its parent. Asked for by a few lines that then become the server: a hook between
+# fork and exec is not safe beside threads. The second check is for a parent that is gone already.
+_DIE_WITH_PARENT = (
+    "import ctypes,os,signal,sys\n"
+    "ctypes.CDLL(None).prctl(1,signal.SIGTERM)\n"
+    "os.getppid()==int(sys.argv[1]) or sys.exit(1)\n"
+    "os.execv(sys.argv[2],sys.argv[2:])"
+)
+
+
+class EmbeddedServer:
+    """A nats-server of our own on 127.0.0.1, its data below `data_dir`."""
+
+    def __init__(
+        self,
+        data_dir: Path | str,
+        port: int = 0,
+        *,
+        cluster: Cluster | None = None,
+        passwords: dict[Role, str] | None = None,
+        max_payload: int = MAX_PAYLOAD_BYTES,
+        on_restart: Callable[[], None] | None = None,
+    ) -> None:
+        self._directory = Path(data_dir).absolute()
+        self._wanted_port, self._cluster, self._given = port, cluster, passwords
+        self._max_payload, self._on_restart = max_payload, on_restart
+        self._files = ServerFiles(self._directory)
+        self._access: BrokerAccess | None = None
+        self._port = 0
+        self._held: IO[bytes] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._disk: BrokerDisk | None = None
+        self.restarts = 0
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether the node stops: then a server that ended, as by the signal that all its processes got, stays so."""
+
+    async def start(self) -> BrokerAccess:
+        """Start the server and wait until it takes requests.
+
+        Raises BrokerMisconfigured (no program, port taken, directory not writable, refuses to start),
+        DataDirectoryInUse (another node runs there), BrokerUnavailable (not ready in time).
+        """
+        if self._process is not None:
+            return self.access
+        binary = find_binary()
+        self._files = prepare_directory(self._directory)
+        self._held = hold_directory(self._files)
+        try:
+            await stop_left_over(self._files)
+            self._port = choose_port(self._files, self._wanted_port)
+            passwords = keep_passwords(self._files, self._given)
+            write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
+            self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
+            await self._launch(binary)
+        except BaseException:
+            await self._end_child()
+            self._release()
+            raise
+        self._disk = BrokerDisk(self._files, self._end_for_another)
+        self._watcher = asyncio.create_task(self._supervise(binary, self._disk), name="embedded-broker-watch")
+        return self.access
+
+    @property
+    def access(self) -> BrokerAccess:
+        """How to connect, by role. Raises BrokerUnavailable before `start`."""
+        if self._access is None:
+            raise BrokerUnavailable("the embedded broker is not started")
+        return self._access
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the server keeps nothing at present; None while it does."""
+        return self._disk.trouble if self._disk is not None else None
+
+    def _end_for_another(self) -> None:
+        """End the server, whereupon its watcher starts another."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()  # it may not get to its end otherwise; what it acknowledged is on the disk
+
+    @property
+    def url(self) -> str:
+        """`nats://127.0.0.1:PORT`, without credentials."""
+        return self.access.url
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the server, None while it is down."""
+        process = self._process
+        return process.pid if process is not None and process.returncode is None else None
+
+    @property
+    def files(self) -> ServerFiles:
+        return self._files
+
+    async def stop(self) -> None:
+        """Stop the server: SIGTERM, then SIGKILL after a time. Safe to call twice."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+            self._watcher = None
+        await self._end_child()
+        self._release()
+
+    async def _end_child(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                async with asyncio.timeout(STOP_TIMEOUT):
+                    await process.wait()
+            except TimeoutError:
+                log.warning("broker_killed", pid=process.pid, waited_s=STOP_TIMEOUT)
+                process.kill()
+                await process.wait()
+        self._files.pid.unlink(missing_ok=True)
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    async def _launch(self, binary: Path) -> None:
+        command = [str(binary), "-c", str(self._files.config), "-P", str(self._files.pid)]
+        if sys.platform == "linux":
+            command = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=child_environment(),
+            start_new_session=True,  # Ctrl-C is for the node, which stops the server last
+        )
+        self._process = process
+        started = time.monotonic()
+        ready = asyncio.create_task(self._until_ready())
+        died = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait([ready, died], return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                raise BrokerMisconfigured(
+                    f"nats-server ended at once with code {process.returncode}; it says: {self._last_words()}"
+                )
+            await ready
+        finally:
+            ready.cancel()
+            died.cancel()
+        log.info("broker_ready", url=self.url, pid=process.pid, seconds=round(time.monotonic() - started, 3))
+
+    async def _until_ready(self) -> None:
+        """Connect as admin and hear JetStream answer: that also shows that the server is ours."""
+        deadline = time.monotonic() + READY_TIMEOUT
+        while not await _accepts(HOST, self._port):
+            if time.monotonic() > deadline:
+                raise BrokerUnavailable(
+                    f"nats-server does not listen after {READY_TIMEOUT:.0f} s; it says: {self._last_words()}"
+                )
+            await asyncio.sleep(_POLL)
+        connection = await BrokerConnection.open(self.access, "admin", name="kledger-ready", timeout=READY_TIMEOUT)
+        try:
+            while True:
+                try:
+                    await connection.api("INFO", timeout=2)
+                    return
+                except BrokerUnavailable:
+                    if time.monotonic() > deadline:
+                        raise
+                    await asyncio.sleep(_POLL)
+        finally:
+            await connection.close()
+
+    async def _supervise(self, binary: Path, disk: BrokerDisk) -> None:
+        async with asyncio.TaskGroup() as watching:
+            watching.create_task(self._watch(binary))
+            watching.create_task(disk.watch())
+
+    async def _watch(self, binary: Path) -> None:
+        backoff = _FIRST_BACKOFF
+        while self._process is not None:
+            began = time.monotonic()
+            code = await self._process.wait()
+            if self.ending():
+                log.info("the broker is gone as the node stops", code=code)
+                return
+            backoff = _FIRST_BACKOFF if time.monotonic() - began > _STEADY_SECONDS else backoff
+            log.error("broker_died", code=code, restart_in_s=backoff, last_words=self._last_words())
+            while True:
+                await asyncio.sleep(backoff)
+                if self.ending():
+                    return
+                backoff = min(backoff * 2, _LAST_BACKOFF)
+                try:
+                    await self._launch(binary)
+                    break
+                except (LedgerError, OSError) as error:
+                    log.error("broker_restart_failed", error=str(error), restart_in_s=backoff)
+                    await self._end_child_quietly()
+            self.restarts += 1
+            if self._on_restart is not None:
+                self._on_restart()
+
+    async def _end_child_quietly(self) -> None:
+        process = self._process
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    def _last_words(self) -> str:
+        """What the server's log says last about an error, else its last line."""
+        try:
+            lines = self._files.log.read_text(errors="replace").splitlines()[-50:]
+        except OSError:
+            return "nothing"
+        telling = [line for line in lines if "[FTL]" in line or "[ERR]" in line] or lines
+        return telling[-1][:500] if telling else "nothing"
+
+
+async def _accepts(host: str, port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+async def stop_left_over(files: ServerFiles) -> None:
+    """Stop the server that a killed parent left running on this directory. Call only while holding it."""
+    try:
+        pid = int(files.pid.read_text())
+    except (OSError, ValueError):
+        return
+    if _runs_on(pid, files.config):
+        log.warning("broker_left_over", pid=pid, directory=str(files.directory))
+        for kind in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, kind)
+            for _ in range(int(STOP_TIMEOUT / _POLL)):
+                if not _runs_on(pid, files.config):
+                    break
+                await asyncio.sleep(_POLL)
+    files.pid.unlink(missing_ok=True)
+
+
+def _runs_on(pid: int, config: Path) -> bool:
+    """True when the process is a nats-server with this very configuration: a pid may be anybody's by now."""
+    if Path("/proc/self/cmdline").exists():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return any(b"nats-server" in word for word in words) and os.fsencode(config) in words
+    return _command_line_names(pid, config)
+
+
+def _command_line_names(pid: int, config: Path) -> bool:
+    """The same question where there is no /proc."""
+    import subprocess
+
+    query = (
+        ["wmic", "process", "where", f"ProcessId={pid}", "get", "CommandLine"]
+        if sys.platform == "win32"
+        else ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    )
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return "nats-server" in told and str(config) in told

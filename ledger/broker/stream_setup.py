@@ -1,0 +1,159 @@
+"""Is the stream there, and is it one that keeps everything? Creates it, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
+from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.event import JsonObject
+from ledger.store.restored import restored_to
+from ledger.wire.publication import PASSING, error_code, error_of
+from ledger.wire.subjects import STREAM_SUBJECTS
+
+DUPLICATE_WINDOW_S = 120
+_NANOSECONDS = 1_000_000_000
+_NOT_FOUND = 10059
+_ALREADY_THERE = 10058
+_SETUP_TIMEOUT = 30.0
+# No peers to place a stream on, no files for it: so a cluster answers whose servers have not all met yet, and a server
+# that has not done away with what was deleted just before. It passes soon, or not at all.
+_NOT_YET = frozenset({10005, 10049})
+_NOT_YET_FOR = 10.0
+
+
+def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
+    """The settings of the ledger's stream: everything is kept, for good."""
+    return {
+        "name": name,
+        "description": "Every event of the knowledge ledger, for good",
+        "subjects": [STREAM_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "max_msgs_per_subject": -1,
+        "max_msg_size": -1,
+        "discard": "old",
+        "deny_delete": True,
+        "deny_purge": True,
+        "allow_direct": True,
+        "allow_atomic": True,
+        "duplicate_window": DUPLICATE_WINDOW_S * _NANOSECONDS,
+    }
+
+
+async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, replicas: int = 1) -> None:
+    """Create the stream when it is not there, check it when it is; connects as `admin`.
+
+    Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
+    BrokerUnavailable.
+    """
+    check_settings(await ensure(access, name, stream_config(name, replicas)))
+
+
+async def ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:
+    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
+
+    Connects as `admin`. Raises BrokerMisconfigured, BrokerUnavailable.
+    """
+    connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
+    try:
+        return await _ensured(connection, name, wanted)
+    finally:
+        await connection.close()
+
+
+async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) -> JsonObject:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _SETUP_TIMEOUT
+    while True:
+        try:
+            answer = await connection.api(f"STREAM.INFO.{name}")
+            if error_code(answer) == _NOT_FOUND:
+                answer = await created(connection, wanted)
+        except BrokerUnavailable:  # a cluster that has no leader yet does not answer
+            if loop.time() > deadline:
+                raise
+            await asyncio.sleep(0.1)
+            continue
+        code = error_code(answer)
+        if not code:
+            config: JsonObject = answer["config"]
+            if config["num_replicas"] >= wanted["num_replicas"]:
+                return config
+            grown = {**config, "num_replicas": wanted["num_replicas"]}  # more copies lose nothing
+            answer = await connection.api(f"STREAM.UPDATE.{name}", grown, timeout=_SETUP_TIMEOUT)
+            code = error_code(answer)
+            if not code:
+                continue
+        if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
+            raise error_of(answer, f"to set up the stream {name}")
+        await asyncio.sleep(0.05)
+
+
+async def created(connection: BrokerConnection, config: JsonObject) -> JsonObject:
+    """The broker's answer to the wish for a new stream, once it can tell. Raises BrokerUnavailable."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _NOT_YET_FOR
+    while True:
+        answer = await connection.api(f"STREAM.CREATE.{config['name']}", config, timeout=_SETUP_TIMEOUT)
+        if error_code(answer) not in _NOT_YET or loop.time() > until:
+            return answer
+        await asyncio.sleep(0.1)
+
+
+async def created_anew(connection: BrokerConnection, config: JsonObject) -> JsonObject:
+    """As `created`, where the stream of that name was removed before: the new one holds nothing of it.
+
+    Raises BrokerUnavailable, also when the broker keeps bringing the removed events back.
+    """
+    # nats-server 2.15.1 moves the directory of a removed stream aside and deletes it later. Where an earlier one of
+    # that name is still being deleted, the directory stays, and a new stream takes its events up:
+    # https://github.com/nats-io/nats-server/issues/8472
+    until = asyncio.get_running_loop().time() + _NOT_YET_FOR
+    while True:
+        answer = await created(connection, config)
+        if error_code(answer) or not int(answer["state"]["last_seq"]):
+            return answer
+        if asyncio.get_running_loop().time() > until:
+            raise BrokerUnavailable(
+                f"the broker brings the events of the stream {config['name']} back, which was removed: restart the "
+                "broker, and try again"
+            )
+        removed = await connection.api(f"STREAM.DELETE.{config['name']}", timeout=_SETUP_TIMEOUT)
+        if error_code(removed):
+            return removed
+        await asyncio.sleep(0.1)
+
+
+def check_settings(config: JsonObject) -> None:
+    """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events.
+
+    Raises RestoreUnfinished for a stream that is half restored.
+    """
+    restored_to(config)
+    wanted = stream_config(config["name"], config.get("num_replicas", 1))
+    free = ("description", "num_replicas", "duplicate_window", "discard", "max_msg_size")
+    wrong = [
+        f"{setting} is {config.get(setting)!r} and must be {value!r}"
+        for setting, value in wanted.items()
+        if setting not in free and config.get(setting, value if value in (-1, 0) else None) != value
+    ]
+    # A persistence mode other than the default acknowledges events before they are on disk.
+    if config.get("persist_mode") not in (None, "", "default"):
+        wrong.append(f"persist_mode is {config['persist_mode']!r} and must be the default")
+    if config.get("duplicate_window", 0) < DUPLICATE_WINDOW_S * _NANOSECONDS:
+        wrong.append(f"duplicate_window is below {DUPLICATE_WINDOW_S} s")
+    if config.get("max_msg_size", -1) not in (-1, 0) and config["max_msg_size"] < 1024 * 1024:
+        wrong.append(f"max_msg_size is {config['max_msg_size']} and must be at least 1048576")
+    if config.get("sealed") or config.get("mirror") or config.get("sources"):
+        wrong.append("it is sealed, or copies another stream")
+    if wrong:
+        raise BrokerMisconfigured(
+            f"the stream {config['name']} is not one that keeps every event: {'; '.join(wrong)}. "
+            "Mend these settings, or give the ledger a broker account of its own"
+        )

@@ -1,0 +1,189 @@
+"""What was signed about a log, and how far do its leaves bear that out? The evidence that an audit compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from kledger.contract.errors import NotCertified
+from ledger.event import JsonObject
+from ledger.integrity.chain import HASH_BYTES, NO_HEAD, Chain, chain_head
+from ledger.integrity.chain_start import beginning
+from ledger.integrity.checkpoints import SignedCheckpoint, read_checkpoints
+from ledger.integrity.leaves import LeafFile
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import VerifyingKey, public_keys, trusted_with
+
+
+class Finding(NamedTuple):
+    """Something that is not as it was signed.
+
+    `kind` is changed, missing, moved (its events stand `moved_to` now), cut_off, range (something in it is not as
+    signed, and the leaves that would say what are not there), leaves, checkpoint or key. `first` and `last` are
+    positions, both included; None where it is not about positions.
+    """
+
+    kind: str
+    message: str
+    first: int | None = None
+    last: int | None = None
+    moved_to: int | None = None
+
+    def to_json(self) -> JsonObject:
+        return self._asdict()
+
+
+class Stretch(NamedTuple):
+    """The positions behind `after` up to `to`, between two checkpoints; `vouched`: their leaves are as signed."""
+
+    after: int
+    to: int
+    head_before: bytes
+    head: bytes
+    vouched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The checkpoints whose signatures hold, in the order of positions, and the leaves of the log as kept."""
+
+    checkpoints: list[SignedCheckpoint]
+    leaves: bytes
+    findings: list[Finding] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+
+    @property
+    def certified(self) -> int:
+        """The last position that is signed."""
+        return self.checkpoints[-1].position if self.checkpoints else 0
+
+    @property
+    def leaf_count(self) -> int:
+        return len(self.leaves) // HASH_BYTES
+
+
+def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKey | None = None) -> Evidence:
+    """What a node kept about its log, and copies of checkpoints that were kept elsewhere (`outside`).
+
+    With `anchor` only that key counts, and those that are bound to it by signed replacements; without, every key
+    that the node keeps. Raises NotCertified when there is no checkpoint at all, InvalidPayload.
+    """
+    findings: list[Finding] = []
+    keys = public_keys(files.keys) if anchor is None else trusted_with(anchor, files.keys)
+    found: list[SignedCheckpoint] = []
+    for path in (files.checkpoints, *outside):
+        found += _valid(path, keys, findings, required=path is not files.checkpoints)
+    if not found and not findings:
+        raise NotCertified(
+            f"nothing of this log is signed: there is no checkpoint in {files.checkpoints}; start a node on it, which "
+            "signs it as it is from then on"
+        )
+    unseen = ["what was changed before the first checkpoint was signed: it vouches for the log as it was then"]
+    if (began := beginning(files)) is not None and began.position:
+        why = f"accepted: {began.accepted}" if began.accepted else "nobody accepted that"
+        unseen.insert(
+            0,
+            f"positions 1 to {began.position}: they stood there when the chain of this node began, at {began.time}; it "
+            f"vouches for them as they were then, and for nothing of before ({why})",
+        )
+    if anchor is None:
+        unseen.append(
+            "whether the keys are the right ones: they are those the node keeps; give the one you know (--key)"
+        )
+    if not outside:
+        unseen.append(
+            "a log that was replaced together with its checkpoints and signed anew with the node's key: compare with "
+            "checkpoints that were copied elsewhere (--checkpoints)"
+        )
+    leaves = files.leaves
+    return Evidence(_in_order(found, findings), _content(leaves), findings, unseen)
+
+
+def stretches(evidence: Evidence) -> list[Stretch]:
+    """The log between its checkpoints, each part with what its leaves are worth; bad ones become findings."""
+    made: list[Stretch] = []
+    chain: Chain | None = Chain.empty()
+    after, before = 0, NO_HEAD
+    for signed in evidence.checkpoints:
+        leaves = split(evidence.leaves, after, signed.position)
+        vouched = len(leaves) == signed.position - after and chain_head(before, leaves) == signed.head
+        chain = chain.extended(leaves) if chain is not None and vouched else None
+        if chain is not None and chain.root() != signed.root:
+            evidence.findings.append(
+                Finding(
+                    "checkpoint", f"the checkpoint of position {signed.position} names a tree that its chain is not"
+                )
+            )
+        made.append(Stretch(after, signed.position, before, signed.head, vouched))
+        after, before = signed.position, signed.head
+    doubtful = [part for part in made if not part.vouched]
+    if evidence.leaves and doubtful:
+        evidence.findings.append(
+            Finding(
+                "leaves",
+                f"the leaf file is not as it was signed for positions {doubtful[0].after + 1} to {doubtful[-1].to}; a "
+                "restarted node makes it anew from a log that is intact",
+            )
+        )
+    if doubtful:
+        evidence.unseen.append(
+            f"which event it is, where positions {doubtful[0].after + 1} to {doubtful[-1].to} are not as signed: there "
+            "the leaves are lost, and only the checkpoints are left to compare with"
+        )
+    return made
+
+
+def split(leaves: bytes | bytearray, after: int, to: int) -> list[bytes]:
+    """The leaves of the positions behind `after` up to `to`, as far as there are so many."""
+    last = min(to, len(leaves) // HASH_BYTES)
+    return [bytes(leaves[at * HASH_BYTES : (at + 1) * HASH_BYTES]) for at in range(after, last)]
+
+
+def _content(leaves: LeafFile) -> bytes:
+    try:
+        return leaves.path.read_bytes()[: leaves.count * HASH_BYTES]
+    except FileNotFoundError:
+        return b""
+
+
+def _valid(
+    path: Path, keys: Mapping[str, VerifyingKey], findings: list[Finding], *, required: bool
+) -> Iterable[SignedCheckpoint]:
+    """The checkpoints of a file that one of `keys` signed; what else stands there is a finding."""
+
+    def wrong(line: int, why: str) -> None:
+        findings.append(Finding("checkpoint", f"{path.name}, line {line}: {why}"))
+
+    try:
+        told = read_checkpoints(path, wrong)
+    except OSError as error:
+        if required:
+            findings.append(Finding("checkpoint", f"{path} cannot be read: {error.strerror}"))
+        return []
+    valid = []
+    for one in told:
+        if one.key_id not in keys:
+            findings.append(
+                Finding("key", f"the checkpoint of position {one.position} in {path.name} is signed by an unknown key")
+            )
+        elif not one.signed_by(keys):
+            findings.append(
+                Finding("checkpoint", f"the checkpoint of position {one.position} in {path.name} has a wrong signature")
+            )
+        else:
+            valid.append(one)
+    return valid
+
+
+def _in_order(found: Iterable[SignedCheckpoint], findings: list[Finding]) -> list[SignedCheckpoint]:
+    """One checkpoint a position; two that were signed over different logs are a finding."""
+    by_position: dict[int, SignedCheckpoint] = {}
+    for one in found:
+        other = by_position.setdefault(one.position, one)
+        if (one.root, one.head) != (other.root, other.head):
+            findings.append(
+                Finding("checkpoint", f"two checkpoints of position {one.position} were signed over different logs")
+            )
+    return [by_position[position] for position in sorted(by_position)]

@@ -1,0 +1,95 @@
+"""What did a rebuild come to, in a form that another node can compare? A signed certificate, one JSON document.
+
+It binds the log (root and head at a position) to what was folded from it (a digest a view) by which version of the
+program, and says how long that took.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+
+import orjson
+
+from kledger.contract.errors import InvalidPayload
+from ledger.event import JsonObject
+from ledger.events import FACTS
+from ledger.integrity.chain import Chain
+from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+
+KIND, VERSION = "kledger certificate", 1
+_PURPOSE = b"kledger certificate 1\n"
+# What two certificates have to have in common for their views to be comparable.
+LOG = ("position", "root", "head")
+PROGRAM = ("product", "schemas", "views_schema")
+
+
+def make_certificate(told: JsonObject, chain: Chain, keys: SigningKeys, time: datetime) -> JsonObject:
+    """Sign `told` (kind of run, views, durations, versions of the program) as what came of the log `chain`.
+
+    Raises UnsafeKeyFile.
+    """
+    document: JsonObject = {
+        "kind": KIND,
+        "version": VERSION,
+        **told,
+        "position": chain.position,
+        "root": chain.root().hex(),
+        "head": chain.head.hex(),
+        "log_read_by": "the notary, from the leaves of what it read and signed",
+        "schemas": {name: fact.version for name, fact in sorted(FACTS.items())},
+        "time": time.isoformat(),
+        "key": keys.current().text(),
+    }
+    return {**document, "signature": base64.b64encode(keys.sign(_message(document))).decode()}
+
+
+def check_certificate(document: object) -> str | None:
+    """What is wrong with a certificate; None when its signature is by the key that it names.
+
+    Raises InvalidPayload when the document is no certificate.
+    """
+    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("version") != VERSION:
+        raise InvalidPayload("this is no certificate of a rebuild that this program knows", errors=[])
+    try:
+        key, signature = VerifyingKey.from_text(document["key"]), base64.b64decode(document["signature"], validate=True)
+        views = {name: (one["rows"], one["digest"]) for name, one in document["views"].items()}
+        complete = views and all(name in document for name in (*LOG, *PROGRAM))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidPayload(f"this certificate cannot be read: {error!r}", errors=[]) from error
+    if not complete:
+        raise InvalidPayload("this certificate does not name its log, its views and its program", errors=[])
+    unsigned = {name: value for name, value in document.items() if name != "signature"}
+    return None if key.signed(_message(unsigned), signature) else "its signature is wrong: it was changed, or forged"
+
+
+def compare_certificates(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Whether two certificates tell of the same state, and if not, what differs: log, program or which views.
+
+    Raises InvalidPayload when one of them is no certificate.
+    """
+    faults = [
+        f"{name}: {fault}" for name, fault in zip("AB", map(check_certificate, (one, other)), strict=True) if fault
+    ]
+    same_position = one["position"] == other["position"]
+    same_log = all(one[name] == other[name] for name in LOG)
+    names = sorted({*one["views"], *other["views"]})
+    views: list[JsonObject] = []
+    if same_log:
+        for name in names:
+            a, b = (document["views"].get(name) for document in (one, other))
+            views.append({"view": name, "a": a, "b": b, "equal": a == b})
+    return {
+        "equal": not faults and same_log and all(view["equal"] for view in views),
+        "faults": faults,
+        "same_position": same_position,
+        "same_log": same_log,
+        "program_differs": [name for name in PROGRAM if one[name] != other[name]],
+        "positions": {"a": one["position"], "b": other["position"]},
+        "keys": {name: VerifyingKey.from_text(document["key"]).id for name, document in (("a", one), ("b", other))},
+        "views": views,
+    }
+
+
+def _message(document: JsonObject) -> bytes:
+    return _PURPOSE + orjson.dumps(document, option=orjson.OPT_SORT_KEYS)

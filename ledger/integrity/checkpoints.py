@@ -1,0 +1,137 @@
+"""What did a node sign, and when? Signed checkpoints: a position, the chain's head and the tree's root there.
+
+They are kept as JSON lines in a file that only grows, outside of the broker's directory, and are worth most where
+the node's own machine cannot reach: copy the file, or have each checkpoint sent away
+(ledger/integrity/checkpoint_hook.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from ledger.event import JsonObject
+from ledger.integrity.chain import HASH_BYTES, Chain
+from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+
+_PURPOSE = b"kledger checkpoint 1\n"
+_TAIL_BYTES = 4096  # a line has about 400
+
+
+@dataclass(frozen=True, slots=True)
+class SignedCheckpoint:
+    """Up to `position` the log has this Merkle `root` and this chain `head`; `time` is when it was signed, in UTC."""
+
+    position: int
+    root: bytes
+    head: bytes
+    time: datetime
+    key_id: str
+    signature: bytes
+
+    def message(self) -> bytes:
+        """What is signed: every other field, each at its fixed place or length."""
+        return _message(self.position, self.root, self.head, self.time, self.key_id)
+
+    def signed_by(self, keys: Mapping[str, VerifyingKey]) -> bool:
+        """Whether one of `keys` made the signature."""
+        key = keys.get(self.key_id)
+        return key is not None and key.signed(self.message(), self.signature)
+
+    def fits(self, chain: Chain) -> bool:
+        """Whether a chain at the same position is the one that was signed."""
+        return (self.position, self.root, self.head) == (chain.position, chain.root(), chain.head)
+
+    def to_json(self) -> JsonObject:
+        """The checkpoint as JSON: hashes in hexadecimal, signature in base64."""
+        return {
+            "position": self.position,
+            "root": self.root.hex(),
+            "head": self.head.hex(),
+            "time": self.time.isoformat(),
+            "key": self.key_id,
+            "signature": base64.b64encode(self.signature).decode(),
+        }
+
+    @classmethod
+    def from_json(cls, told: object) -> SignedCheckpoint:
+        """Read what `to_json` wrote. Raises ValueError when that is no checkpoint, whatever else it is."""
+        if not isinstance(told, dict):
+            raise ValueError("not a signed checkpoint")
+        try:
+            position, key_id, time = told["position"], told["key"], datetime.fromisoformat(told["time"])
+            root, head = bytes.fromhex(told["root"]), bytes.fromhex(told["head"])
+            signature = base64.b64decode(told["signature"], validate=True)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("not a signed checkpoint") from error
+        typed = type(position) is int and isinstance(key_id, str) and time.tzinfo is not None
+        if not typed or not 0 <= position < 2**63 or not len(root) == len(head) == HASH_BYTES:
+            raise ValueError("not a signed checkpoint")
+        return cls(position, root, head, time.astimezone(UTC), key_id, signature)
+
+
+def _message(position: int, root: bytes, head: bytes, time: datetime, key_id: str) -> bytes:
+    moment = int(time.timestamp() * 1_000_000)
+    return _PURPOSE + position.to_bytes(8) + moment.to_bytes(8, signed=True) + root + head + key_id.encode()
+
+
+def sign(chain: Chain, keys: SigningKeys, time: datetime) -> SignedCheckpoint:
+    """Sign a chain as it stands. Raises UnsafeKeyFile."""
+    root, key_id, time = chain.root(), keys.current().id, time.astimezone(UTC)
+    signature = keys.sign(_message(chain.position, root, chain.head, time, key_id))
+    return SignedCheckpoint(chain.position, root, chain.head, time, key_id, signature)
+
+
+def append_checkpoints(path: Path, checkpoints: Iterable[SignedCheckpoint]) -> None:
+    """Add lines to the file of checkpoints, for good when this returns."""
+    with path.open("ab") as file:
+        file.write(b"".join(orjson.dumps(one.to_json()) + b"\n" for one in checkpoints))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def last_checkpoint(path: Path) -> SignedCheckpoint | None:
+    """The checkpoint of the file's last line; None where there is no file, or an empty one.
+
+    A line that a crash cut short is taken off the file. Raises ValueError when the last whole line is none.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = max(0, size - _TAIL_BYTES)
+            file.seek(start)
+            tail = file.read()
+            whole = tail[: tail.rfind(b"\n") + 1]
+            if len(whole) < len(tail):
+                file.truncate(start + len(whole))
+    except FileNotFoundError:
+        return None
+    lines = whole.splitlines()
+    return SignedCheckpoint.from_json(_json(lines[-1])) if lines else None
+
+
+def read_checkpoints(
+    path: Path, wrong: Callable[[int, str], None] = lambda _line, _why: None
+) -> list[SignedCheckpoint]:
+    """Every checkpoint of a file, in its order; `wrong` gets the number of each line that is none, and why.
+
+    Raises FileNotFoundError.
+    """
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            found.append(SignedCheckpoint.from_json(_json(line)))
+        except ValueError as error:
+            wrong(number, str(error))
+    return found
+
+
+def _json(line: bytes) -> object:
+    told: object = orjson.loads(line)  # its error is a ValueError
+    return told

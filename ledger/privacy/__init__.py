@@ -1,0 +1,1 @@
+"""Personal data: each person's key, the vault that holds it, sealed values, erasure."""

@@ -1,0 +1,72 @@
+"""Which key wraps the data keys? The environment says, or a file that a node's first start makes.
+
+KLEDGER_MASTER_KEY holds it (32 bytes as base64 or hexadecimal digits); else it stands in the file that
+KLEDGER_MASTER_KEY_FILE names; else in `keys/master.key` of the data directory (0600 in a 0700 directory). Every
+node of one ledger needs the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kledger.contract.errors import WrongMasterKey
+from ledger.broker.server_config import write_private
+from ledger.privacy.vault import KEY_BYTES, new_secret
+from ledger.runtime.private import MASTER_KEY
+
+VARIABLE, FILE_VARIABLE = MASTER_KEY, "KLEDGER_MASTER_KEY_FILE"
+
+
+def kept_master_key(data: Path, environment: Mapping[str, str] = os.environ) -> bytes | None:
+    """The master key of the node on `data`, 32 bytes; None when there is none anywhere. Raises WrongMasterKey."""
+    if stated := environment.get(VARIABLE):
+        return _read(stated, f"the variable {VARIABLE}")
+    named = environment.get(FILE_VARIABLE)
+    path = Path(named) if named else _file(data)
+    try:
+        return _read(path.read_text("ascii", "replace"), str(path))
+    except FileNotFoundError:
+        if named:
+            raise WrongMasterKey(f"{FILE_VARIABLE} names {path}, which is not there: correct it") from None
+        return None
+    except OSError as error:
+        raise WrongMasterKey(f"the master key {path} cannot be read: {error.strerror or error}") from error
+
+
+def new_master_key(data: Path) -> bytes:
+    """A new master key, kept in the data directory: for a ledger whose vault has begun under none."""
+    path = _file(data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    secret = new_secret()
+    write_private(path, base64.b64encode(secret) + b"\n")
+    return secret
+
+
+def lost(data: Path) -> WrongMasterKey:
+    """The error for a vault that has keys, while no master key is there to open them."""
+    return WrongMasterKey(
+        f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is not there. No "
+        "backup has that file, so a restored node needs a copy from the node that was backed up; a file that was lost "
+        f"has to come from where you keep a copy. Or give the key in {VARIABLE} or in the file that {FILE_VARIABLE} "
+        "names. No new one was made: it would open nothing"
+    )
+
+
+def _file(data: Path) -> Path:
+    return data / "keys" / "master.key"
+
+
+def _read(stated: str, place: str) -> bytes:
+    text = stated.strip()
+    try:
+        secret = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        secret = b""
+    if len(secret) != KEY_BYTES:  # what it holds is not told: it may be nearly right
+        raise WrongMasterKey(f"{place} does not hold {KEY_BYTES} bytes as base64 or hexadecimal digits")
+    return secret

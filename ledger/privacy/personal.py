@@ -1,0 +1,217 @@
+"""Whose is what an event says, and which parts of it are a person's own words?
+
+The free text of a fact is sealed with the keys of the persons it belongs to; ids, types, owner, scopes, versions,
+verdicts and lineage stay readable, so that gates and foreign readers work as before. A person is a `user:`;
+`user:local` is nobody: it is what an operator who names no identity is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from kledger.contract.errors import InvalidPayload
+from kledger.contract.scopes import OPERATOR
+from ledger.event import Fact, NewEvent
+from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.evolution import (
+    EvolutionFailed,
+    EvolutionProposed,
+    EvolutionRejected,
+    EvolutionRequested,
+    EvolutionStarted,
+)
+from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested, ExtractionStarted
+from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import (
+    KnowledgeAbsorbed,
+    KnowledgeConfirmed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeReverted,
+    KnowledgeRevised,
+    KnowledgeSaved,
+    KnowledgeScored,
+    KnowledgeShared,
+    KnowledgeUnmerged,
+)
+from ledger.events.model import ModelUsed
+from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
+from ledger.events.recall import RecallServed
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from ledger.events.scope_type import ScopeTypeRegistered
+from ledger.events.slim import (
+    SlimApplied,
+    SlimApproved,
+    SlimFailed,
+    SlimProposed,
+    SlimRejected,
+    SlimReported,
+    SlimRequested,
+    SlimReverted,
+    SlimStarted,
+    SlimWithdrawn,
+)
+from ledger.privacy.sealed import USER, seal
+from ledger.privacy.vault import DataKey
+from ledger.wire.subjects import event_subject, stated_by
+
+NOBODY = OPERATOR
+
+_ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
+_CASE = ("case.task", "case.query", "case.outcome", "case.reason")
+TEXTS: dict[type[Fact], tuple[str, ...]] = {
+    KnowledgeSaved: _ITEM,
+    KnowledgeRevised: (*_ITEM, "reason"),
+    KnowledgeReverted: _ITEM,
+    KnowledgeEvolved: ("task", "content"),
+    KnowledgeAbsorbed: ("task", "content", "tags"),
+    KnowledgeRated: _CASE,
+    KnowledgeConfirmed: _CASE,
+    KnowledgeScored: ("reason",),
+    KnowledgeRetired: ("reason",),
+    KnowledgeRestored: ("reason",),
+    ProfileCreated: ("content",),
+    ProfileReplaced: ("content",),
+    ProfilePatched: ("patch",),
+    ProfileDisabled: ("reason",),
+    RecallServed: ("query",),
+    GoalFocused: ("description",),
+    EvolutionRequested: ("feedback",),
+    EvolutionProposed: ("task", "content", "reason"),
+    EvolutionRejected: ("reason",),
+    EvolutionFailed: ("reason",),
+    ExtractionRequested: ("messages",),
+    ExtractionFailed: ("reason",),
+    SlimProposed: ("task", "content", "tags"),
+    SlimApproved: ("reason",),
+    SlimWithdrawn: ("reason",),
+    SlimRejected: ("reason",),
+    SlimFailed: ("reason",),
+    ConflictRecorded: ("reason",),
+    ConflictResolved: ("reason",),
+    ResourceSaved: ("title", "body", "metadata"),
+    ResourceRetired: ("reason",),
+    ResourceRestored: ("reason",),
+    ResourceSecretDestroyed: ("reason",),
+    **dict.fromkeys(
+        (
+            *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
+            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
+            *(KnowledgeShared, ScopeTypeRegistered, ModelUsed),
+        ),
+        (),
+    ),
+}
+"""The parts of each fact that are somebody's words; of some, none. (A secret is sealed before it is a fact.)"""
+
+_PATHS = {fact: tuple(tuple(path.split(".")) for path in paths) for fact, paths in TEXTS.items()}
+
+_ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
+"""The field in which a process names the item that its words are about."""
+
+
+def is_person(entity: str) -> bool:
+    """Whether this names a person who can be forgotten."""
+    return entity.startswith(USER) and entity != NOBODY
+
+
+def require_person(subject: str) -> None:
+    """Raise InvalidPayload when this names nobody who can be forgotten."""
+    if not is_person(subject) or subject == USER:
+        raise InvalidPayload(
+            f"{subject!r} is not a person: write user:ID of somebody whom the ledger knows",
+            errors=[{"field": "subject", "reason": "is not a person"}],
+        )
+
+
+def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
+    """The persons an item belongs to: its owner; when that is no person, everybody it is scoped to.
+
+    An ACL says who may read, not whose it is: nobody's leaving takes away what others may read as well.
+    """
+    if owner is not None and is_person(owner):
+        return [owner]
+    return sorted(scope for scope in set(scopes) if is_person(scope))
+
+
+def stated_persons(event: NewEvent) -> list[str]:
+    """The persons that an event itself says it belongs to: who states it, whose it is."""
+    fact = event.fact
+    found = [event.actor] if is_person(event.actor) else []
+    if isinstance(fact, ProfileFact):
+        found += [fact.owner] if is_person(fact.owner) else []
+    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
+        found += persons(fact.owner, fact.scopes or ())
+    return sorted(set(found)) if len(found) > 1 else found
+
+
+def about_item(event: NewEvent) -> str | None:
+    """The item whose persons an event's words, if it has any, belong to as well; None when it says itself whose."""
+    fact = event.fact
+    if isinstance(fact, KnowledgeSaved):
+        return None
+    if fact.entity() == "knowledge":
+        return event.entity_id
+    named = _ABOUT.get(fact.entity())
+    return None if named is None else getattr(fact, named, None)
+
+
+def has_text(fact: Fact) -> bool:
+    """Whether the fact holds words of somebody, or a secret."""
+    return any(_at(fact, path) for path in _PATHS.get(type(fact), ())) or any(
+        getattr(fact, name) is not None for name in fact.sealed_only
+    )
+
+
+def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
+    """The event with its words sealed for every one of these keys, and borne out by the last; itself without any."""
+    if not keys:
+        return event
+
+    by = stated_by(event.org, event.actor)
+
+    def sealing(value: Any, place: str) -> Any:
+        return seal(value, keys, event.id, place, by)
+
+    fact = _changed(event.fact, TEXTS.get(type(event.fact), ()), sealing)
+    subject = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
+    data = orjson.loads(fact.__pydantic_serializer__.to_json(fact))
+    return replace(event, fact=fact, sealmac=keys[-1].witness.mac(subject, event.id, data))
+
+
+def _at(fact: BaseModel, path: Iterable[str]) -> Any:
+    found: Any = fact
+    for name in path:
+        found = getattr(found, name)
+        if found is None:
+            break
+    return found
+
+
+def _changed(fact: Fact, paths: Iterable[str], change: Callable[[Any, str], Any]) -> Fact:
+    """The fact with `change(value, place)` in the place of each value that says something."""
+    updates: dict[str, Any] = {}
+    for path in paths:
+        value = _at(fact, path.split("."))
+        if not value:
+            continue
+        place = f"/data/{path.replace('.', '/')}"
+        if isinstance(value, list):
+            new: Any = [change(each, f"{place}/{number}") for number, each in enumerate(value)]
+        else:
+            new = change(value, place)
+        head, _, rest = path.partition(".")
+        if not rest:
+            updates[head] = new
+        else:
+            part: BaseModel = updates.get(head) or getattr(fact, head)
+            updates[head] = part.model_copy(update={rest: new})
+    return fact.model_copy(update=updates) if updates else fact

@@ -1,0 +1,162 @@
+"""Who holds the keys that make a person's text readable, and how is one destroyed for good?
+
+One data key a subject, named `user:alice` or `resource:ID` (256 bits, for AES-GCM). A vault keeps each key wrapped
+by the master key; destroying a key leaves a tombstone that says who, when, and under which receipt. This page is
+the contract; `vault_jetstream.py` keeps keys in a bucket of the broker, `MemoryVault` as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from kledger.contract.errors import SubjectForgotten, VaultDamaged, WrongMasterKey
+from ledger.privacy.seal_witness import Unsworn, Witness
+
+if TYPE_CHECKING:
+    from ledger.event import JsonObject  # which loads pydantic: not for the help of the command
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of a destroyed key. `at` is RFC 3339, `by` an entity, `receipt` the receipt's id.
+
+    `witness` and `unsworn` tell its seals from forged ones. An earlier version left one without a witness: to that a
+    MAC says nothing; where `unsworn` is None as well, every seal counts.
+    """
+
+    name: str
+    by: str
+    at: str
+    receipt: str
+    witness: Witness | None = None
+    unsworn: Unsworn | None = None
+
+    def record(self, seals: JsonObject | None = None) -> bytes:
+        """As it is kept, with what the vault writes down of `witness` and `unsworn`."""
+        told = {"v": 1, "name": self.name, "by": self.by, "at": self.at, "receipt": self.receipt}
+        return orjson.dumps(told if seals is None else {**told, "seals": seals})
+
+    @classmethod
+    def read(cls, record: bytes) -> Tombstone:
+        """Undo `record`, but for what it says of seals. Raises VaultDamaged."""
+        try:
+            told = orjson.loads(record)
+            name, by, at, receipt = (str(told[part]) for part in ("name", "by", "at", "receipt"))
+            return cls(name, by, at, receipt)
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise VaultDamaged(f"a tombstone of the vault cannot be read ({error}): restore the bucket") from error
+
+
+class DataKey:
+    """A subject's key, ready for use. It never shows itself."""
+
+    __slots__ = ("_cipher", "name", "witness")
+
+    def __init__(self, name: str, secret: bytes) -> None:
+        self.name = name
+        self.witness = Witness.of_key(name, secret)
+        self._cipher = AESGCM(secret)
+
+    def encrypt(self, value: bytes, about: bytes) -> bytes:
+        """Nonce, ciphertext and tag; `about` (not kept) has to be the same to decrypt."""
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, value, about)
+
+    def decrypt(self, sealed: bytes, about: bytes) -> bytes:
+        """Undo `encrypt`. Raises cryptography's InvalidTag, ValueError when it is too short."""
+        return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], about)
+
+    def __repr__(self) -> str:
+        return f"DataKey({self.name!r})"
+
+
+Held = DataKey | Tombstone
+"""What a vault says of a name that it knows."""
+
+
+class Vault(Protocol):
+    """Keeps data keys. A name has no key, then one, then a tombstone for good."""
+
+    async def look(self, names: Iterable[str]) -> dict[str, Held]:
+        """The key or tombstone of each name that has one. Raises BrokerUnavailable, WrongMasterKey, VaultDamaged."""
+        ...
+
+    async def obtain(self, name: str) -> DataKey:
+        """The key of a name, made (and kept) now when there is none. Raises SubjectForgotten (destroyed)."""
+        ...
+
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
+        """Leave a tombstone and erase the key. Again: the first tombstone stays, what is left of a key goes.
+
+        With `unsworn` the tombstone tells the key's seals from forged ones from now on.
+        """
+        ...
+
+
+def forgotten(told: Tombstone) -> SubjectForgotten:
+    """The error for a name whose key is destroyed."""
+    return SubjectForgotten(
+        f"{told.name} was forgotten at {told.at} (receipt {told.receipt}): nothing more is kept under this name; "
+        "whoever comes back takes another id",
+        subject=told.name,
+        receipt=told.receipt,
+    )
+
+
+def new_secret() -> bytes:
+    return AESGCM.generate_key(8 * KEY_BYTES)
+
+
+def wrap(master: bytes, name: str, secret: bytes) -> bytes:
+    """A data key under the master key; good for this name alone."""
+    return DataKey(name, master).encrypt(secret, f"data key\n{name}".encode())
+
+
+def unwrap(master: bytes, name: str, wrapped: bytes) -> bytes:
+    """Undo `wrap`. Raises WrongMasterKey."""
+    try:
+        return DataKey(name, master).decrypt(wrapped, f"data key\n{name}".encode())
+    except (InvalidTag, ValueError) as error:
+        raise WrongMasterKey(
+            f"the master key does not open the key of {name}: start the node with the master key of this ledger"
+        ) from error
+
+
+class MemoryVault:
+    """A vault that is gone with its process: for tests and notebooks."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Held] = {}
+
+    def held(self, names: Iterable[str]) -> dict[str, Held]:
+        """`look`, at once."""
+        return {name: self._held[name] for name in names if name in self._held}
+
+    async def look(self, names: Iterable[str]) -> dict[str, Held]:
+        """See `Vault.look`."""
+        return self.held(names)
+
+    async def obtain(self, name: str) -> DataKey:
+        """See `Vault.obtain`."""
+        held = self._held.setdefault(name, DataKey(name, new_secret()))
+        if isinstance(held, Tombstone):
+            raise forgotten(held)
+        return held
+
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
+        """See `Vault.destroy`."""
+        held = self._held.get(name)
+        if not isinstance(held, Tombstone):
+            witness = (held or await self.obtain(name)).witness if unsworn is not None else None
+            held = self._held[name] = Tombstone(name, by, at, receipt, witness, unsworn)
+        return held

@@ -1,0 +1,297 @@
+"""Where do data keys lie? In a key-value bucket of the broker, one message a key, each wrapped by the master key.
+
+`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….seals.<name>` up
+to where a tombstone that tells no seals apart speaks, `….part.<digest>` what one has no room for, `….master` the
+fingerprint of the master key. A subject takes one message and no second one, so a key is never written over; a
+destroyed key is deleted with the server's secure erase, which writes random bytes over it in the bucket's file.
+Questions go to the stream's leader: a copy that lags behind would make a key seem missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import orjson
+
+from kledger.contract.errors import (
+    BrokerMisconfigured,
+    BrokerUnavailable,
+    SubjectForgotten,
+    VaultDamaged,
+    WrongMasterKey,
+)
+from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import ensure
+from ledger.event import JsonObject
+from ledger.privacy.seal_witness import Unsworn, Witness
+from ledger.privacy.sealed import USER
+from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
+from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.wire.subjects import encode_token
+
+_PREFIX = KEY_SUBJECTS.removesuffix(">")
+_PART = "part."
+_ROOM = 64 * 1024
+_NO_BUCKET = 10059
+_NOT_FOUND = frozenset({10037, 10057, 404})
+_ONE_A_SUBJECT = 10077
+_CONCURRENCY = 64
+_PATIENCE = 10.0
+
+
+def bucket_settings(replicas: int = 1) -> JsonObject:
+    """The bucket's stream as the broker's API wants it described: history 1, and no second value a subject."""
+    return {
+        "name": KEYS_STREAM,
+        "description": "The data keys of the knowledge ledger, wrapped by its master key",
+        "subjects": [KEY_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_msgs_per_subject": 1,
+        "discard": "new",
+        "discard_new_per_subject": True,
+        "deny_purge": True,
+    }
+
+
+async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None:
+    """Create the bucket when it is not there, with more copies where it has fewer; connects as `admin`.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    config = await ensure(access, KEYS_STREAM, bucket_settings(replicas))
+    if config.get("storage") != "file" or not config.get("discard_new_per_subject") or config.get("deny_delete"):
+        raise BrokerMisconfigured(
+            f"the bucket {KEYS_STREAM} is not one that keeps and erases keys: it needs file storage, "
+            "discard_new_per_subject, and no deny_delete"
+        )
+
+
+def subject_of(kind: str, name: str) -> str:
+    """The bucket's subject of a key (`key`) or tombstone (`gone`)."""
+    return f"{_PREFIX}{kind}.{encode_token(name)}"
+
+
+async def kept_subjects(connection: BrokerConnection) -> list[str]:
+    """The subjects of the bucket that hold a record; none where there is no bucket.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    subjects = list[str]()
+    more = True
+    while more:
+        asked: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
+        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", asked)
+        if error_code(info) in (*_NOT_FOUND, _NO_BUCKET):
+            return subjects
+        if error_code(info):
+            raise error_of(info, "a look into the vault")
+        found = list(info["state"].get("subjects") or {})
+        subjects += found
+        more = bool(found) and len(subjects) < int(info.get("total", 0))
+    return subjects
+
+
+class JetStreamVault:
+    """See `vault.Vault`. The connection's role must read, publish and delete in the bucket: `node`."""
+
+    def __init__(self, connection: BrokerConnection, master: bytes) -> None:
+        self._connection = connection
+        self._master = master
+        self._places = asyncio.Semaphore(_CONCURRENCY)
+
+    @classmethod
+    async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
+        """Connect, and check the master key against the one that the bucket began with.
+
+        Raises WrongMasterKey, BrokerUnavailable, BrokerMisconfigured.
+        """
+        connection = await BrokerConnection.open(access, "node", name=name)
+        vault = cls(connection, master)
+        try:
+            await vault._check_master()
+        except BaseException:
+            await connection.close()
+            raise
+        return vault
+
+    @staticmethod
+    async def is_begun(access: BrokerAccess) -> bool:
+        """Whether the bucket was begun under a master key. Raises BrokerUnavailable, BrokerMisconfigured."""
+        connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
+        try:
+            return await JetStreamVault(connection, b"")._get(f"{_PREFIX}master") is not None
+        finally:
+            await connection.close()
+
+    @property
+    def connection(self) -> BrokerConnection:
+        """The connection to the broker, for what else belongs to erasing."""
+        return self._connection
+
+    async def look(self, names: Iterable[str]) -> dict[str, Held]:
+        """See `Vault.look`."""
+        wanted = list(dict.fromkeys(names))
+        found = await asyncio.gather(*map(self._held, wanted))
+        return {name: held for name, held in zip(wanted, found, strict=True) if held is not None}
+
+    async def obtain(self, name: str) -> DataKey:
+        """See `Vault.obtain`."""
+        held = await self._held(name)
+        if held is None:
+            record = orjson.dumps({"v": 1, "key": _text(wrap(self._master, name, new_secret()))})
+            await self._put_once(subject_of("key", name), record)
+            held = await self._held(name)  # somebody else's, when two came at once
+        if isinstance(held, Tombstone):
+            await self._erase(subject_of("key", name))
+            raise forgotten(held)
+        if held is None:
+            raise BrokerUnavailable(f"the key of {name} was kept and cannot be read back: retry")
+        return held
+
+    async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
+        """See `Vault.destroy`. The tombstone is durable before the key goes: a crash between leaves no doubt."""
+        stone = Tombstone(name, by, at, receipt)
+        seals = None if unsworn is None else await self._told_of_seals(name, unsworn)
+        await self._put_once(subject_of("gone", name), stone.record(seals))
+        told = await self._held(name)
+        await self._erase(subject_of("key", name))
+        if not isinstance(told, Tombstone):
+            raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
+        return told
+
+    async def bound(self, position: int) -> int:
+        """Let the tombstones of persons that tell no seals apart speak for the log up to `position`; how many they are.
+
+        Each is bound once: an earlier version left it, and what is said after it was bound cannot be that person's.
+        """
+        kept = set(await kept_subjects(self._connection))
+        gone, bounds = subject_of("gone", USER), subject_of("seals", USER)
+        loose = [subject for subject in sorted(kept) if subject.startswith(gone)]
+        loose = [subject for subject in loose if subject.replace(gone, bounds, 1) not in kept]
+        for subject in loose:
+            told = await self._get(subject)
+            tells = told is None or "seals" in _read(told[1], subject)
+            bound = {"v": 1} if tells else {"v": 1, "until": position}
+            await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
+        return len(loose)
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        await self._connection.close()
+
+    async def _held(self, name: str) -> Held | None:
+        gone, kept = await asyncio.gather(self._get(subject_of("gone", name)), self._get(subject_of("key", name)))
+        if gone is not None:
+            return await self._tombstone(name, gone[1])
+        if kept is None:
+            return None
+        try:
+            wrapped = base64.b64decode(orjson.loads(kept[1])["key"], validate=True)
+        except (ValueError, KeyError, TypeError) as error:
+            raise VaultDamaged(f"the record of the key of {name} cannot be read ({error}): restore it") from error
+        return DataKey(name, unwrap(self._master, name, wrapped))
+
+    async def _tombstone(self, name: str, record: bytes) -> Tombstone:
+        stone = Tombstone.read(record)
+        seals: JsonObject | None = _read(record, name).get("seals")
+        try:
+            if seals is None:
+                bound = await self._get(subject_of("seals", name))
+                until = None if bound is None else _read(bound[1], name).get("until")
+                return stone if until is None else replace(stone, unsworn=Unsworn(int(until)))
+            pieces = list(await asyncio.gather(*map(self._piece, seals["broken"])))
+            witness = Witness(unwrap(self._master, f"seals\n{name}", base64.b64decode(seals["mac"], validate=True)))
+            return replace(stone, witness=witness, unsworn=Unsworn.read(int(seals["until"]), pieces))
+        except (ValueError, KeyError, TypeError, StopIteration, zlib.error) as error:
+            raise VaultDamaged(
+                f"what the tombstone of {name} says of seals cannot be read: restore the bucket"
+            ) from error
+
+    async def _told_of_seals(self, name: str, unsworn: Unsworn) -> JsonObject | None:
+        """What a tombstone keeps of the key's seals; None where the key is gone already."""
+        try:
+            key = await self.obtain(name)
+        except SubjectForgotten:
+            return None
+        pieces = unsworn.pieces()
+        if len(pieces) > 1 or len("".join(pieces)) > _ROOM:
+            for number, piece in enumerate(pieces):
+                part = _PART + hashlib.sha256(piece.encode()).hexdigest()
+                await self._put_once(_PREFIX + part, piece.encode())
+                pieces[number] = part
+        mac = _text(wrap(self._master, f"seals\n{name}", key.witness.secret))
+        return {"mac": mac, "until": unsworn.until, "broken": pieces}
+
+    async def _piece(self, told: str) -> str:
+        if not told.startswith(_PART):
+            return told
+        kept = await self._get(_PREFIX + told)
+        if kept is None:
+            raise ValueError(f"{told} is not there")
+        return kept[1].decode("ascii")
+
+    async def _check_master(self) -> None:
+        subject, mark = f"{_PREFIX}master", hashlib.sha256(b"kledger master key\n" + self._master).hexdigest().encode()
+        await self._put_once(subject, mark)
+        told = await self._get(subject)
+        if told is None or told[1] != mark:
+            raise WrongMasterKey(
+                "the keys of this ledger were made under another master key: start the node with that one, in "
+                "KLEDGER_MASTER_KEY or the file that KLEDGER_MASTER_KEY_FILE names"
+            )
+
+    async def _get(self, subject: str) -> tuple[int, bytes] | None:
+        """Sequence and content of the subject's message, as the leader has it."""
+        async with self._places:
+            answer = await self._connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
+        code = error_code(answer)
+        if code in _NOT_FOUND:
+            return None
+        if code:
+            raise error_of(answer, "a look into the vault")
+        message = answer["message"]
+        return int(message["seq"]), base64.b64decode(message.get("data") or "")
+
+    async def _put_once(self, subject: str, record: bytes) -> None:
+        """Keep a record unless its subject has one. Raises BrokerUnavailable, BrokerMisconfigured."""
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while True:
+            async with self._places:
+                reply = await self._connection.request(subject, record, {EXPECTED: "0"})
+            answer = parse_answer(reply.data)
+            code = error_code(answer)
+            if not code or code in WRONG_LAST_SEQUENCE or (code == _ONE_A_SUBJECT and await self._get(subject)):
+                return
+            if code not in PASSING or asyncio.get_running_loop().time() > deadline:
+                raise error_of(answer, "a record of the vault")
+            await asyncio.sleep(0.05)
+
+    async def _erase(self, subject: str) -> None:
+        """Delete the subject's message and write over its bytes."""
+        kept = await self._get(subject)
+        if kept is None:
+            return
+        answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
+        if error_code(answer) and await self._get(subject) is not None:
+            raise error_of(answer, "the erasure of a key")
+
+
+def _read(record: bytes, what: str) -> JsonObject:
+    """A record as JSON. Raises VaultDamaged."""
+    try:
+        document: JsonObject = orjson.loads(record)
+    except orjson.JSONDecodeError as error:
+        raise VaultDamaged(f"the record of {what} cannot be read ({error}): restore it") from error
+    return document
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")

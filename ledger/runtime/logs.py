@@ -1,0 +1,67 @@
+"""Where does a process of a node say what happens to it? On stderr, without any secret.
+
+One JSON document a line; readable lines where stderr is a terminal. KLEDGER_LOG_LEVEL says from which level on, for a
+node and for the processes that it starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Literal, get_args
+
+import structlog
+
+from kledger.contract.errors import InvalidPayload
+from ledger.runtime.redaction import Redactor
+
+Level = Literal["debug", "info", "warning", "error"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+VARIABLE = "KLEDGER_LOG_LEVEL"
+_USUAL: Level = "info"
+
+
+def log_level() -> Level:
+    """The level that is set. Raises InvalidPayload for one that is none."""
+    stated = os.environ.get(VARIABLE, "").strip().lower() or _USUAL
+    for level in LEVELS:
+        if level == stated:
+            return level
+    raise InvalidPayload(f"{VARIABLE} is {stated[:100]!r}: write {', '.join(LEVELS)}")
+
+
+def log_to_stderr(level: Level | None = None) -> None:
+    """Send our log lines and those of the libraries to stderr, from a level on. Raises InvalidPayload as log_level."""
+    chosen = level or log_level()
+    redactor = Redactor()
+    noted: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    written: list[structlog.typing.Processor] = [
+        structlog.processors.format_exc_info,
+        redactor,
+        _renderer(),
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*noted, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *written],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.captureWarnings(True)
+    structlog.configure(
+        processors=[*noted, *written],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[chosen.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def _renderer() -> structlog.typing.Processor:
+    if sys.stderr.isatty():
+        return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    return structlog.processors.JSONRenderer(default=str)

@@ -1,0 +1,176 @@
+"""Which events does no fold count, because folding them failed? Decisions, kept in a small log of their own.
+
+One stream beside the ledger's: one subject an event (`parked.<position>`), one message a decision, never removed. So
+every node, and every rebuild on a new machine, decides alike: the views follow from the log and from these. A
+decision names the event by position and by the SHA-256 of its subject and body, and counts for that event alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+import orjson
+
+from kledger.contract.errors import BrokerUnavailable, IllegalState, UnknownReference
+from ledger.broker.access import PARKED_STREAM, PARKED_SUBJECTS, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import ensure
+from ledger.event import JsonObject, StoredEvent
+from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+
+State = Literal["parked", "dismissed", "released"]
+"""Waits for an operator; stays parked for good; is folded like any other again."""
+
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about one event. `fingerprint` is `fingerprint_of` it, `time` RFC 3339 in UTC."""
+
+    position: int
+    fingerprint: str
+    state: State
+    reason: str
+    tries: int
+    time: str
+
+
+Parked = Mapping[int, Decision]
+"""The decisions that keep an event out of the views, by position."""
+
+NONE_PARKED: Parked = {}
+
+
+def fingerprint_of(event: StoredEvent) -> str:
+    """The SHA-256 of an event's subject and body, 64 hexadecimal digits."""
+    digest = hashlib.sha256(len(event.subject.encode()).to_bytes(8, "big"))
+    digest.update(event.subject.encode())
+    digest.update(event.body)
+    return digest.hexdigest()
+
+
+def told(decisions: Iterable[Decision]) -> list[JsonObject]:
+    """Decisions as JSON, for another process."""
+    return [asdict(decision) for decision in decisions]
+
+
+def read_told(documents: Iterable[JsonObject]) -> dict[int, Decision]:
+    """What `told` wrote, by position."""
+    return {document["position"]: Decision(**document) for document in documents}
+
+
+def stream_settings(replicas: int = 1) -> JsonObject:
+    """The stream of the decisions, as the broker's API wants it described."""
+    return {
+        "name": PARKED_STREAM,
+        "description": "Which events are parked, and what was decided about them, for good",
+        "subjects": [PARKED_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "discard": "old",
+        "deny_delete": True,
+        "deny_purge": True,
+        "allow_direct": True,
+    }
+
+
+async def ensure_parked_stream(access: BrokerAccess, *, replicas: int = 1) -> None:
+    """Create the stream of the decisions when it is not there; connects as `admin`.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    await ensure(access, PARKED_STREAM, stream_settings(replicas))
+
+
+class ParkedEvents:
+    """The decisions, as far as `refresh` has read them. The connection's role must read and publish `parked.>`."""
+
+    def __init__(self, connection: BrokerConnection) -> None:
+        self._connection = connection
+        self._read = 0
+        self._last: dict[int, tuple[int, Decision]] = {}
+        self._reading = asyncio.Lock()
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The last decision about each event, by position."""
+        return [decision for _, (_, decision) in sorted(self._last.items())]
+
+    @property
+    def parked(self) -> Parked:
+        """Those that keep an event out of the views."""
+        return {decision.position: decision for decision in self.decisions if decision.state != "released"}
+
+    @property
+    def waiting(self) -> list[int]:
+        """The positions that wait for an operator."""
+        return [decision.position for decision in self.decisions if decision.state == "parked"]
+
+    async def refresh(self) -> None:
+        """Read what was decided since. Raises BrokerUnavailable, BrokerMisconfigured."""
+        async with self._reading:
+            info = await self._connection.api(f"STREAM.INFO.{PARKED_STREAM}")
+            if error_code(info):
+                raise error_of(info, f"a look at the stream {PARKED_STREAM}")
+            end = int(info["state"]["last_seq"])
+            while self._read < end:
+                until = min(self._read + _AT_ONCE, end)
+                found = await asyncio.gather(*(self._get(number) for number in range(self._read + 1, until + 1)))
+                for number, decision in enumerate(found, self._read + 1):
+                    self._last[decision.position] = (number, decision)
+                self._read = until
+
+    async def decide(
+        self, event_at: int, state: State, *, fingerprint: str = "", reason: str = "", tries: int = 0
+    ) -> Decision:
+        """Keep a decision and return the one that counts: of two nodes that decide at once, the first does.
+
+        To dismiss or release is about an event that was parked before: reason, tries and fingerprint stay. Raises
+        UnknownReference (it is not parked), IllegalState (it is in that state), BrokerUnavailable.
+        """
+        await self.refresh()
+        known = self._last.get(event_at)
+        before = known[1] if known else None
+        if state == "parked":
+            if before is not None and before.state != "released" and before.fingerprint == fingerprint:
+                return before  # another node was first
+        elif before is None or before.state == "released":
+            raise UnknownReference(f"no event is parked at position {event_at}: kledger refused list shows which are")
+        elif before.state == state:
+            raise IllegalState(f"the event at position {event_at} is {state} already")
+        else:
+            fingerprint, reason, tries = before.fingerprint, before.reason, before.tries
+        decision = Decision(event_at, fingerprint, state, reason, tries, datetime.now(UTC).isoformat())
+        reply = await self._connection.request(
+            f"parked.{event_at}", orjson.dumps(asdict(decision)), {EXPECTED: str(known[0] if known else 0)}
+        )
+        answer = parse_answer(reply.data)
+        code = error_code(answer)
+        if code in WRONG_LAST_SEQUENCE | PASSING:
+            raise BrokerUnavailable(f"another decision about position {event_at} is under way: retry")
+        if code:
+            raise error_of(answer, f"a decision about position {event_at}")
+        await self.refresh()
+        return self._last[event_at][1]
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self._connection.close()
+
+    async def _get(self, number: int) -> Decision:
+        # of the leader: a copy may not have it yet
+        answer = await self._connection.api(f"STREAM.MSG.GET.{PARKED_STREAM}", {"seq": number})
+        if error_code(answer):
+            raise error_of(answer, f"decision {number} of {PARKED_STREAM}")
+        decision = Decision(**orjson.loads(base64.b64decode(answer["message"]["data"])))
+        if decision.state not in get_args(State):
+            raise BrokerUnavailable(f"decision {number} of {PARKED_STREAM} says {decision.state}: update this node")
+        return decision

@@ -1,0 +1,296 @@
+"""How does the broker hand over messages, no more at a time than was asked for?
+
+One consumer without acknowledgements, which the server forgets by itself, and an inbox of our own. A request
+names a bounded number of messages; each position is compared with the one before. The client library's own
+fetch takes a task a message, and its ordered consumer queues without bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections import deque
+from collections.abc import Callable
+
+import nats.errors
+import orjson
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.js.api import Header
+
+from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.nats_parser import QuickClient, Raw, headers_in, message_id_in
+from ledger.event import JsonObject, StoredEvent
+from ledger.store.restored import as_first_stored
+from ledger.wire.publication import PASSING, error_code, error_of
+
+# What is asked for ahead of the reader: two lists, and no more than so many messages and bytes.
+REQUEST_MESSAGES = 1_000
+REQUEST_BYTES = 8 * 1024 * 1024
+OPEN_REQUESTS = 4
+ARRIVED_BYTES = 32 * 1024 * 1024
+_NS = 1_000_000_000
+_EXPIRES_S = 30
+_HEARTBEAT_S = 5
+_SILENCE_S = 2.5 * _HEARTBEAT_S
+_FORGET_AFTER_S = 60
+# When nothing is heard for so long (less than a heartbeat), what arrived is handed over, whatever the server says is on
+# its way: it counts too many on damaged files, and where the consumer began on a copy of the stream that lagged behind.
+# Where nothing arrived and the end is known, it is asked what is missing.
+_MORE_COMES_WITHIN_S = 1.0
+
+
+class Interrupted(Exception):
+    """This delivery is over; another one may go on from where it ended."""
+
+
+class EndMissing(Interrupted):
+    """The server that delivers does not have the last events: they are gone, or its copy of the stream lags behind."""
+
+    def __init__(self, gap: LogGap) -> None:
+        super().__init__(gap.message)
+        self.gap = gap
+
+
+class Delivery:
+    """One consumer and what it delivers, from after `position` until it is interrupted.
+
+    Up to position `restored_to` an event says itself when it was first kept.
+    """
+
+    def __init__(
+        self,
+        connection: BrokerConnection,
+        stream: str,
+        position: int,
+        batch: int,
+        *,
+        restored_to: int = 0,
+    ) -> None:
+        self._connection, self._stream = connection, stream
+        self._position, self._batch, self._restored_to = position, batch, restored_to
+        self._end: int | None = None
+        self._consumer = f"read-{uuid.uuid4().hex}"
+        self._inbox = ""
+        self._client: QuickClient | None = None
+        self._subscription: Subscription | None = None
+        self._forget_loss: Callable[[], None] = lambda: None
+        self._arrived: deque[Raw] = deque()
+        self._arrived_bytes = 0
+        self._open = 0  # requested and not yet delivered
+        self._suspicious = False
+        self._broken: str | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._heard = 0.0
+        self._fields: tuple[int, int, int] | None = None
+
+    async def begin(self, end: int | None) -> None:
+        """Make the consumer and ask for the first messages, up to position `end` where there is one."""
+        self._end = end
+        self._heard = asyncio.get_running_loop().time()
+        self._forget_loss = self._connection.when_lost(lambda: self._break("the connection was lost"))
+        try:
+            client = self._client = self._connection.client
+            self._inbox = client.new_inbox()
+            self._subscription = await client.subscribe(self._inbox, cb=self._on_status)
+            client.hand_over(self._subscription, self._on_event)
+            answer = await self._connection.api(
+                f"CONSUMER.CREATE.{self._stream}.{self._consumer}", self._consumer_config()
+            )
+        except (BrokerUnavailable, nats.errors.Error) as error:
+            raise Interrupted(str(error)) from error
+        code = error_code(answer)
+        if code in PASSING:
+            raise Interrupted(str(error_of(answer, "a reader")))
+        if code:
+            raise error_of(answer, f"a reader of the stream {self._stream}")
+        await self._demand()
+
+    def _consumer_config(self) -> JsonObject:
+        return {
+            "stream_name": self._stream,
+            "config": {
+                "name": self._consumer,
+                "deliver_policy": "by_start_sequence",
+                "opt_start_seq": self._position + 1,
+                "ack_policy": "none",
+                "max_deliver": 1,
+                "mem_storage": True,
+                "num_replicas": 1,
+                "inactive_threshold": _FORGET_AFTER_S * _NS,
+                "max_waiting": 512,
+            },
+        }
+
+    async def take(self) -> list[StoredEvent]:
+        """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a while.
+
+        Raises Interrupted, EndMissing, LogGap.
+        """
+        arrived = self._arrived
+        while True:
+            await self._demand()
+            if arrived and (len(arrived) >= self._batch or self._nothing_to_wait_for()):
+                break
+            if self._broken:
+                raise Interrupted(self._broken)
+            if not await self._wait(_MORE_COMES_WITHIN_S if arrived or self._end is not None else _SILENCE_S):
+                if arrived:
+                    break
+                await self._look_for_loss()
+        events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
+        self._arrived_bytes -= sum(len(event.body) for event in events)
+        self._suspicious = False
+        for expected, event in enumerate(events, self._position + 1):
+            if event.position != expected:
+                whole = events[: expected - self._position - 1]
+                if not whole:
+                    raise await self._gap(expected, event.position - 1)
+                self._break(f"position {expected} did not come")  # it is looked for anew from there
+                arrived.clear()
+                events = whole
+                break
+        self._position = events[-1].position
+        return events
+
+    async def end(self) -> None:
+        """Let the server forget the consumer, without waiting for it."""
+        self._forget_loss()
+        if self._subscription is None:
+            return
+        if self._client is not None:
+            self._client.hand_over_no_more(self._subscription)
+        with contextlib.suppress(nats.errors.Error, LedgerError, OSError):
+            await self._subscription.unsubscribe()
+            await self._connection.send(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._consumer}")
+
+    async def _demand(self) -> None:
+        """Keep up to two lists of messages under way or arrived."""
+        while self._broken is None:
+            size = min(REQUEST_MESSAGES, self._batch)
+            if self._end is not None:
+                size = min(size, self._end - self._position - len(self._arrived) - self._open)
+            ahead = self._open + size
+            if size <= 0 or ahead > OPEN_REQUESTS * size or ahead + len(self._arrived) > 2 * self._batch:
+                return
+            if self._arrived_bytes > ARRIVED_BYTES:
+                return
+            request = {
+                "batch": size,
+                "max_bytes": REQUEST_BYTES,
+                "expires": _EXPIRES_S * _NS,
+                "idle_heartbeat": _HEARTBEAT_S * _NS,
+            }
+            self._open += size
+            try:
+                await self._connection.send(
+                    f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}",
+                    orjson.dumps(request),
+                    reply=self._inbox,
+                )
+            except BrokerUnavailable as error:
+                self._break(str(error))
+
+    def _on_event(self, message: Raw) -> None:
+        self._arrived.append(message)
+        self._arrived_bytes += len(message.body)
+        self._open -= 1
+        self._wake()
+
+    async def _on_status(self, message: Msg) -> None:
+        """A request ended (408, 409), the server is alive (100), or nothing answers there (404, 503)."""
+        headers = message.headers or {}
+        status, told = headers.get("Status", ""), headers.get(Header.DESCRIPTION, "")
+        unserved = headers.get("Nats-Pending-Messages")
+        if status in ("408", "409") and unserved is not None:
+            self._open = max(0, self._open - int(unserved))
+        elif status != "100":
+            self._break(f"the server ended a request: {status} {told}")
+        self._wake()
+
+    async def _wait(self, seconds: float) -> bool:
+        """Wait until something is heard of the server, be it that it lives; False when nothing was for so long."""
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._waiter
+        except TimeoutError:
+            if loop.time() - self._heard > _SILENCE_S:
+                self._break("the server is silent")
+            return False
+        finally:
+            self._waiter = None
+        self._heard = loop.time()
+        return True
+
+    def _break(self, reason: str) -> None:
+        self._broken = self._broken or reason
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _look_for_loss(self) -> None:
+        """Nothing comes although the end is not reached: the last events of the stream may be gone."""
+        if self._end is None or self._broken:
+            return
+        try:
+            info = await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._consumer}")
+        except BrokerUnavailable as error:
+            self._break(str(error))
+            return
+        if error_code(info):
+            self._break(str(error_of(info, "a reader")))
+        elif info["num_pending"] == 0 and not self._arrived and self._position < self._end:
+            if self._suspicious:  # said twice, a second apart: nothing was on its way
+                raise EndMissing(await self._gap(self._position + 1, self._end))
+            self._suspicious = True
+
+    async def _gap(self, first: int, last: int) -> LogGap:
+        """The error for missing positions, with what the broker says about them."""
+        told = ""
+        with contextlib.suppress(LedgerError):
+            info = await self._connection.api(f"STREAM.INFO.{self._stream}")
+            begins = int(info["state"]["first_seq"])
+            if begins > first:
+                told = f"; the broker no longer has what is before position {begins}"
+        what = f"position {first} is" if first == last else f"positions {first} to {last} are"
+        return LogGap(
+            f"{what} missing in the stream {self._stream}{told}: nothing is folded past a gap; restore the "
+            "stream from a copy, or find out who cut it",
+            first=first,
+            last=last,
+        )
+
+    def _nothing_to_wait_for(self) -> bool:
+        """True when no more is under way, or the server had no more as it sent the last message."""
+        if self._broken or self._open <= 0:
+            return True
+        reply = self._arrived[-1].reply
+        return reply.split(b".")[self._layout(reply)[2]] == b"0"
+
+    def _stored(self, messages: list[Raw]) -> list[StoredEvent]:
+        sequence, moment, _ = self._layout(messages[0].reply)
+        restored_to = self._restored_to
+        events = []
+        for subject, reply, body, headers in messages:
+            tokens = reply.split(b".")
+            position = int(tokens[sequence])
+            event = StoredEvent(position, int(tokens[moment]), subject.decode(), body, message_id_in(headers))
+            events.append(event if position > restored_to else as_first_stored(event, headers_in(headers)))
+        return events
+
+    def _layout(self, reply: bytes) -> tuple[int, int, int]:
+        """Where position, time and number pending stand in an answer's subject.
+
+        `$JS.ACK.<stream>.<consumer>.<delivered>.<position>.<nth>.<time>.<pending>`, or with a domain and an
+        account before the stream.
+        """
+        if self._fields is None:
+            shift = 0 if reply.count(b".") == 8 else 2
+            self._fields = (5 + shift, 7 + shift, 8 + shift)
+        return self._fields

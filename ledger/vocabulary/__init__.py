@@ -1,0 +1,1 @@
+"""The event types described for others: JSON Schema, AsyncAPI, old versions, upcasts, examples."""

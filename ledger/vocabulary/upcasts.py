@@ -1,0 +1,70 @@
+"""How an event of an earlier version is read today: pure functions, from one version to the next.
+
+A stored event is never rewritten; it is upcast each time it is read. One golden sample a name and version
+is kept in tests/golden and is never edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kledger.contract.errors import UnknownEvent, UnsupportedVersion
+from ledger.event import Fact, JsonObject
+from ledger.events import FACTS
+
+Upcast = Callable[[JsonObject], JsonObject]
+
+
+def _knowledge_saved_1_to_2(data: JsonObject) -> JsonObject:
+    """Source 000 had one `type` an item and kept the counts under `eval`; source 001 has `types`."""
+    rest = {name: value for name, value in data.items() if name not in ("type", "eval", "visibility")}
+    evaluation = data.get("eval")
+    if isinstance(evaluation, dict):
+        for name in ("score", "helpful", "harmful", "confidence"):
+            if name in evaluation:
+                rest.setdefault(name, evaluation[name])
+    if "type" in data:
+        rest.setdefault("types", [data["type"]])
+    return rest
+
+
+def _without(field: str) -> Upcast:
+    """An earlier version did not know the field: one of that name said nothing, and says nothing now."""
+    return lambda data: {name: value for name, value in data.items() if name != field}
+
+
+UPCASTS: Mapping[tuple[str, int], Upcast] = {
+    ("knowledge.saved", 1): _knowledge_saved_1_to_2,
+    ("knowledge.saved", 2): _without("origin"),
+    ("knowledge.rated", 1): _without("through"),
+    ("knowledge.scored", 1): _without("through"),
+    ("knowledge.confirmed", 1): _without("through"),
+    ("resource.saved", 1): _without("origin"),
+    ("extraction.requested", 1): _without("agent_id"),
+}
+
+
+def upcast(name: str, version: int, data: JsonObject) -> JsonObject:
+    """Bring `data` to the current version of its event.
+
+    Raises UnknownEvent for a name that is not in the vocabulary, UnsupportedVersion for a version that
+    is newer than this program or that no upcast leads on from.
+    """
+    fact = FACTS.get(name)
+    if fact is None:
+        raise UnknownEvent(f"{name!r} is not an event of this ledger; known are {', '.join(FACTS)}")
+    while version < fact.version:
+        step = UPCASTS.get((name, version))
+        if step is None:
+            raise UnsupportedVersion(f"no upcast leads on from {name} version {version}")
+        data, version = step(data), version + 1
+    if version > fact.version:
+        raise UnsupportedVersion(
+            f"{name} version {version} is newer than this program, which knows {fact.version}; upgrade it"
+        )
+    return data
+
+
+def known_versions(fact: type[Fact]) -> list[int]:
+    """Every version of the event that can be read: those with an upcast, and the current one."""
+    return sorted({v for name, v in UPCASTS if name == fact.name} | {fact.version})

@@ -1,0 +1,1 @@
+"""An event on the wire: envelope, subject, message headers."""

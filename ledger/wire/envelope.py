@@ -1,0 +1,209 @@
+"""How an event is written down: CloudEvents 1.0, structured JSON, with the lineage extensions.
+
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md. The whole envelope is
+the message body; only `Nats-Msg-Id` and the concurrency headers are set outside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from kledger.contract.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
+from kledger.contract.scopes import Entity
+from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
+from ledger.events import FACTS
+from ledger.events.bounds import Short
+from ledger.privacy.seal_witness import ATTRIBUTE
+from ledger.vocabulary.upcasts import upcast
+
+SCHEMA_PREFIX = "urn:kledger:"
+# The broker's max_payload counts headers too; ours are under 1 KiB plus the subject.
+MAX_BODY_BYTES = 1024 * 1024 - 8 * 1024
+_LONGEST_PLACE = 200
+NUL = b"\\u0000"
+"""How JSON spells the character that no text of an event may hold."""
+_SCHEMA = re.compile(r"urn:kledger:([a-z_]+\.[a-z_]+):([1-9][0-9]{0,8})")
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; ValueError where the calendar of years 1 to 9999 has no such day."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is in UTC not within the years 1 to 9999") from error
+
+
+class Envelope(BaseModel):
+    """The attributes of one event. `subject` is `{entity}/{entity_id}`, `dataschema` names the version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    specversion: Literal["1.0"] = "1.0"
+    id: Short
+    type: Short
+    source: Short
+    subject: Annotated[str, Field(min_length=1, max_length=1024)]
+    time: Annotated[AwareDatetime, AfterValidator(in_utc)]
+    datacontenttype: Literal["application/json"] = "application/json"
+    dataschema: Annotated[str, Field(pattern=r"^urn:kledger:[a-z_]+\.[a-z_]+:[1-9][0-9]{0,8}$")]
+    actor: Entity
+    traceparent: Short | None = None
+    traceid: Short | None = None
+    messageid: Short | None = None
+    causationid: Short | None = None
+    correlationid: Short | None = None
+    data: JsonObject
+
+
+def schema_name(fact: type[Fact], version: int | None = None) -> str:
+    """`urn:kledger:knowledge.saved:2`: the `dataschema` of an event."""
+    return f"{SCHEMA_PREFIX}{fact.name}:{version or fact.version}"
+
+
+@cache
+def _kind(fact: type[Fact], version: int) -> tuple[str, str]:
+    """What is the same for every event of a kind: its entity, and the `dataschema`."""
+    return fact.entity(), schema_name(fact, version)
+
+
+def encode(event: NewEvent) -> bytes:
+    """The message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
+    fact, lineage = event.fact, event.lineage
+    entity, dataschema = _kind(type(fact), fact.stated_version())
+    attributes: JsonObject = {
+        "specversion": "1.0",
+        "id": event.id,
+        "type": fact.name,
+        "source": event.source,
+        "subject": f"{entity}/{event.entity_id}",
+        "time": event.time,
+        "datacontenttype": "application/json",
+        "dataschema": dataschema,
+        "actor": event.actor,
+    }
+    if lineage is not NO_LINEAGE:
+        for name, value in (
+            ("traceparent", lineage.traceparent),
+            ("traceid", lineage.trace_id),
+            ("messageid", lineage.message_id),
+            ("causationid", lineage.causation_id),
+            ("correlationid", lineage.correlation_id),
+        ):
+            if value:
+                attributes[name] = value
+    if event.sealmac:
+        attributes[ATTRIBUTE] = event.sealmac
+    attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
+    body = orjson.dumps(attributes)
+    if len(body) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(
+            f"{fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "
+            "allowed: keep long text as a resource and refer to it"
+        )
+    return body
+
+
+def parse_json(body: bytes | str) -> object:
+    """Parse JSON. Raises BadJson with the place of the fault."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadJson(f"not valid JSON: {error}") from error
+
+
+def refuse_nul(document: object, what: str) -> None:
+    """Raise InvalidPayload naming the first field of `document` that holds a NUL character."""
+    stack: list[tuple[str, object]] = [("", document)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, str):
+            if "\0" in value:
+                reason = "holds a NUL character, which the views cannot keep: remove it"
+                raise InvalidPayload(
+                    f"{what} does not fit: {place or 'it'} {reason}",
+                    errors=[{"field": place, "reason": reason}],
+                )
+        elif isinstance(value, Mapping):
+            for name, part in value.items():
+                stack += [(_within(place, name), part), (place, name)]
+        elif isinstance(value, list | tuple):
+            stack += [(_within(place, index), part) for index, part in enumerate(value)]
+
+
+def _within(place: str, name: object) -> str:
+    """The place of a part; of a name as long as a body no more than tells where it is."""
+    return f"{place}.{str(name)[:_LONGEST_PLACE]}".lstrip(".")[:_LONGEST_PLACE]
+
+
+def decode_envelope(body: bytes) -> Envelope:
+    """Read an envelope. Raises BadJson or InvalidPayload."""
+    document = parse_json(body)
+    if NUL in body:
+        refuse_nul(document, "the event")
+    try:
+        return Envelope.model_validate_json(body) if isinstance(document, dict) else _not_object()
+    except ValidationError as error:
+        raise invalid_payload("the envelope", error) from error
+
+
+def _not_object() -> Envelope:
+    raise InvalidPayload("the envelope is not a JSON object", errors=[])
+
+
+def decode_fact(envelope: Envelope) -> Fact:
+    """Read what an event says, at the current version of its schema.
+
+    Raises UnknownEvent, UnsupportedVersion, SecretInClear, or InvalidPayload.
+    """
+    match = _SCHEMA.fullmatch(envelope.dataschema)
+    if match is None or match[1] != envelope.type:
+        raise InvalidPayload(
+            f"dataschema {envelope.dataschema!r} does not name the event type {envelope.type!r}: write "
+            f"{SCHEMA_PREFIX}{envelope.type}:VERSION",
+            errors=[],
+        )
+    version = int(match[2])
+    data = upcast(envelope.type, version, envelope.data)
+    try:
+        fact = FACTS[envelope.type].model_validate_json(orjson.dumps(data))
+    except (ValidationError, orjson.JSONEncodeError) as error:
+        _refuse_secret(FACTS[envelope.type], error)
+        raise invalid_payload(f"data of {envelope.type}", error) from error
+    if fact.added and version == fact.version != fact.stated_version():
+        raise InvalidPayload(
+            f"{fact.name} states {' and '.join(fact.added)} from version {version} on: state it, or write version "
+            f"{version - 1}",
+            errors=[{"field": name, "reason": "is not stated"} for name in fact.added],
+        )
+    return fact
+
+
+def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None:
+    """Raise SecretInClear when what does not fit is a field that only ever holds what is sealed."""
+    if not fact.sealed_only or not isinstance(error, ValidationError):
+        return
+    for fault in error.errors(include_url=False, include_input=False, include_context=False):
+        if fault["loc"] and fault["loc"][0] in fact.sealed_only:
+            raise SecretInClear(
+                f"{fault['loc'][0]} of {fact.name} is not sealed: save it over HTTP, which seals it. The log holds "
+                "it as it was published, so change the secret"
+            ) from None
+
+
+def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPayload:
+    """Say which fields of `what` are wrong, and why."""
+    if not isinstance(error, ValidationError):
+        return InvalidPayload(f"{what} does not fit: {error}", errors=[])
+    errors = [
+        {"field": ".".join(str(part) for part in fault["loc"]), "reason": fault["msg"]}
+        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    told = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
+    return InvalidPayload(f"{what} does not fit its schema: {told}", errors=errors)

@@ -1,0 +1,126 @@
+"""What goes over the wire for one event, and what does the broker's answer mean?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import orjson
+
+from kledger.contract.errors import (
+    BrokerMisconfigured,
+    BrokerUnavailable,
+    LedgerError,
+    PayloadTooLarge,
+    VersionConflict,
+)
+from ledger.event import JsonObject, NewEvent
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import encode_token, event_subject, history_filter
+
+MSG_ID = "Nats-Msg-Id"
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
+
+# https://github.com/nats-io/nats-server/blob/main/server/errors.json
+WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
+DUPLICATE_IN_BATCH = 10201
+TOO_LARGE = frozenset({10054, 10097})
+# No leader, or not one that is ready; the same id is being kept just now; a batch cut by a lost connection;
+# too many batches open.
+PASSING = frozenset({10008, 10009, 10158, 10176, 10210})
+_NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
+# Room that the batch headers may take beside those of the event itself.
+_BATCH_HEADER_BYTES = 160
+
+
+class Publication(NamedTuple):
+    """One event as it is published; `history` is the filter of its entity when a position is expected."""
+
+    event: NewEvent
+    subject: str
+    body: bytes
+    headers: dict[str, str]
+
+
+def publication(event: NewEvent, max_payload: int) -> Publication:
+    """Write an event down. Raises PayloadTooLarge, IllegalSubject."""
+    fact = event.fact
+    entity, _, verb = fact.name.partition(".")
+    subject = event_subject(event.org, entity, event.entity_id, verb, event.actor)
+    body = encode(event)
+    headers = {MSG_ID: encode_token(event.id)}
+    if event.expects is not None:
+        headers[EXPECTED] = str(event.expects)
+        headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # history_of, cheaper
+    # The server closes the connection of a client that sends too much, so it is never sent.
+    if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
+        size = len(body) + sum(len(k) + len(v) + 4 for k, v in headers.items()) + _BATCH_HEADER_BYTES
+        if size > max_payload:
+            raise PayloadTooLarge(
+                f"{fact.name} of {event.entity_id[:80]!r} has {size:,} bytes with its headers, the broker "
+                f"takes {max_payload:,}: keep long text as a resource and refer to it"
+            )
+    return Publication(event, subject, body, headers)
+
+
+def history_of(event: NewEvent) -> str:
+    """The filter of the entity's whole history."""
+    return history_filter(event.org, event.fact.entity(), event.entity_id)
+
+
+def is_about(event: NewEvent) -> tuple[str, str, str]:
+    """The entity of an event, as a key."""
+    return event.org, event.fact.entity(), event.entity_id
+
+
+Identity = tuple[str, str, str]
+
+
+def identity(event: NewEvent) -> Identity:
+    """What makes an event the same one again: its tenant, its actor and its id."""
+    return event.org, event.actor, event.id
+
+
+def parse_answer(data: bytes) -> JsonObject:
+    """The broker's answer to a publication. Raises BrokerMisconfigured when it is not JetStream's."""
+    try:
+        answer = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise BrokerMisconfigured(
+            f"something else than JetStream answers on the ledger's subjects: {data[:100]!r}; "
+            "only the stream may listen there"
+        )
+    return answer
+
+
+def error_code(answer: JsonObject) -> int:
+    """The broker's own code of an error answer, 0 when it is none."""
+    error = answer.get("error")
+    return int(error.get("err_code") or error.get("code") or -1) if isinstance(error, dict) else 0
+
+
+def error_of(answer: JsonObject, what: str) -> LedgerError:
+    """The error of ours for an error answer about `what`."""
+    error = answer["error"]
+    code, told = error_code(answer), str(error.get("description", ""))
+    if code in TOO_LARGE:
+        return PayloadTooLarge(f"{what} is larger than the broker takes ({told})")
+    if code in PASSING:
+        return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {told}): retry")
+    if code in _NO_SPACE:
+        return BrokerUnavailable(f"the broker could not keep {what} ({code}: {told}): is its disk full?")
+    return BrokerMisconfigured(f"the broker refuses {what} ({code}: {told})")
+
+
+def conflict(event: NewEvent, last: int | None) -> VersionConflict:
+    """Somebody else wrote first; `last` is the entity's last position now, where it is known."""
+    now = "another event of the same batch comes before" if last is None else f"its last position is {last}"
+    return VersionConflict(
+        f"{event.fact.entity()} {event.entity_id[:200]!r} has moved on: position {event.expects} was expected, "
+        f"{now}; read it again and decide anew",
+        entity_id=event.entity_id,
+        expected=event.expects,
+        last=last,
+    )

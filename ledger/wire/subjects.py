@@ -1,0 +1,110 @@
+"""Where an event is published: `ledger.{org}.{entity}.{entity_id}.{event}.{actor_kind}.{actor_id}`.
+
+The broker's publish permissions on the last two tokens make the actor unforgeable. Every token is encoded
+so that any id is legal: `[A-Za-z0-9_-]` stands for itself, every other byte of the UTF-8 form is `=XX`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kledger.contract.errors import IllegalSubject
+
+ROOT = "ledger"
+STREAM_SUBJECTS = f"{ROOT}.>"
+# The server takes about 3.9 kB; ids are far shorter, and a limit of ours gives a clear error.
+MAX_SUBJECT_BYTES = 3_000
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_TOKEN = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+|=")
+_UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectParts:
+    """A subject taken apart and decoded; `actor` is `{actor_kind}:{actor_id}`."""
+
+    org: str
+    entity: str
+    entity_id: str
+    event: str
+    actor: str
+
+
+def encode_token(value: str) -> str:
+    """Encode any string as one subject token; the empty string is a single `=`."""
+    if _PLAIN.fullmatch(value):
+        return value
+    if not value:
+        return "="
+    return _UNSAFE.sub(lambda m: b"=%02X" % m.group()[0], value.encode()).decode("ascii")
+
+
+def decode_token(token: str) -> str:
+    """Undo encode_token. Raises IllegalSubject for a token that encode_token cannot have written."""
+    if not _TOKEN.fullmatch(token):
+        raise IllegalSubject(f"{token!r} is not an encoded subject token")
+    if token == "=":
+        return ""
+    raw = re.sub(rb"=([0-9A-F]{2})", lambda m: bytes([int(m.group(1), 16)]), token.encode())
+    try:
+        value = raw.decode()
+    except UnicodeDecodeError as error:
+        raise IllegalSubject(f"{token!r} does not decode to UTF-8") from error
+    if encode_token(value) != token:  # one spelling an id, or two subjects would mean one entity
+        raise IllegalSubject(f"{token!r} is not the canonical encoding of {value!r}")
+    return value
+
+
+def event_subject(org: str, entity: str, entity_id: str, event: str, actor: str) -> str:
+    """The subject of one event. Raises IllegalSubject when it would be too long."""
+    before, after = _around(org, entity, event, actor)
+    subject = f"{before}{encode_token(entity_id)}{after}"
+    if len(subject) > MAX_SUBJECT_BYTES:
+        raise IllegalSubject(
+            f"the id of {entity} {entity_id[:60]!r}… is too long: its subject has {len(subject)} "
+            f"bytes, {MAX_SUBJECT_BYTES} are allowed; use a shorter id"
+        )
+    return subject
+
+
+@lru_cache(maxsize=1024)
+def _around(org: str, entity: str, event: str, actor: str) -> tuple[str, str]:
+    """What stands before and after the entity's id: the same for most events of a writer."""
+    kind, _, actor_id = actor.partition(":")
+    before = ".".join((ROOT, encode_token(org), encode_token(entity), ""))
+    return before, ".".join(("", *map(encode_token, (event, kind, actor_id))))
+
+
+def history_filter(org: str, entity: str, entity_id: str) -> str:
+    """The filter for one entity's whole history, also the scope of optimistic concurrency."""
+    return ".".join((ROOT, *map(encode_token, (org, entity, entity_id)), ">"))
+
+
+def stated_by(org: str, actor: str) -> str:
+    """Tenant and actor in one word: the tokens that they have in a subject."""
+    kind, _, actor_id = actor.partition(":")
+    return ".".join(map(encode_token, (org, kind, actor_id)))
+
+
+def stated_by_in(subject: str) -> str:
+    """The same out of a subject; empty for one that is none of the ledger's, which is nobody's."""
+    tokens = subject.split(".")
+    return ".".join((tokens[1], *tokens[5:])) if len(tokens) == 7 and tokens[0] == ROOT else ""
+
+
+def entity_of(subject: str) -> str:
+    """What kind of thing an event is about, as its subject says it, which need not be a legal one."""
+    return subject.partition(".")[2].partition(".")[2].partition(".")[0]
+
+
+def parse_subject(subject: str) -> SubjectParts:
+    """Take a subject apart. Raises IllegalSubject unless it is one that event_subject writes."""
+    tokens = subject.split(".")
+    if len(tokens) != 7 or tokens[0] != ROOT:
+        raise IllegalSubject(
+            f"{subject!r} is not ledger.{{org}}.{{entity}}.{{id}}.{{event}}.{{actor_kind}}.{{actor_id}}"
+        )
+    org, entity, entity_id, event, kind, actor_id = map(decode_token, tokens[1:])
+    return SubjectParts(org, entity, entity_id, event, f"{kind}:{actor_id}")

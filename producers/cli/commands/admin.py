@@ -1,0 +1,341 @@
+"""`kledger up`, `status`, `rebuild`, `replay`, `verify`, `snapshot`, `sql`, `version`: how is the node run?"""
+
+from __future__ import annotations
+
+import gc
+import platform
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Group, RenderableType
+
+from producers.cli import reading
+from producers.cli.certificates import compared_certificates
+from producers.cli.progress import bar
+from producers.cli.query_files import Format, format_of, written
+from producers.cli.result_files import Force, check_file, is_stdout, put
+from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
+from producers.cli.session import WRITTEN, Answer, Session
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import Job
+    from kledger.client.admin import JobKind
+
+
+_KEPT = (
+    "The port is a free one at each start of the node, unless it is started with kledger up --quack PORT; the token "
+    "is a new one, unless the node has tokens: kledger token create --role analyst makes one that stays."
+)
+
+
+def status(session: Session) -> Answer:
+    """How the node is: stream head, position and lag of each view, refused events, versions.
+
+    Exits with 1 when the node is not healthy.
+
+    Example: kledger status
+    """
+    told = session.ledger.status()
+    stream = told["stream"]
+    views = table("view", "position", "lag, events", "lag, seconds", right=("position", "lag, events", "lag, seconds"))
+    for view in told["views"]:
+        lag = view.get("lag_seconds")
+        views.add_row(
+            plain(view["name"]),
+            f"{view['position']:,}",
+            f"{view['lag_events']:,}",
+            "?" if lag is None else f"{lag:.3f}",
+        )
+    healthy = words("yes", "green") if told["healthy"] else words("NO", "bold red")
+    heading = facts(
+        ("healthy", healthy),
+        *(("reason", reason) for reason in told["reasons"]),
+        *(("attention", warning) for warning in told.get("warnings", [])),
+        ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
+        *(("bytes", each) for each in _bytes(told.get("bytes") or {})),
+        ("last event", stream.get("time") or "none yet"),
+        ("broker", stream.get("url") or "unknown"),
+        ("refused", f"{told['refused']:,}"),
+        ("signed", _signed(told.get("chain") or {})),
+        ("up for", f"{told['uptime_seconds']:.0f} s"),
+        ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
+    )
+    return Answer(told, Group(heading, views), ok=bool(told["healthy"]))
+
+
+def _bytes(told: dict[str, Any]) -> Iterator[str]:
+    """How much there is of what, the most first."""
+    for what, sizes in (("on disk", told.get("parts")), ("said by events", told.get("events"))):
+        if sizes:
+            most = sorted(sizes.items(), key=lambda each: -each[1])
+            yield f"{what}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in most)
+
+
+def rebuild(session: Session) -> Answer:
+    """Fold all views anew from the log, beside the live ones, compare digests, and swap.
+
+    Exits with 1 when the digests differ.
+
+    Example: kledger rebuild
+    """
+    told = run_job(session, "rebuild")
+    shown: list[RenderableType] = [
+        facts(
+            ("events", f"{told['events']:,} in {told['seconds']:.2f} s ({told['rate']:,.0f} a second)"),
+            ("position", f"{told['position']:,}"),
+            ("live", _digest(told["live"])),
+            ("rebuilt", _digest(told["rebuilt"])),
+            ("digests", _equal(told["equal"])),
+            *_vectors(told),
+            ("swapped", "yes" if told["swapped"] else "no"),
+            ("certificate", told.get("certificate") or "none"),
+        )
+    ]
+    return Answer(told, Group(*shown, *_differences(told)), ok=bool(told["equal"]))
+
+
+def verify(
+    session: Session,
+    certificates: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Compare the certificates of two rebuilds instead.", show_default=False),
+    ] = None,
+) -> Answer:
+    """Fold from zero and compare with the live views and vectors, naming what differs; changes nothing.
+
+    Exits with 1 when they differ.
+
+    Example: kledger verify
+    """
+    if certificates is not None:
+        return compared_certificates(certificates)
+    told = run_job(session, "verify")
+    views = table("view", "rows", "live", "replayed", "", right=("rows",))
+    for view in told["views"]:
+        digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
+        views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
+    equal = all(view["equal"] for view in told["views"])
+    verdict = facts(("views", _equal(equal)), *_vectors(told), ("position", f"{told['position']:,}"))
+    return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
+
+
+def replay(
+    session: Session,
+    into: Annotated[
+        Path, typer.Option(help="The DuckDB file to write, a new one, on the node's machine.", show_default=False)
+    ],
+    to: Annotated[str | None, typer.Option(help="A position or time; the head when not given.")] = None,
+) -> Answer:
+    """Fold the log up to a moment into a file of its own, for an auditor.
+
+    Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
+    """
+    told = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
+    shown = facts(("file", told["into"]), ("position", f"{told['position']:,}"), ("digest", _digest(told["digest"])))
+    shown.add_row("certificate", plain(told.get("certificate") or "none"))
+    return Answer(told, shown)
+
+
+def snapshot(session: Session) -> Answer:
+    """Publish a frozen DuckDB file of the views, for heavy work and to hand out.
+
+    Example: kledger snapshot
+    """
+    told = run_job(session, "snapshot")
+    shown = facts(("file", told["file"]), ("position", f"{told['position']:,}"), ("bytes", f"{told['bytes']:,}"))
+    return Answer(told, shown)
+
+
+def sql(
+    session: Session,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="One SELECT, or - for stdin.", show_default=False)
+    ] = None,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="How to write the rows.  [table, or by the name of --out]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False),
+    ] = None,
+    force: Force = False,
+) -> Answer:
+    """Query the live view, read-only; without a query, print how to attach from any DuckDB.
+
+    Example: kledger sql "SELECT owner, count(*) FROM knowledge GROUP BY ALL ORDER BY 2 DESC" --out owners.parquet
+    """
+    form = format_of(form, out)
+    if out is not None:
+        if query is None:
+            raise typer.BadParameter("which rows? Give a query, or - for stdin", param_hint="QUERY")
+        check_file(out, force)
+    if query is None:
+        told = session.ledger.attach()
+        lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
+        steps = [exact(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
+        return Answer(told, Group(lead, "", *steps, "", _KEPT))
+    text = typer.get_text_stream("stdin").read() if query == "-" else query
+    found = session.ledger.sql(text)
+    if out is not None:
+        put(out, written(found, form), force)
+        wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
+        said = f"{len(found['rows'])} rows in {out}, as of position {found['position']}"
+        return Answer(wrote, WRITTEN if is_stdout(out) else said)
+    if form is not Format.TABLE:
+        sys.stdout.buffer.write(written(found, form))
+        sys.stdout.buffer.flush()
+        return Answer(None, WRITTEN)
+    numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
+    values = [["NULL" if value is None else plain(value) for value in row] for row in found["rows"]]
+    rows = Result(found["columns"], values, numbers)
+    count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
+    cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
+    return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))
+
+
+def show_version(_session: Session) -> Answer:
+    """The version of this command; `kledger status` tells those of a node.
+
+    Example: kledger version
+    """
+    product = product_version()
+    document = {"product": product, "python": platform.python_version()}
+    return Answer(document, f"knowledge-ledger {product}, python {document['python']}")
+
+
+def product_version() -> str:
+    """The version that is installed."""
+    try:
+        return version("knowledge-ledger")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def up(
+    data: Annotated[
+        Path | None, typer.Option(envvar="KLEDGER_DATA", help="Where the node keeps all it has.  [./.kledger]")
+    ] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]")
+    ] = None,
+    nats: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="A NATS server with JetStream, or a cluster's with commas; else one is started."
+        ),
+    ] = None,
+    qdrant: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Qdrant server; else the engine runs inside.")
+    ] = None,
+    quack: Annotated[
+        str | None,
+        typer.Option(metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"),
+    ] = None,
+    checkpoint_hook: Annotated[
+        str | None,
+        typer.Option(
+            envvar="KLEDGER_CHECKPOINT_HOOK",
+            metavar="COMMAND",
+            help="A command that gets each signed checkpoint on its standard input.",
+        ),
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]")
+    ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(help="What this node does: doors, and with it vectors, reactors.  [doors,vectors,reactors]"),
+    ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="From which level on the node writes its log, on stderr.  [KLEDGER_LOG_LEVEL, else info]"),
+    ] = None,
+) -> None:
+    """Run a node until stopped (Ctrl-C); prints one line on stdout, with its addresses, when it is ready.
+
+    Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
+    """
+    gc.disable()  # modules are no garbage: looking for some while they load takes a fifth of the start
+    from producers.node.compose import NodeSettings, run
+
+    gc.enable()
+    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
+    given |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
+    stated = {name: value for name, value in given.items() if value is not None}
+    if quack is not None:
+        stated["quack"] = _quack(quack)
+    if roles is not None:
+        stated["roles"] = _roles(roles)
+    raise typer.Exit(run(NodeSettings(**stated)))
+
+
+def _roles(stated: str) -> frozenset[str]:
+    roles = frozenset(part.strip() for part in stated.split(","))
+    if "doors" in roles and roles <= {"doors", "vectors", "reactors"}:
+        return roles
+    raise typer.BadParameter(f"{stated!r} is not doors, alone or with vectors and reactors", param_hint="--roles")
+
+
+def _quack(stated: str) -> int | None:
+    if stated == "off":
+        return None
+    if stated.isdecimal() and int(stated) < 2**16:
+        return int(stated)
+    raise typer.BadParameter(f"{stated!r} is neither a port nor off", param_hint="--quack")
+
+
+def run_job(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
+    """Start a job and show a bar until it is done; its result."""
+    started = session.ledger.start_job(kind, **given)
+    with bar(kind, None) as shown:
+
+        def seen(job: Job) -> None:
+            shown.span(job["total"])
+            shown.read(job["done"])
+            shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
+
+        done = session.ledger.wait_job(started["id"], seen)
+    return done["result"] or {}
+
+
+def _signed(chain: dict[str, Any]) -> str:
+    certified = chain.get("certified")
+    return (
+        f"up to position {certified['position']:,} at {short_time(certified['time'])}" if certified else "nothing yet"
+    )
+
+
+def _digest(told: Any) -> str:
+    return plain(told.get("digest", "") if isinstance(told, dict) else told)
+
+
+def _equal(equal: bool) -> RenderableType:
+    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
+def _vectors(told: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What was found of the vectors, which have no digest of their own beside the views' ones."""
+    if (found := told.get("vectors")) is None:
+        return
+    yield "vectors", words("made anew", "yellow") if found.get("made_anew") else _equal(found["equal"])
+    yield from (("found", plain(each)) for each in found["differences"])
+
+
+def _differences(told: dict[str, Any]) -> list[RenderableType]:
+    if not told["differences"]:
+        return []
+    rows = table("view", "key", "what differs")
+    for one in told["differences"]:
+        rows.add_row(plain(one["view"]), plain(one["key"]), plain(one["what"]))
+    return [rows]
+
+
+def _is_number(kind: str) -> bool:
+    return (
+        kind.upper().startswith(("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL"))
+        and kind.upper() != "UUID"
+    )

@@ -1,0 +1,293 @@
+"""`kledger backup`, `restore`, `repair`: how is the log kept a second time, brought back, and mended?
+
+A backup is asked of a running node; its check works on the files alone. Restore and repair work where no node
+runs, on a data directory or on a NATS server: they are the administrator of the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.console import Group
+
+from kledger.contract.errors import InvalidPayload
+from ledger.runtime.whole_file import check_directory_place
+from producers.cli import reading
+from producers.cli.commands import admin, knowledge
+from producers.cli.progress import bar
+from producers.cli.screen import counted, facts, plain, words
+from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:  # what these need takes a good part of the time of `kledger --help`
+    from ledger.broker.access import BrokerAccess
+    from ledger.integrity.signing_keys import VerifyingKey
+
+T = TypeVar("T")
+
+Nats = Annotated[
+    str | None, typer.Option(metavar="URL", help="The NATS server, with its administrator: nats://USER:PASSWORD@HOST.")
+]
+Key = Annotated[
+    str | None, typer.Option(metavar="KEY", help="The public key (a file, or in base64) that must have signed it.")
+]
+
+
+def backup(
+    session: Session,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A directory of the node's machine.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Read the whole backup and look for damage; needs no node.")
+    ] = False,
+    key: Key = None,
+) -> Answer:
+    """Append what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
+
+    With --check it exits with 1 when a byte of the backup was changed, or a file is missing.
+
+    Example: kledger backup /backups/ledger
+    """
+    if check:
+        return _check(directory, key)
+    if key is not None:
+        raise typer.BadParameter("the key is for --check", param_hint="--key")
+    told = admin.run_job(session, "backup", into=directory.absolute())
+    shown = facts(
+        ("added", f"{counted(told['added'], 'event')} in {counted(told['files'], 'file')}, {told['seconds']:.2f} s"),
+        ("position", f"{told['position']:,} in {counted(told['segments'], 'file')}"),
+        ("chain", told["head"]),
+        ("root", told["root"]),
+        (
+            "signed",
+            f"up to position {told['signed']:,}" if told["signed"] else "not yet: the node signs as events come",
+        ),
+        ("in", told["directory"]),
+    )
+    return Answer(told, shown)
+
+
+def _check(directory: Path, key: str | None) -> Answer:
+    from ledger.backup.checking import check_backup
+
+    with bar("check", None) as shown:
+        checked = check_backup(directory, _moving(shown), key=_key(key))
+    verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
+    told = facts(
+        ("backup", verdict),
+        *(("problem", problem) for problem in checked.problems),
+        ("position", f"{checked.position:,} in {counted(checked.segments, 'file')}"),
+        ("chain", checked.head),
+        ("root", checked.root),
+        ("signed", _signed(checked.signed)),
+    )
+    return Answer(asdict(checked), told, ok=not checked.problems)
+
+
+def restore(
+    session: Session,
+    target: Annotated[str, typer.Argument(metavar="ITEM|DIR", help="The item; with --data or --nats, the backup.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Bring a backup back into this data directory, on which no node runs.")
+    ] = None,
+    nats: Nats = None,
+    start_over: Annotated[
+        bool, typer.Option("--start-over", help="Remove what an interrupted restore of a backup left.")
+    ] = False,
+    key: Key = None,
+    reason: reading.Reason = None,
+) -> Answer:
+    """Bring a retired item back; with --data or --nats, bring a whole log back from a backup.
+
+    Only its owner may bring an item back. A log is brought back into an empty stream, compared event by event, and
+    shown to have the chain of the backup.
+
+    Example: kledger restore knowledge-20260305-a1b2 --user ann
+    """
+    if data is None and nats is None:
+        if start_over or key is not None or (Path(target) / "manifest.json").is_file():
+            raise typer.BadParameter("say where a backup is brought back with --data DIR or --nats URL")
+        return knowledge.restore(session, target, reason)
+    from ledger.backup.checking import intact
+    from ledger.backup.restoring import restore as bring_back
+
+    _check_one(data, nats)
+    if data is not None:
+        check_directory_place(data)
+    with bar("restore", None) as shown:
+        manifest = intact(Path(target), _moving(shown), key=_key(key))  # before anything is made
+        shown.step("restore")
+        restored = _on_broker(
+            data,
+            nats,
+            lambda access: bring_back(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
+        )
+    told = facts(
+        (
+            "restored",
+            f"{counted(restored.position, 'event')} in {restored.seconds:.2f} s, each compared with the backup",
+        ),
+        *([("went on", f"after position {restored.continued_from:,}")] if restored.continued_from else []),
+        ("chain", restored.head),
+        ("root", restored.root),
+        ("proof", words("the stream's chain is the backup's", "green")),
+        ("signed", _signed(restored.signed)),
+        *([("keys", _needs_the_master_key(data))] if restored.keys else []),
+    )
+    return Answer(asdict(restored), told)
+
+
+def _needs_the_master_key(data: Path | None) -> str:
+    """What is to be done before a node starts, since no backup has the master key."""
+    place = "the data directory's keys/master.key" if data is None else str(data / "keys" / "master.key")
+    return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
+
+
+def repair(
+    session: Session,  # noqa: ARG001  # every command has one
+    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="The backup.", show_default=False)],
+    data: Annotated[Path | None, typer.Option(help="The data directory, on which no node runs.")] = None,
+    nats: Nats = None,
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the whole log is kept first.  [DIR-repaired-TIME]")
+    ] = None,
+) -> Answer:
+    """Bring back what the stream lost or what was changed in it, from a backup.
+
+    The whole log is written to a new backup and read back before the stream is touched. Refuses when the stream lost
+    events that came after the backup.
+
+    Example: kledger repair --from /backups/ledger --data ./.kledger
+    """
+    from ledger.backup.manifest import load
+    from ledger.backup.repairing import repair as mend
+    from ledger.backup.repairing import spelled
+    from ledger.backup.witnesses import SignedLog
+
+    load(source)  # before a broker is started
+    kept_in = into or source.with_name(f"{source.absolute().name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    check_directory_place(kept_in)
+    with bar("repair", None) as shown:
+        repaired = _on_broker(
+            data,
+            nats,
+            lambda access: mend(
+                access,
+                source,
+                kept_in,
+                signed=SignedLog.of_node(data) if data is not None else None,
+                progress=_moving(shown),
+                told=shown.step,
+            ),
+            must_exist=True,
+        )
+    proof = repaired.restored
+    if proof is None:
+        return Answer(
+            asdict(repaired), "nothing to mend: every event of the backup stands in the stream as it is there"
+        )
+    lines = facts(
+        ("brought back", spelled(repaired.missing) or "nothing was missing"),
+        ("put right", spelled(repaired.changed) or "nothing was changed"),
+        ("position", f"{proof.position:,}"),
+        ("chain", proof.head),
+        ("root", proof.root),
+        ("proof", words("the stream's chain is the new backup's", "green")),
+        ("signed", _signed(proof.signed)),
+        ("kept in", repaired.kept_in),
+    )
+    return Answer(asdict(repaired), Group(lines, "Start the node, and see with kledger verify that its views agree."))
+
+
+def _signed(told: dict[str, Any] | None) -> str:
+    if told is None:
+        return "by nobody: the chain is compared with the manifest alone"
+    return f"up to position {told['position']:,} with the key {told['key']}, {plain(told['time'])}"
+
+
+def _key(stated: str | None) -> VerifyingKey | None:
+    """The public key that was given, as a file or as text. Raises InvalidPayload."""
+    if stated is None:
+        return None
+    from ledger.integrity.signing_keys import VerifyingKey
+
+    file = Path(stated)
+    try:
+        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else stated)
+    except (OSError, ValueError, InvalidPayload) as error:
+        raise InvalidPayload(
+            f"{stated!r} is neither a file with a public key nor a key in base64", errors=[]
+        ) from error
+
+
+def _moving(shown: Any) -> Callable[[int, int, float], None]:
+    def progress(done: int, total: int, rate: float) -> None:
+        shown.span(total)
+        shown.read(done)
+        shown.at(done, total=total or None, rate=rate or None)
+
+    return progress
+
+
+def _on_broker(
+    data: Path | None, nats: str | None, work: Callable[[BrokerAccess], Awaitable[T]], *, must_exist: bool = False
+) -> T:
+    """What `work` returns, with the broker of a data directory started for it, or one that runs.
+
+    Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
+    """
+    _check_one(data, nats)
+    if must_exist and data is not None and not (data / "broker" / "jetstream").is_dir():
+        raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
+
+    async def run() -> T:
+        async with _broker(data, nats) as access:
+            return await work(access)
+
+    with _warnings_on_stderr():
+        return asyncio.run(run())
+
+
+def _check_one(data: Path | None, nats: str | None) -> None:
+    if (data is None) == (nats is None):
+        raise typer.BadParameter("give either --data DIR or --nats URL")
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """The answer stands alone on stdout, and what a broker of our own does is no news."""
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+@asynccontextmanager
+async def _broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAccess]:
+    from ledger.broker.access import BrokerAccess
+    from ledger.broker.server import EmbeddedServer
+    from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
+
+    if data is None:
+        assert nats is not None  # one of them was given
+        yield BrokerAccess.from_url(nats)
+        return
+    server = EmbeddedServer(data / "broker", max_payload=RESTORE_PAYLOAD_BYTES)
+    try:
+        yield await server.start()
+    finally:
+        await server.stop()

@@ -1,0 +1,47 @@
+"""`kledger forget`: how is a person forgotten, for good?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from producers.cli.commands.admin import run_job
+from producers.cli.screen import facts, plain
+from producers.cli.session import Answer, Session
+
+
+def forget(
+    session: Session,
+    subject: Annotated[str, typer.Argument(metavar="user:ID", help="Whom to forget.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether this is meant.")] = False,
+) -> Answer:
+    """Forget a person for good: their key is destroyed, and views, vectors and snapshots are made anew.
+
+    Asked again, it shows the receipt. Nothing brings the person's words back.
+
+    Example: kledger forget user:ann --yes
+    """
+    from ledger.privacy.personal import require_person
+
+    require_person(subject)  # before anybody is asked whether it is meant
+    if not yes:
+        if session.as_json:
+            raise typer.BadParameter("with --json nobody is asked: say --yes when it is meant", param_hint="--yes")
+        typer.confirm(f"Forget {plain(subject)}? Nothing brings their words back.", abort=True, err=True)
+    told = run_job(session, "forget", subject=subject)
+    receipt = told["receipt"]
+    left = receipt["left_in_clear"]
+    never = f"{len(left):,} events stay readable, the first at position {left[0]:,}" if left else ""
+    shown = facts(
+        ("forgotten", receipt["subject"]),
+        ("receipt", receipt["id"]),
+        ("asked", f"{receipt['asked_at']} by {receipt['asked_by']}"),
+        ("done", f"{receipt['done_at']}, position {receipt['position']:,}"),
+        ("embeddings removed", f"{receipt['embeddings_removed']:,}"),
+        ("snapshots removed", f"{len(receipt['snapshots_removed']):,}"),
+        ("secrets destroyed", f"{receipt['secrets_destroyed']:,}"),
+        ("signed", "yes" if told["signature"] else "no"),
+        *([("never sealed", never)] if never else []),
+    )
+    return Answer(told, shown)

@@ -1,0 +1,198 @@
+"""`kledger import`: how do many payloads get in, and what happened to each line that did not?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import orjson
+import typer
+from rich.console import Group
+
+from kledger.contract.errors import BadJson, InvalidPayload, LedgerError
+from producers.cli.advice import advised_row
+from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
+from producers.cli.screen import counted, plain, table
+from producers.cli.session import Answer, Session
+from producers.requests.chunks import Chunk, send
+
+if TYPE_CHECKING:
+    from kledger import LedgerClient
+    from kledger.answers.knowledge import SavedMany
+    from producers.requests.chunks import Outcome
+
+IN_FLIGHT = 2  # requests at a time; the node folds while the next chunk travels
+SHOWN_ERRORS = 20
+SAMPLE = Path(__file__).parents[2] / "sample" / "knowledge.jsonl"
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def import_file(
+    session: Session,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="One save payload a line; - for stdin.", show_default=False),
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Import the sample that ships with this.")] = False,
+    wait: Wait = SEARCHABLE_WITHIN,
+) -> Answer:
+    """Save the payloads of a JSON Lines file; what is there already is left as it is.
+
+    It ends when every search finds what was saved, or after --wait seconds with how far that is.
+
+    Example: kledger import knowledge.jsonl
+    """
+    if sample == (file is not None):
+        raise typer.BadParameter("give one FILE (or - for stdin), or --sample")
+    began = time.monotonic()
+    tally = Tally()
+    name = str(SAMPLE) if file is None else file
+    try:
+        with _opened(name) as source, bar("import", _size(name)) as shown:
+            _bring(session.ledger, _chunks(source, tally), tally, shown)
+            document = tally.document(began)
+            document |= until_searchable(session.ledger, wait, shown)
+            session.settled = True
+    except LedgerError as error:
+        if tally.saved:
+            items = f"{counted(tally.saved, 'item')} {'was' if tally.saved == 1 else 'were'}"
+            error.message += (
+                f" - at least {items} saved before this; import the same file again, "
+                "what is there already is left as it is"
+            )
+        error.details |= tally.document(began)
+        raise
+    return _answer(tally, document)
+
+
+@dataclass
+class Tally:
+    """What became of the lines so far."""
+
+    lines: int = 0
+    saved: int = 0
+    unchanged: int = 0
+    position: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def items(self) -> int:
+        """The lines that have their outcome."""
+        return self.saved + self.unchanged + len(self.errors)
+
+    def refuse(self, line: int, error: dict[str, Any]) -> None:
+        """Keep why a line was refused."""
+        self.errors.append(advised_row({"line": line, "code": error.get("code"), "message": error.get("message")}))
+
+    def count(self, chunk: Chunk, told: SavedMany | LedgerError) -> None:
+        """Add what became of a chunk; an error is that of its only line."""
+        if isinstance(told, LedgerError):
+            self.refuse(chunk.lines[0], {"code": told.code, "message": told.message})
+            return
+        self.saved += told["saved"]
+        self.unchanged += told["unchanged"]
+        self.position = max(self.position, told["position"])
+        for one in told["results"]:
+            if one["outcome"] == "refused":
+                self.refuse(chunk.lines[one["index"]], one["error"] or {})
+
+    def document(self, began: float) -> dict[str, Any]:
+        """What --json prints."""
+        seconds = time.monotonic() - began
+        return {
+            "lines": self.lines,
+            "saved": self.saved,
+            "unchanged": self.unchanged,
+            "refused": len(self.errors),
+            "errors": sorted(self.errors, key=lambda error: int(error["line"])),
+            "seconds": round(seconds, 3),
+            "rate": round(self.items / seconds, 1),
+            "position": self.position,
+        }
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _size(name: str) -> int | None:
+    """Bytes of the file; of stdin nobody knows."""
+    return None if name == "-" else Path(name).stat().st_size
+
+
+def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
+    """Read lines into chunks; a line that holds no JSON object is refused at once and holds up nothing."""
+    chunk = Chunk()
+    end = 0
+    for number, raw in enumerate(source, 1):
+        end += len(raw)
+        line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
+        if not line.strip():
+            continue
+        tally.lines += 1
+        try:
+            payload = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            tally.refuse(number, {"code": BadJson.code, "message": f"not JSON: {error}"})
+            continue
+        if not isinstance(payload, dict):
+            tally.refuse(number, {"code": InvalidPayload.code, "message": "a payload is a JSON object"})
+            continue
+        chunk.add(number, payload, len(line))
+        chunk.end = end
+        if chunk.full:
+            yield chunk
+            chunk = Chunk()
+    if chunk.payloads:
+        yield chunk
+
+
+def _bring(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: Bar) -> None:
+    """Send the chunks, a few at a time; the first error that is not of one payload ends it."""
+    flying: set[Future[list[Outcome]]] = set()
+
+    def land(at_most: int) -> None:
+        nonlocal flying
+        while len(flying) > at_most:
+            landed, flying = wait(flying, return_when=FIRST_COMPLETED)
+            for sent in landed:
+                for chunk, told in sent.result():
+                    tally.count(chunk, told)
+                    shown.read(chunk.end)
+                shown.at(tally.items)
+
+    with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="import") as pool:
+        for chunk in chunks:
+            land(IN_FLIGHT - 1)
+            flying.add(pool.submit(send, ledger, chunk))
+        land(0)
+
+
+def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
+    counts = (
+        f"{document['saved']} saved, {document['unchanged']} unchanged, {document['refused']} refused"
+        f" of {document['lines']} in {document['seconds']:.1f} s ({document['rate']:,.0f} items/s),"
+        f" at position {document['position']}"
+    )
+    if not document["searchable"]:
+        counts += f"; searches have position {document['searchable_to']}, the rest follows"
+    if not tally.errors:
+        return Answer(document, counts)
+    rows = table("line", "code", "message", right=("line",))
+    for error in document["errors"][:SHOWN_ERRORS]:
+        rows.add_row(str(error["line"]), plain(error["code"]), plain(error["message"]))
+    more = len(tally.errors) - SHOWN_ERRORS
+    rest = [f"and {more} more: --json has them all"] if more > 0 else []
+    return Answer(document, Group(counts, rows, *rest), ok=False)

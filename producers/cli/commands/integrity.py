@@ -1,0 +1,276 @@
+"""`kledger audit`, `prove`, `check-proof`, `key`: is the log what was signed, and how is that shown to others?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Group, RenderableType
+
+from kledger.contract.errors import InvalidPayload, LedgerError
+from ledger.runtime.whole_file import check_directory_place
+from producers.cli.certificates import read_document
+from producers.cli.commands.backup import repair
+from producers.cli.progress import Bar, bar
+from producers.cli.result_files import Force, check_file, is_stdout, put
+from producers.cli.screen import counted, facts, plain, short_time, table, words
+from producers.cli.session import WRITTEN, Answer, Session, files_named
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import Job
+
+CANNOT_RUN = 2
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="PUBKEY", help="The public key you trust: a PEM file.", show_default=False),
+]
+Data = Annotated[
+    Path,
+    typer.Option(envvar="KLEDGER_DATA", help="The node's data directory, whether it runs or not."),
+]
+
+
+def audit(
+    session: Session,
+    data: Annotated[
+        Path | None, typer.Option(help="Audit this data directory yourself instead of asking the node.")
+    ] = None,
+    nats: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --data: the broker, where the node does not run its own.")
+    ] = None,
+    checkpoints: Annotated[
+        list[Path] | None, typer.Option(help="With --data: checkpoints that were copied elsewhere. Repeatable.")
+    ] = None,
+    key: KeyFile = None,
+    repair_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --data, on which no node runs: what is not intact is brought back from this backup.",
+        ),
+    ] = None,
+) -> Answer:
+    """Read the log from its start and say what was changed, is missing or was moved, and what cannot be seen.
+
+    Exits with 0 when it is intact (with --repair-from: when it is so after the repair), 1 when it is not, 2 when the
+    audit cannot run.
+
+    Example: kledger audit --data ./.kledger --key node.pem --checkpoints /mnt/copy/checkpoints.jsonl
+    """
+    try:
+        if data is None:
+            if nats or checkpoints or key or repair_from:
+                raise InvalidPayload(
+                    "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
+                )
+            return _report(_asked(session))
+        with files_named():
+            _readable(checkpoints or (), repair_from)
+        told = _by_oneself(data, nats, checkpoints or [], key)
+        if told["intact"] or repair_from is None:
+            return _report(told)
+        mended = repair(session, repair_from, data, nats)
+        after = _by_oneself(data, nats, checkpoints or [], key)
+    except LedgerError as error:
+        _cannot(session, error)
+    found, now = _report(told), _report(after)
+    shown = Group("before:", found.shown, "", "repaired:", mended.shown, "", "after:", now.shown)
+    return Answer({**after, "before": told, "repaired": mended.document}, shown, ok=now.ok)
+
+
+def _readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
+    """What an audit is to compare with is there, before a broker is started for it. Raises OSError, BackupDamaged."""
+    from ledger.backup.manifest import load
+
+    for file in checkpoints:
+        file.read_bytes()
+    if backup is not None:
+        load(backup)
+
+
+def _report(told: dict[str, Any]) -> Answer:
+    """What an audit found."""
+    verdict = words("intact", "green") if told["intact"] else words("NOT INTACT", "bold red")
+    shown: list[RenderableType] = [
+        facts(
+            ("log", verdict),
+            ("intact up to", f"position {told['intact_up_to']:,}"),
+            ("signed", f"up to position {told['certified']:,}"),
+            ("end", f"position {told['head']:,}"),
+        )
+    ]
+    if told["findings"]:
+        rows = table("what", "first", "last", "finding", right=("first", "last"))
+        for one in told["findings"]:
+            first, last = ("" if one[name] is None else f"{one[name]:,}" for name in ("first", "last"))
+            rows.add_row(plain(one["kind"]), first, last, plain(one["message"]))
+        shown.append(rows)
+    shown += ["not seen by this audit:", *(f"  - {plain(one)}" for one in told["unseen"])]
+    return Answer(told, Group(*shown), ok=bool(told["intact"]))
+
+
+def prove(
+    session: Session,
+    item: Annotated[str, typer.Argument(help="The item's id.", show_default=False)],
+    into: Annotated[Path | None, typer.Option(help="The file to write.  [proof-ITEM.json]", show_default=False)] = None,
+    force: Force = False,
+) -> Answer:
+    """Write a proof that the events behind an item stand in the log; check-proof needs no ledger to check it.
+
+    Example: kledger prove seed-tldr-rename --into proof.json
+    """
+    import orjson
+
+    from ledger.wire.subjects import encode_token
+
+    file = into or Path(f"proof-{encode_token(item)}.json")
+    check_file(file, force)
+    proof = session.ledger.prove(item)
+    put(file, orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n", force)
+    told = {
+        "file": str(file),
+        "events": len(proof["events"]),
+        "position": proof["checkpoint"]["position"],
+        "key": proof["checkpoint"]["key"],
+    }
+    shown = facts(
+        ("file", told["file"]),
+        ("events", f"{told['events']:,}"),
+        ("signed", f"log of {counted(told['position'], 'event')} at {short_time(proof['checkpoint']['time'])}"),
+        ("key", told["key"]),
+    )
+    return Answer(told, WRITTEN if is_stdout(file) else shown)
+
+
+def check_proof(
+    session: Session,
+    file: Annotated[Path, typer.Argument(help="A proof, as kledger prove writes it.", show_default=False)],
+    key: KeyFile = None,
+) -> Answer:
+    """Check a proof with a public key alone; no node and no log is needed.
+
+    Exits with 1 when it does not hold, 2 when the file is no proof.
+
+    Example: kledger check-proof proof.json --key node.pem
+    """
+    from ledger.integrity.proof import check_proof as check
+    from producers.operations.admin.auditing import read_key
+
+    try:
+        found = check(read_document(file), None if key is None else read_key(key))
+    except LedgerError as error:
+        _cannot(session, error)
+    told = found.to_json()
+    rows = table("position", "event", "by", "when", "", right=("position",))
+    for one in told["events"]:
+        said = [plain(one.get(name) or "?") for name in ("type", "actor")]
+        verdict = words("proved", "green") if one["fault"] is None else words(one["fault"], "bold red")
+        rows.add_row(f"{one['position']:,}", *said, short_time(one.get("time") or "?"), verdict)
+    known = "given" if found.trusted else "taken from the proof: compare it with the node's (kledger key show)"
+    shown = facts(
+        ("proof", words("holds", "green") if found.holds else words("DOES NOT HOLD", "bold red")),
+        *(("because", fault) for fault in found.faults),
+        ("about", " ".join(f"{name}={value}" for name, value in sorted(found.about.items()) if name != "positions")),
+        ("signed", f"log of {counted(found.checkpoint.position, 'event')} at {short_time(told['checkpoint']['time'])}"),
+        ("key", f"{found.key.id}, {known}"),
+    )
+    return Answer(told, Group(shown, rows), ok=found.holds)
+
+
+def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+    """Print the public keys of a node: the one in use, and those that it used before.
+
+    Example: kledger key show
+    """
+    from ledger.integrity.signing_keys import SigningKeys, public_keys
+
+    current = SigningKeys(data / "keys").current()
+    keys = public_keys(data / "keys")
+    told = {"current": current.id, "keys": {name: key.pem() for name, key in keys.items()}}
+    earlier = [name for name in keys if name != current.id]
+    shown = facts(("in use", current.id), *(("earlier", name) for name in earlier))
+    return Answer(told, Group(shown, "", current.pem().rstrip()))
+
+
+def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+    """Sign with a new key from now on; what the old one signed stays valid. A running node notices by itself.
+
+    Example: kledger key rotate
+    """
+    from ledger.integrity.signing_keys import SigningKeys
+
+    before, after = SigningKeys(data / "keys").rotate()
+    told = {"old": before.id, "new": after.id, "key": after.pem()}
+    return Answer(told, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
+
+
+def accept_chain(
+    _session: Session,
+    reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)],
+    data: Data = Path(".kledger"),
+) -> Answer:
+    """Accept that the node's chain begins where it does, though events stood there before.
+
+    For a node that starts on a log of others, also before its first start; and after its chain was lost, once the log
+    was compared with checkpoints that were copied elsewhere. Health is degraded until then.
+
+    Example: kledger chain accept --data ./.kledger --reason "a second node on the log of the first"
+    """
+    from ledger.integrity.chain_start import accept
+    from ledger.integrity.notary_start import NotaryFiles
+
+    if not reason.strip():
+        raise typer.BadParameter("say why it is right", param_hint="--reason")
+    check_directory_place(data)
+    told = accept(NotaryFiles.of(data), reason.strip()).to_json()
+    begins = (
+        "with whatever the first start finds" if told["position"] is None else f"behind position {told['position']:,}"
+    )
+    return Answer(told, facts(("chain", f"begins {begins}"), ("accepted", told["accepted"])))
+
+
+def _asked(session: Session) -> dict[str, Any]:
+    """The node's own audit."""
+    started = session.ledger.start_job("audit")
+    with bar("audit", None) as shown:
+
+        def seen(job: Job) -> None:
+            _move(shown, job["done"], job["total"], job["rate"])
+
+        done = session.ledger.wait_job(started["id"], seen)
+    return done["result"] or {}
+
+
+def _by_oneself(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
+    """An audit of files."""
+    from producers.operations.admin.auditing import audit_directory, read_key
+
+    # The answer alone goes to standard output; what a broker that is started here logs does not.
+    with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
+        report = asyncio.run(
+            audit_directory(
+                data,
+                lambda done, total, rate: _move(shown, done, total, rate),
+                nats=nats,
+                outside=checkpoints,
+                key=None if key is None else read_key(key),
+            )
+        )
+    return report.to_json()
+
+
+def _move(shown: Bar, done: int, total: int, rate: float) -> None:
+    shown.span(total)
+    shown.read(done)
+    shown.at(done, total=total or None, rate=rate)
+
+
+def _cannot(session: Session, error: LedgerError) -> NoReturn:
+    session.refuse(error)
+    raise typer.Exit(CANNOT_RUN) from error

@@ -1,0 +1,228 @@
+"""`kledger search`, `list`, `show`, `history`: what is known, and since when?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ledger.events.new_item import CONFIDENCE, SCORE, helped_and_harmed
+from producers.cli import reading
+from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
+from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import Hit, Item, SearchResults
+
+
+def search(
+    session: Session,
+    query: Annotated[str, typer.Argument(help="What you want to know.", show_default=False)],
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 5,
+    min_score: Annotated[int, typer.Option(min=1, max=5, help="Leave out items scored lower.")] = 3,
+    types: reading.Types = None,
+    owner: reading.Owner = None,
+    visibility: reading.Labels = None,
+    as_of: reading.AsOf = None,
+    path: Annotated[
+        Literal["fused", "keyword", "vector", "recency"], typer.Option(help="Ask one path of recall alone.")
+    ] = "fused",
+    record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Find knowledge, best first, among what the caller may see.
+
+    Example: kledger search "how do we roll back a release" --user ann --top-k 3
+    """
+    found = session.ledger.within(trace_id=trace, message_id=message).search(
+        query,
+        top_k=top_k,
+        min_score=min_score,
+        types=reading.several(types),
+        owner=owner,
+        visibility=reading.several(visibility),
+        as_of=reading.moment(as_of),
+        path=path,
+        record=record,
+        route=route,
+    )
+    shown = Group(*(_whole(rank, item) for rank, item in enumerate(found["results"], 1))) if full else _hits(found)
+    seen = f"{counted(found['count'], 'item')}, as of position {found['position']}"
+    if "routed" in found:
+        seen += "; chosen by a model" if found["routed"] else f"; not chosen by a model: {plain(found.get('reason'))}"
+    return Answer(found, Group(shown, seen) if found["results"] else f"nothing found; {seen}")
+
+
+def _hits(found: SearchResults) -> Rows:
+    """What was found: a table, or two lines each."""
+    wide = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
+    narrow = []
+    for rank, item in enumerate(found["results"], 1):
+        score, verdicts = _evaluation(item["eval"])
+        types, relevance = plain(", ".join(item["types"])), f"{item['relevance']:.3f}"
+        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]), (_placed(item), "dim"))
+        wide.add_row(str(rank), plain(item["id"]), said, types, relevance, score, verdicts)
+        head = Text.assemble(f"{rank}  {relevance}  ", (snippet(item["task"]), "bold"))
+        about = Text.assemble(
+            ("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}", (_placed(item), "dim")
+        )
+        narrow.append((head, about))
+    return Rows(wide, narrow)
+
+
+def _whole(rank: int, item: Hit) -> Group:
+    score, verdicts = _evaluation(item["eval"])
+    about = f"{', '.join(item['types'])} · relevance {item['relevance']:.3f} · score {score} · verdicts {verdicts}"
+    head = Text.assemble(f"{rank}  ", (plain(item["task"]), "bold"), ("  " + plain(item["id"]), "cyan"))
+    return Group(head, plain(about + _placed(item)), plain(item["content"]), "")
+
+
+def _placed(item: Hit) -> str:
+    """Why it stands before a more relevant one, where it does."""
+    return f"\n{plain(item['why'])}" if "why" in item else ""
+
+
+def list_items(
+    session: Session,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many items.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    types: reading.Types = None,
+    scopes: reading.Scopes = None,
+    owner: reading.Owner = None,
+    visibility: reading.Labels = None,
+    status: Annotated[Literal["active", "retired", "merged", "all"], typer.Option(help="Which items.")] = "active",
+    as_of: reading.AsOf = None,
+) -> Answer:
+    """List items that the caller may see.
+
+    Example: kledger list --types tool,plan --owner team:platform --limit 20
+    """
+    page = session.ledger.list(
+        limit=limit,
+        offset=offset,
+        types=reading.several(types),
+        scopes=reading.several(scopes),
+        owner=owner,
+        visibility=reading.several(visibility),
+        status=status,
+        as_of=reading.moment(as_of),
+    )
+    wide = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))
+    narrow = []
+    for item in page["results"]:
+        kinds, owner = plain(", ".join(item["types"])), plain(item["owner"])
+        wide.add_row(
+            plain(item["id"]),
+            snippet(item["task"], 100),
+            kinds,
+            owner,
+            *_evaluation(item["eval"]),
+            str(item["version"]),
+        )
+        narrow.append([Text.assemble((plain(item["id"]), "cyan"), "  ", snippet(item["task"], 100), f"  {owner}")])
+    rows = Rows(wide, narrow)
+    seen = f"{len(page['results'])} of {counted(page['total'], 'item')}, as of position {page['position']}"
+    return Answer(page, Group(rows, seen) if page["results"] else f"nothing to list; {seen}")
+
+
+def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:
+    """Show one item whole, now or as of a moment.
+
+    Example: kledger show knowledge-20260305-a1b2 --as-of 1200
+    """
+    item = session.ledger.get(item_id, as_of=reading.moment(as_of))
+    told = item["eval"]
+    source = {name: value for name, value in item["source"].items() if value}
+    shown = facts(
+        ("id", item["id"]),
+        ("task", words(item["task"], "bold")),
+        ("types", ", ".join(item["types"])),
+        ("status", _status(item)),
+        ("version", item["version"]),
+        ("owner", item["owner"]),
+        ("scopes", f"{', '.join(item['scopes'])} ({item['visibility']})"),
+        (
+            "shared with",
+            ", ".join(f"{each['entity']} ({each['permission']})" for each in item.get("acl", [])) or "nobody else",
+        ),
+        ("tags", ", ".join(f"{name}={value}" for name, value in item["tags"].items()) or "none"),
+        *_verdicts(told),
+        ("source", ", ".join(f"{name} {_listed(value)}" for name, value in source.items()) or "not stated"),
+        ("resources", ", ".join(item["resource_ids"]) or "none"),
+        ("created", item["created_at"]),
+        ("updated", f"{item['updated_at']}, by the last version or verdict, at position {item['position']}"),
+    )
+    return Answer(item, Group(shown, "", plain(item["content"])))
+
+
+def _verdicts(told: dict[str, Any]) -> list[tuple[str, object]]:
+    """What was said of an item; what every item begins with is marked as such."""
+    helped, harmed = helped_and_harmed(told)
+    as_it_began = (told["score"], told["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
+    score = f"{told['score']}, confidence {told['confidence']:g}"
+    if as_it_began:
+        score += ", as every item begins"
+    if not helped and not harmed:
+        return [("score", score), ("verdicts", "none yet")]
+    cases = (len(told.get("helpful_history", [])), len(told.get("harmful_history", [])))
+    return [
+        ("score", score),
+        ("helped", _times(helped, cases[0])),
+        ("harmed", _times(harmed, cases[1])),
+    ]
+
+
+def _times(number: int, cases: int) -> str:
+    return f"{counted(number, 'time')}, with {counted(cases, 'case')}" if number or cases else "never"
+
+
+def _status(item: Item) -> str:
+    into = item.get("merged_into")
+    return f"merged into {into}, which is found in its place" if into else item.get("status", "active")
+
+
+def history(session: Session, item_id: reading.ItemId) -> Answer:
+    """Every version of an item and every verdict on it, oldest first.
+
+    Example: kledger history knowledge-20260305-a1b2
+    """
+    told = session.ledger.history(item_id)
+    versions = table("version", "position", "time", "change", "by", "content", right=("version", "position"))
+    for version in told["versions"]:
+        versions.add_row(
+            plain(version["version"]),
+            plain(version["valid_from"]),
+            short_time(version["valid_from_time"]),
+            plain(version["change"]),
+            plain(version["actor"]),
+            snippet(version["content"], 120),
+        )
+    feedback = table("position", "time", "verdict", "by", "case", right=("position",))
+    for case in told["feedback"]:
+        feedback.add_row(
+            plain(case["position"]),
+            short_time(case["time"]),
+            plain(case["verdict"]),
+            plain(case["actor"]),
+            snippet(", ".join(f"{name} {case[name]}" for name in _CASE if case.get(name))),
+        )
+    parts: list[RenderableType] = [words(told["id"], "bold"), versions]
+    parts += [feedback] if told["feedback"] else ["no feedback yet"]
+    return Answer(told, Group(*parts))
+
+
+_CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
+
+
+def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
+    helped, harmed = helped_and_harmed(told)
+    return str(told["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
+
+
+def _listed(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

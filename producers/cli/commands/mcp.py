@@ -1,0 +1,24 @@
+"""`kledger mcp`: how does an agent's own program use the tools?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kledger.client.wire import Wire
+
+
+async def mcp(wire: Wire) -> None:
+    """Serve the tools to a program that speaks MCP, on stdin and stdout, until it closes stdin.
+
+    Claude, Cursor and others start this themselves. The log is on stderr. Without a node it serves all the same, and
+    each call says so. A node serves MCP over HTTP as well, at /mcp.
+
+    Example: kledger mcp --agent scribe
+    """
+    # Only here: the SDK of the protocol takes a second to load.
+    from ledger.runtime.logs import log_to_stderr
+    from producers.mcp.stdio import serve
+
+    log_to_stderr()
+    await serve(wire)

@@ -1,0 +1,117 @@
+"""`kledger slim`, `slims`: which items say the same, and what becomes of them?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+
+from producers.cli import reading
+from producers.cli.progress import bar
+from producers.cli.screen import facts, plain, short_time, table
+from producers.cli.session import Answer, Session
+
+if TYPE_CHECKING:
+    from kledger.answers.slims import Slim
+
+_SHOWN = 50
+"""Groups that a reader sees; --json has all."""
+_A_LOOK = 0.5
+
+
+def slim(
+    session: Session,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which items would be merged.")] = False,
+    model: Annotated[str | None, typer.Option(help="The model that writes the merged texts.")] = None,
+    scopes: reading.Scopes = None,
+    owner: Annotated[str | None, typer.Option(help="Whose items; your own when not given.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0.5, max=1, help="How similar items have to be.  [0.8]")
+    ] = None,
+    apply: Annotated[str | None, typer.Option(metavar="ID", help="Merge what this dry run proposed.")] = None,
+    revert: Annotated[str | None, typer.Option(metavar="ID", help="Undo this slim: every item as it was.")] = None,
+    reject: Annotated[str | None, typer.Option(metavar="ID", help="Leave what this dry run proposed.")] = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Merge items of one owner that say the same; without a model the best of each group is kept.
+
+    Items that different people read, by their scopes or by shares, are never merged: nobody sees more or less after it.
+
+    Example: kledger slim --dry-run --user ann
+    """
+    named = [name for name in (apply, revert, reject) if name is not None]
+    if len(named) > 1 or (named and (dry_run or model or scopes or owner or threshold)):
+        raise typer.BadParameter("--apply, --revert and --reject stand alone, each with the id of a slim")
+    ledger = session.ledger.within(trace_id=trace, message_id=message)
+    if apply is not None:
+        told = ledger.slim_apply(apply, wait=0)
+    elif revert is not None:
+        told = ledger.slim_revert(revert, wait=0)
+    elif reject is not None:
+        told = ledger.slim_reject(reject)
+    else:
+        told = ledger.slim(
+            model, scopes=reading.several(scopes), owner=owner, threshold=threshold, dry_run=dry_run, wait=0
+        )
+    with bar("slimming", None) as moving:
+        while not told["done"]:
+            moving.at(len(told["groups"]))
+            told = ledger.slim_get(told["id"], wait=_A_LOOK)
+    return _told(told)
+
+
+def slims(
+    session: Session,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+) -> Answer:
+    """List slims, newest first.
+
+    Example: kledger slims --user ann
+    """
+    page = session.ledger.slims(limit=limit)
+    rows = table("id", "status", "owner", "items", "model", "asked", whole=("id",))
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["id"]),
+            plain(each["status"]),
+            plain(each["owner"]),
+            "" if each["items_before"] is None else f"{each['items_before']:,}",
+            plain(each["model"] or "none"),
+            short_time(each["requested_at"]),
+        )
+    return Answer(page, rows if page["results"] else "no slims")
+
+
+def _told(found: Slim) -> Answer:
+    rows = table("group", "survivor", "merged", "similarity", "left as it was", whole=("survivor",))
+    for group in found["groups"][:_SHOWN]:
+        first, *more = group["merged"]
+        rows.add_row(
+            str(group["group"]),
+            plain(group["survivor"]),
+            plain(first["id"]) + (f" and {len(more)} more" if more else ""),
+            f"{min(each['similarity'] for each in group['merged']):.2f}",
+            plain(group["skipped"] or ""),
+        )
+    usage = found["usage"]
+    cost = "" if usage is None or usage["cost_usd"] is None else f", {usage['cost_usd']:.4f} US dollars"
+    left = "" if found["items_after"] is None else f"{found['items_before']:,} before, {found['items_after']:,} after"
+    shown = [
+        ("slim", found["id"]),
+        ("status", found["status"]),
+        ("items", left),
+        (
+            "groups",
+            f"{len(found['groups']):,}" + (f", the first {_SHOWN} shown" if len(found["groups"]) > _SHOWN else ""),
+        ),
+        ("model", "none" if usage is None else f"{usage['model']}, {usage['calls']} calls{cost}"),
+        *([("note", found["note"])] if found["note"] else []),
+        *(
+            [("reason", f"{found['reason']} ({found['code']})" if found["code"] else found["reason"])]
+            if found["reason"]
+            else []
+        ),
+    ]
+    return Answer(found, Group(facts(*shown), rows) if found["groups"] else facts(*shown), found["status"] != "failed")

@@ -1,0 +1,167 @@
+"""`kledger token create`, `list`, `revoke`: who may use a node? They change a file that a running node looks at."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kledger.contract.errors import InvalidPayload
+from ledger.runtime.whole_file import check_directory_place
+from producers.cli.on_files import DEFAULT_DATA, Data, answering
+from producers.cli.screen import exact, facts, plain, short_time, table, words
+from producers.cli.session import Answer, AsJson
+
+if TYPE_CHECKING:
+    from producers.access.tokens import TokenRecord
+
+# The files are read by modules that take a while to load: not for --help.
+Role = Literal["agent", "analyst", "operator"]
+
+
+def _bound(kind: str) -> Any:
+    return typer.Option(f"--{kind}", help=f"Bind it to this {kind}; may be given more than once.")
+
+
+def create(
+    user: Annotated[list[str] | None, _bound("user")] = None,
+    agent: Annotated[list[str] | None, _bound("agent")] = None,
+    project: Annotated[list[str] | None, _bound("project")] = None,
+    team: Annotated[list[str] | None, _bound("team")] = None,
+    org: Annotated[list[str] | None, _bound("org")] = None,
+    entity: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE:ID", help="Bind it to this entity, of a registered type too.")
+    ] = None,
+    role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
+    expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
+    name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin the data directory, for a node that has yet to start.")
+    ] = False,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it, this once: the node keeps a hash of it.
+
+    With the first one the node asks for a token at every request, from that moment on.
+
+    Example: kledger token create --agent scribe --team platform --expires 30d
+    """
+    from kledger.contract.scopes import check_entity
+    from producers.access.tokens import create_token, expiry, read_records, tokens_file
+
+    with answering(as_json) as session:
+        check_directory_place(data)
+        if not new:
+            _require_node(data, "; or give --new, for a node that has yet to start")
+        named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
+        bound = {kind: list(names or ()) for kind, names in named.items()}
+        for each in map(check_entity, entity or ()):
+            kind, _, name = each.partition(":")
+            bound.setdefault(kind, []).append(name)
+        first = not read_records(tokens_file(data))
+        record, token = create_token(
+            data,
+            bound,
+            role,
+            expiry(expires, datetime.now(UTC)),
+            name,
+        )
+        lead = exact(token, "bold")
+        hint = "Keep it now: it is shown this once. Programs of ours take it from KLEDGER_TOKEN or a --token-file."
+        from rich.console import Group
+
+        said = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
+        session.tell(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
+
+
+def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """The tokens of a node: what each is bound to, and until when it is good. Never the tokens themselves.
+
+    Example: kledger token list
+    """
+    from producers.access.tokens import read_records, tokens_file
+
+    with answering(as_json) as session:
+        _require_node(data)
+        records = read_records(tokens_file(data))
+        rows = table("id", "role", "bound to", "state", "expires", "name", whole=("id",))
+        for record in records:
+            told = _told(record)
+            state = words(told["state"], "green" if told["state"] == "active" else "red")
+            rows.add_row(
+                plain(record.id),
+                record.role,
+                plain(_entities(record)),
+                state,
+                short_time(told["expires"] or "never"),
+                plain(record.name),
+            )
+        shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"
+        session.tell(Answer({"tokens": [_told(record) for record in records]}, shown))
+
+
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id that create and list tell.")],
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Take a token back: the next request with it is refused, and sessions over Quack end.
+
+    Example: kledger token revoke t-5d1b2c3a4f
+    """
+    from producers.access.tokens import revoke_token
+
+    with answering(as_json) as session:
+        record = revoke_token(data, token_id)
+        session.tell(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
+
+
+def _require_node(data: Path, more: str = "") -> None:
+    """Raise InvalidPayload when no node has anything there: a token that none knows would be good for nothing."""
+    from ledger.runtime.data_directory import is_data_directory
+
+    if not is_data_directory(data):
+        what = "no data of a node is in" if data.is_dir() else "there is no directory"
+        raise InvalidPayload(
+            f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",
+            errors=[{"field": "data", "reason": "is no data directory of a node"}],
+        )
+
+
+def _first(role: Role, data: Path) -> Any:
+    """What changes with the first token of a node."""
+    said = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
+    if role != "operator":
+        said += f" Make one for yourself: kledger token create --role operator --data {shlex.quote(str(data))}"
+    return words(said, "yellow")
+
+
+def _told(record: TokenRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "role": record.role,
+        "bound": {kind: list(names) for kind, names in record.bound.items()},
+        "name": record.name,
+        "state": record.state(datetime.now(UTC)),
+        "created": record.created.isoformat(),
+        "expires": None if record.expires is None else record.expires.isoformat(),
+        "revoked": None if record.revoked is None else record.revoked.isoformat(),
+    }
+
+
+def _facts(record: TokenRecord) -> Any:
+    told = _told(record)
+    return facts(
+        ("id", record.id),
+        ("role", record.role),
+        ("bound to", _entities(record)),
+        ("expires", told["expires"] or "never"),
+    )
+
+
+def _entities(record: TokenRecord) -> str:
+    return ", ".join(f"{kind}:{name}" for kind, names in record.bound.items() for name in names) or "nobody"

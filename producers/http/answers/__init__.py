@@ -1,0 +1,1 @@
+"""Bodies of HTTP answers, as the OpenAPI document describes them; a file a family."""

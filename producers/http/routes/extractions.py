@@ -1,0 +1,90 @@
+"""The routes of what was found in messages, and of what contradicts what is known (mission K6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from producers.http.answers import models as model_answers
+from producers.http.answers.knowledge import Json, ReadJson, told
+from producers.http.bodies import JsonRoute
+from producers.http.parameters import Fresh, From, Patience, Retry, Who
+from producers.operations.desk import Desk
+from producers.operations.models import conflicts, extractions, processes
+from producers.operations.models.processes import PATIENCE
+from producers.requests.models import ExtractRequest, ResolveRequest
+
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+Offset = Annotated[int, Query(ge=0, le=2**31)]
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_extractions(desk), _conflicts(desk)]
+
+
+def _extractions(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["extractions"])
+
+    @router.post(
+        "/api/knowledge/extract", responses=told(model_answers.ExtractionAnswer, 400, 403, 413, 501, later=True)
+    )
+    async def extract(
+        caller: Who, lineage: From, retry: Retry, body: ExtractRequest, wait: Patience = PATIENCE
+    ) -> Json:
+        """Have a model find the knowledge in what was said or done (202 while that is under way)."""
+        found, done = await extractions.extract(desk, caller, lineage, body, retry, wait=wait)
+        return Json(found, 200 if done else 202)
+
+    @router.get("/api/extractions", responses=told(model_answers.ExtractionsAnswer))
+    async def list_extractions(
+        caller: Who,
+        fresh: Fresh,
+        status: Literal["requested", "started", "completed", "failed"] | None = None,
+        limit: Limit = 20,
+        offset: Offset = 0,
+    ) -> Json:
+        """The extractions that the caller asked for, newest first."""
+        page = processes.Page(status, None, limit, offset)
+        return ReadJson(
+            await processes.listed(desk, caller, extractions.KIND, extractions.told, page, freshness=fresh), fresh
+        )
+
+    @router.get("/api/extractions/{extraction_id}", responses=told(model_answers.ExtractionAnswer, 404))
+    async def get(caller: Who, extraction_id: str) -> Json:
+        """One extraction: what became of each piece of knowledge that was found, and what it cost."""
+        return Json(await extractions.get(desk, caller, extraction_id))
+
+    return router
+
+
+def _conflicts(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["conflicts"])
+
+    @router.get("/api/conflicts", responses=told(model_answers.ConflictsAnswer))
+    async def list_conflicts(
+        caller: Who,
+        fresh: Fresh,
+        status: Literal["recorded", "resolved"] | None = None,
+        item_id: Annotated[str | None, Query(max_length=1_000, description="Only those of this item")] = None,
+        limit: Limit = 20,
+        offset: Offset = 0,
+    ) -> Json:
+        """What contradicts what, newest first, as far as it is the caller's to decide."""
+        page = processes.Page(status, item_id, limit, offset)
+        return ReadJson(
+            await processes.listed(desk, caller, conflicts.KIND, conflicts.told, page, freshness=fresh), fresh
+        )
+
+    @router.get("/api/conflicts/{conflict_id}", responses=told(model_answers.ConflictAnswer, 404))
+    async def get(caller: Who, conflict_id: str) -> Json:
+        """One conflict, with both sides."""
+        return Json(await conflicts.get(desk, caller, conflict_id))
+
+    @router.post("/api/conflicts/{conflict_id}/resolve", responses=told(model_answers.ResolvedAnswer, 400, 404, 409))
+    async def resolve(caller: Who, lineage: From, retry: Retry, conflict_id: str, body: ResolveRequest) -> Json:
+        """Decide which side holds; the other one is retired."""
+        return Json(await conflicts.resolve(desk, caller, lineage, conflict_id, body.winner, body.reason, retry))
+
+    return router

@@ -1,0 +1,206 @@
+"""The routes of knowledge (source 001) and its lineage."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from producers.http.answers import knowledge as answers
+from producers.http.answers import life as life_answers
+from producers.http.answers import models as model_answers
+from producers.http.answers.knowledge import Json, ReadJson, told
+from producers.http.answers.lineage import LineageAnswer
+from producers.http.bodies import BatchRoute, JsonRoute
+from producers.http.parameters import (
+    AsOf,
+    Before,
+    Fresh,
+    From,
+    ItemId,
+    Labels,
+    Own,
+    Owner,
+    Patience,
+    Read,
+    Reason,
+    Retry,
+    Scopes,
+    Search,
+    Types,
+    Who,
+    named_labels,
+)
+from producers.operations.desk import Desk
+from producers.operations.knowledge import changes as knowledge
+from producers.operations.knowledge import feedback, importing, reading, reverting, sharing, verdicts
+from producers.operations.knowledge.updated import Evolving
+from producers.operations.models.processes import PATIENCE
+from producers.operations.recall import search as recall
+from producers.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
+from producers.requests.models import RevertRequest
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_reads(desk), _writes(desk), _batches(desk)]
+
+
+def _reads(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+
+    @router.get("/api/knowledge/search", responses=told(answers.SearchAnswer))
+    async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
+        """The items that fit best and that the caller may see; what is served is recorded."""
+        fresh = asked.freshness(own)
+        return ReadJson(
+            await recall.search(
+                desk,
+                caller,
+                lineage,
+                asked.q,
+                top_k=asked.top_k,
+                min_score=asked.min_score,
+                types=asked.named_types() or None,
+                owner=asked.owned_by(),
+                visibility=named_labels(asked.visibility),
+                as_of=asked.moment(),
+                paths=asked.paths,
+                record=asked.record,
+                route=asked.route,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.get("/api/knowledge", responses=told(answers.ListAnswer))
+    async def list_items(
+        caller: Who,
+        fresh: Fresh,
+        as_of: AsOf,
+        types: Types,
+        scopes: Scopes,
+        owner: Owner,
+        visibility: Labels,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        before: Before = None,
+        status: Literal["active", "retired", "merged", "all"] = "active",
+    ) -> Json:
+        """The items that the caller may see, newest first."""
+        return ReadJson(
+            await reading.list_items(
+                desk,
+                caller,
+                limit=limit,
+                offset=offset,
+                before=before,
+                types=types,
+                scopes=scopes,
+                owner=owner,
+                visibility=visibility,
+                status=status,
+                as_of=as_of,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.get("/api/knowledge/{item_id}/history", responses=told(life_answers.HistoryAnswer, 404))
+    async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
+        """Every version of an item that the caller may see, and every case that judged it."""
+        return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
+
+    @router.get("/api/knowledge/{item_id}/why", responses=told(life_answers.WhyAnswer, 404))
+    async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
+        """Why the caller may read an item, since which event, and who may change it."""
+        return ReadJson(await sharing.why_visible(desk, caller, item_id, freshness=fresh), fresh)
+
+    @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
+    async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:
+        """One item with its histories."""
+        fresh = asked.freshness(own)
+        return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
+
+    @router.get("/api/lineage", responses=told(LineageAnswer, 404), tags=["lineage"])
+    async def links(
+        caller: Who,
+        fresh: Fresh,
+        ref: Annotated[
+            str, Query(min_length=1, max_length=1_000, description="An item's id, trace:ID, message:ID or event:ID")
+        ],
+    ) -> Json:
+        """Where something came from and what came of it."""
+        return ReadJson(await reading.links(desk, caller, ref, freshness=fresh), fresh)
+
+    return router
+
+
+def _writes(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+
+    @router.post("/api/knowledge", status_code=201, responses=told(answers.SavedAnswer, 400, 403, 409, 413, status=201))
+    async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
+        """Keep a new item."""
+        return Json(await knowledge.save(desk, caller, lineage, body, retry), 201)
+
+    @router.put(
+        "/api/knowledge/{item_id}",
+        responses=told(model_answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
+    )
+    async def update(
+        caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
+    ) -> Json:
+        """Judge an item; its owner and writers may state fields anew, or have a model rewrite it (202 meanwhile)."""
+        done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
+        return Json(done, 202 if isinstance(done, Evolving) and not done.done else 200)
+
+    @router.post(
+        "/api/knowledge/{item_id}/revert", responses=told(model_answers.RevertedAnswer, 400, 403, 404, 409, 410)
+    )
+    async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:
+        """Make an item again what it was at an earlier version."""
+        return Json(
+            await reverting.revert(
+                desk,
+                caller,
+                lineage,
+                item_id,
+                body.to_version,
+                expected_version=body.expected_version,
+                retry=retry,
+            )
+        )
+
+    @router.put("/api/knowledge/{item_id}/acl", responses=told(answers.ChangedAnswer, 400, 403, 404, 409))
+    async def share(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ShareRequest) -> Json:
+        """State who may read an item beside those in its scopes, and who may revise it; its owner's alone."""
+        return Json(await sharing.share(desk, caller, lineage, item_id, body, retry))
+
+    @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+        """Take an item out of recall; its history stays."""
+        return Json(await knowledge.retire(desk, caller, lineage, item_id, reason, retry))
+
+    @router.post("/api/knowledge/{item_id}/restore", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    async def restore(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+        """Bring a retired item back."""
+        return Json(await knowledge.restore(desk, caller, lineage, item_id, reason, retry))
+
+    return router
+
+
+def _batches(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=BatchRoute, tags=["knowledge"])
+
+    @router.post("/api/knowledge/batch", responses=told(answers.SavedManyAnswer, 400, 413))
+    async def save_many(caller: Who, lineage: From, body: SaveManyRequest) -> Json:
+        """Keep many new items, each judged on its own; sending the same again appends nothing."""
+        return Json(await importing.save_many(desk, caller, lineage, body))
+
+    @router.post("/api/knowledge/batch_update", responses=told(answers.RatedAnswer, 400, 413))
+    async def rate_many(caller: Who, lineage: From, retry: Retry, body: FeedbackRequest) -> Json:
+        """Keep many verdicts, each judged on its own."""
+        return Json(await verdicts.rate_many(desk, caller, lineage, body, retry))
+
+    return router

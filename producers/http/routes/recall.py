@@ -1,0 +1,102 @@
+"""The routes of recall that nobody searches for: at an agent's start, on a goal's focus, and the prompts (K7, K12)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from kledger.contract.language import LANGUAGES
+from ledger import prompts
+from ledger.events.bounds import MOST_QUERY
+from producers.http.answers import recall as recall_answers
+from producers.http.answers.knowledge import Json, ReadJson, told
+from producers.http.bodies import JsonRoute
+from producers.http.parameters import Fresh, FreshQuery, From, GoalId, InLanguage, Own, Owner, Retry, Who, named_types
+from producers.operations.desk import Desk
+from producers.operations.recall import goals, startup
+from producers.requests.knowledge import FocusRequest
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    return [_recall(desk), _prompts()]
+
+
+class StartupQuery(FreshQuery):
+    """What a start asks."""
+
+    q: Annotated[str, Field(max_length=MOST_QUERY, description="What the agent is about to do; may be left out")] = ""
+    top_k: Annotated[int, Field(ge=0, le=80, description="Related items at most")] = 5
+    profile_k: Annotated[int, Field(ge=0, le=100, description="user_profile items at most")] = 20
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    types: Annotated[str | None, Field(description="Related items of any of these, separated by commas")] = None
+    record: bool = True
+
+
+def _recall(desk: Desk) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["recall"])
+
+    @router.get("/api/recall/startup", responses=told(recall_answers.StartedAnswer), name="startup")
+    async def start(
+        caller: Who, lineage: From, own: Own, language: InLanguage, asked: Annotated[StartupQuery, Query()]
+    ) -> Json:
+        """What an agent that starts has to know: the caller's profile, then related knowledge; recorded as served."""
+        fresh = asked.freshness(own)
+        return ReadJson(
+            await startup.startup(
+                desk,
+                caller,
+                lineage,
+                asked.q,
+                top_k=asked.top_k,
+                profile_k=asked.profile_k,
+                min_score=asked.min_score,
+                types=named_types(asked.types),
+                record=asked.record,
+                language=language,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.post("/api/goals/{goal_id}/focus", responses=told(recall_answers.FocusedAnswer, 400, 410, 413))
+    async def focus(
+        caller: Who,
+        lineage: From,
+        retry: Retry,
+        fresh: Fresh,
+        language: InLanguage,
+        goal_id: GoalId,
+        body: FocusRequest,
+    ) -> Json:
+        """Focus a goal: knowledge that fits it is looked up, kept on the goal, and told as text."""
+        focused = await goals.focus(desk, caller, lineage, goal_id, body, retry, language=language, freshness=fresh)
+        return ReadJson(focused, fresh)
+
+    @router.get("/api/goals/{goal_id}", responses=told(recall_answers.GoalAnswer, 404, 410))
+    async def goal(caller: Who, goal_id: GoalId, fresh: Fresh, language: InLanguage, owner: Owner = None) -> Json:
+        """A goal of the caller's, with what the caller may see now of the knowledge that it was given."""
+        shown = await goals.goal(desk, caller, goal_id, owner=owner, language=language, freshness=fresh)
+        return ReadJson(shown, fresh)
+
+    return router
+
+
+def _prompts() -> APIRouter:
+    router = APIRouter(route_class=JsonRoute, tags=["prompts"])
+
+    @router.get("/api/prompts", responses=told(recall_answers.PromptsAnswer))
+    async def list_prompts(_caller: Who, language: InLanguage) -> Json:
+        """The prompts that ship with the ledger."""
+        found = [prompts.prompt(name, language) for name in prompts.prompt_names()]
+        listed = [{"name": each.name, "title": each.title, "languages": LANGUAGES} for each in found]
+        return Json({"prompts": listed})
+
+    @router.get("/api/prompts/{name}", responses=told(recall_answers.PromptAnswer, 404))
+    async def prompt(_caller: Who, name: str, language: InLanguage) -> Json:
+        """One prompt, as text."""
+        return Json(prompts.prompt(name, language))
+
+    return router

@@ -1,0 +1,102 @@
+"""The routes of resources (source 001). An id reads like a path, and is part of one: raw slashes and %2F both do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from producers.http.answers import knowledge as answers
+from producers.http.answers import resources as resource_answers
+from producers.http.answers.knowledge import Json, ReadJson, told
+from producers.http.bodies import JsonRoute
+from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
+from producers.operations.desk import Desk
+from producers.operations.resources import changes as resources
+from producers.operations.resources import reading as resource_reading
+from producers.requests.resources import ResourceRequest
+
+BASE = "/api/resource"
+ONE = BASE + "/{resource_id:path}"
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    router = APIRouter(route_class=JsonRoute, tags=["resources"])
+
+    @router.post(BASE, status_code=201, responses=told(answers.SavedAnswer, 400, 403, 409, 413, status=201))
+    async def save_resource(caller: Who, lineage: From, retry: Retry, body: ResourceRequest) -> Json:
+        """Keep a new resource, or state one of your own anew."""
+        return Json(await resources.save(desk, caller, lineage, body, retry), 201)
+
+    @router.get(BASE, responses=told(resource_answers.ResourcesAnswer))
+    async def list_resources(
+        caller: Who,
+        fresh: Fresh,
+        as_of: AsOf,
+        content_type: Annotated[str | None, Query(max_length=64, description="Such as code or credential")] = None,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        before: Before = None,
+        status: Literal["active", "retired", "all"] = "active",
+    ) -> Json:
+        """The resources that the caller may see, newest first, without their secrets."""
+        return ReadJson(
+            await resource_reading.list_resources(
+                desk,
+                caller,
+                limit=limit,
+                offset=offset,
+                before=before,
+                content_type=content_type,
+                status=status,
+                as_of=as_of,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.get(ONE + "/history", responses=told(resource_answers.ResourceHistoryAnswer, 404))
+    async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:
+        """Every version, without its secret. An id that itself ends in /history is written with %2F."""
+        return ReadJson(await resource_reading.history(desk, caller, resource_id, freshness=fresh), fresh)
+
+    @router.get(ONE, responses=told(resource_answers.ResourceAnswer, 404, 410))
+    async def get_resource(
+        caller: Who,
+        resource_id: ResourceId,
+        fresh: Fresh,
+        as_of: AsOf,
+        include_expired: Annotated[bool, Query(description="The owner alone: also a secret that is not valid")] = False,
+    ) -> Json:
+        """One resource; its secret for its owner and those it is shared with."""
+        return ReadJson(
+            await resource_reading.get(
+                desk, caller, resource_id, as_of=as_of, include_expired=include_expired, freshness=fresh
+            ),
+            fresh,
+            headers={"Cache-Control": "no-store"},
+        )
+
+    @router.delete(ONE, responses=told(answers.ChangedAnswer, 403, 404, 409, 501))
+    async def retire_resource(
+        caller: Who,
+        lineage: From,
+        retry: Retry,
+        resource_id: ResourceId,
+        reason: Reason = None,
+        destroy_secret: Annotated[bool, Query(description="For good, and in every version")] = False,
+    ) -> Json:
+        """Take a resource out of use; its history stays."""
+        return Json(
+            await resources.retire(desk, caller, lineage, resource_id, reason, retry, destroy_secret=destroy_secret)
+        )
+
+    @router.post(ONE + "/restore", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    async def restore_resource(
+        caller: Who, lineage: From, retry: Retry, resource_id: ResourceId, reason: Reason = None
+    ) -> Json:
+        """Bring a retired resource back."""
+        return Json(await resources.restore(desk, caller, lineage, resource_id, reason, retry))
+
+    return [router]

@@ -1,0 +1,38 @@
+"""What does a view that was made anew say beside the live one?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+
+from ledger.event import JsonObject
+from projections.engine.digest import differences, digests, state_digest
+from projections.live.rebuild import Rebuilt
+from projections.live.view import Instance
+
+
+async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
+    """What a view that was made anew says beside the live one, both at one position."""
+    ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
+    found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
+    return {
+        "position": live.position,
+        "events": rebuilt.events,
+        "refused": rebuilt.refused,
+        "seconds": round(rebuilt.seconds, 3),
+        "rate": round(rebuilt.rate, 1),
+        "live": {"digest": state_digest(ours)},
+        "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
+        "equal": ours == theirs,
+        "views": [
+            {
+                "view": name,
+                "rows": ours[name].rows,
+                "live": ours[name].digest,
+                "replayed": theirs[name].digest,
+                "equal": ours[name] == theirs[name],
+            }
+            for name in ours
+        ],
+        "differences": [asdict(difference) for difference in found],
+    }

@@ -1,0 +1,350 @@
+"""How is a node put together? The composition root: broker, log, views, vectors, doors, in this order.
+
+`run` starts the parts, prints one ready line, and takes them down again in the opposite order when it is told to
+stop. It is the one place that knows producers and consumers alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+import uvicorn
+
+from consumers.app import create_app as create_consumer
+from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
+from kledger.contract.language import language_of_node
+from ledger.broker.access import BrokerAccess
+from ledger.broker.publisher_config import access_with
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.stream_setup import ensure_stream
+from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.master_key import kept_master_key, lost, new_master_key
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from ledger.runtime.data_directory import prepare_data_directory
+from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.logs import VARIABLE, Level, log_to_stderr
+from ledger.runtime.private import private_files
+from ledger.store.jetstream import JetStreamLedger
+from producers.access.book import TokenBook
+from producers.access.limits import limits_from_environment
+from producers.access.opening import LOOPBACK, analysts_of, tokens_for
+from producers.http.app import create_app
+from producers.http.connections import bounded
+from producers.node.address import NodeAddress, host_and_port
+from producers.node.embedding_metrics import EmbeddingMetrics
+from producers.node.eraser import Eraser
+from producers.node.integrity import Integrity, create_notary, receipt_signer
+from producers.node.models import with_models
+from producers.node.operator import Operator
+from producers.node.otel import of_folding, traced
+from producers.node.parking import Parking, open_parked, opened_as_decided
+from producers.node.receipts import Receipts
+from producers.node.roles import ALL_ROLES, Role, writes_vectors
+from producers.node.sizes import NodeSizes
+from producers.operations.desk import Desk
+from producers.operations.own_writes import Written
+from producers.operations.profiles.registration import keep_registered
+from producers.operations.recall.recording import recorded_from_environment
+from producers.operations.sealing import SealingLedger
+from projections.live.own_threads import end_without_them
+from projections.live.projector import Projector
+from projections.live.view import View
+from projections.live.view_file import LiveFiles
+from projections.search.ask import Searcher
+from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
+from projections.vectors.embedding.settings import embedding_from_environment
+from projections.vectors.feed import VectorFeed
+from projections.vectors.generations import directory_in_use
+from projections.vectors.wire import KeptAt, Settings
+from projections.views.persons import PersonsOfItems
+
+log = structlog.get_logger(__name__)
+
+_DRAIN_SECONDS = 10
+_LOOKS_EVERY_SECONDS = 0.05
+_SAYS_EVERY_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What `kledger up` takes. `nats` and `qdrant` are URLs of outside servers; `quack` is a port, 0 a free one."""
+
+    data: Path = Path(".kledger")
+    http: str = "127.0.0.1:8420"
+    nats: str | None = None
+    qdrant: str | None = None
+    quack: int | None = 0
+    org: str = DEFAULT_ORG
+    checkpoint_hook: str | None = None
+    replicas: int = 1
+    roles: frozenset[Role] = ALL_ROLES
+    log_level: Level | None = None
+
+
+def run(settings: NodeSettings) -> int:
+    """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
+    if settings.log_level is not None:
+        os.environ[VARIABLE] = settings.log_level  # the processes that the node starts go by it as well
+    try:
+        log_to_stderr()
+    except LedgerError as error:
+        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
+        return 1
+    # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
+    sys.setswitchinterval(0.0001)
+    try:
+        if sys.platform == "win32":
+            asyncio.run(_run(settings))
+        else:
+            import uvloop
+
+            uvloop.run(_run(settings))
+    except LedgerError as error:
+        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
+        return 1
+    end_without_them()  # everything else is closed by now
+    return 0
+
+
+async def _run(settings: NodeSettings) -> None:
+    began = time.monotonic()
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(kind, stopping.set)
+    async with node(settings, stopping.is_set) as address:
+        collect_seldom()
+        sys.stdout.write(
+            f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
+            + (f" · quack port {address.quack}" if address.quack else "")
+            + "\n"
+        )
+        sys.stdout.flush()
+        about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data.resolve())}
+        about |= {"seconds": round(time.monotonic() - began, 3), "version": version("knowledge-ledger")}
+        log.info("ready", **about, position=address.position)
+        await stopping.wait()
+        log.info("stopping")
+
+
+@asynccontextmanager
+async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
+    """A running node; once it is `ending` it starts no process again.
+
+    Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
+    """
+    started = time.monotonic()
+    host, port = host_and_port(settings.http)
+    language = language_of_node()
+    recorded = recorded_from_environment()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(private_files())
+        stack.enter_context(_only_node_on(settings.data))
+        tokens = tokens_for(settings.data, host)
+        stack.enter_context(traced(version("knowledge-ledger")))
+        access, hindered = await _broker(settings, stack, ending)
+        await ensure_stream(access, replicas=settings.replicas)
+        await ensure_keys_bucket(access, replicas=settings.replicas)
+        master = await _master_key(access, settings.data)
+        vault = await JetStreamVault.open(access, master)
+        stack.push_async_callback(vault.close)
+        keyring = Keyring.over(vault, asyncio.get_running_loop())
+        ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
+        ledger.hindered = hindered
+        stack.push_async_callback(ledger.close)
+        head = (await ledger.head()).position
+        await vault.bound(head)
+        notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
+        stack.push_async_callback(notary.close)
+
+        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
+        parked = await open_parked(access, replicas=settings.replicas)
+        stack.push_async_callback(parked.close)
+        opened, made_anew = await opened_as_decided(files, ledger, parked)
+        view = View(opened)
+        stack.callback(view.close)
+        stack.callback(lambda: files.stop_serving(view.instance))
+        projector = Projector(ledger, view, parked)
+        projector.reopen = partial(files.reopen, view)
+        stack.callback(projector.close)
+        stack.callback(keyring.close)
+        may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
+        feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
+        feed.ending = ending
+        if made_anew:
+            feed.will_begin_anew()
+        await feed.start()
+        stack.push_async_callback(feed.close)
+        files.serve(view.instance)
+
+        integrity = Integrity(ledger, view, notary, settings.org, settings.data)
+        operator = Operator(
+            access,
+            ledger,
+            view,
+            projector,
+            feed,
+            files,
+            settings.data,
+            started,
+            integrity,
+            {},
+            set(),
+            tokens,
+            parked=parked,
+        )
+        stack.push_async_callback(operator.close)
+        operator.readiness.head_at_start = head
+        searcher = Searcher(view, feed)
+        sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
+        receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
+        operator.master = master
+        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, receipts, settings.org, master)
+        parking = Parking(operator, parked)
+        desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
+        desk.recorded, desk.sizes = recorded, NodeSizes(settings.data, view)
+        desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
+        reactors = await with_models(desk, view, searcher, settings.roles, stack)
+        if feed.settings.embedding is not None:
+            desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
+        projector.folded = of_folding(desk.tally)
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "projector": projector.run,
+            "vectors": feed.run,
+            "notary": notary.run,
+            "forgetting": eraser.run,
+            "registration": partial(keep_registered, desk, tokens),
+        }
+        consumer = create_consumer(
+            access, loops, operator.status, version("knowledge-ledger"), org=settings.org, reactors=reactors
+        )
+        await stack.enter_async_context(consumer)
+        address = await stack.enter_async_context(_http(desk, host, port, tokens))
+        await _until_ready(operator, ending)
+        yield NodeAddress(address, access.url, files.address.port if files.address else None, view.position)
+
+
+async def _until_ready(operator: Operator, ending: Callable[[], bool]) -> None:
+    """Return once the node shows what its log held when it started, or will not by itself."""
+    said = time.monotonic()
+    while not ending() and (waits_for := (await operator.health()).waits_for) and operator.projector.trouble is None:
+        if time.monotonic() - said > _SAYS_EVERY_SECONDS:
+            log.info("not ready yet", waits_for=waits_for)
+            said = time.monotonic()
+        await asyncio.sleep(_LOOKS_EVERY_SECONDS)
+
+
+async def _broker(
+    settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]
+) -> tuple[BrokerAccess, Callable[[], str | None]]:
+    """How to reach the broker, and what says why it keeps nothing (None while it does)."""
+    if settings.nats is not None:
+        credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
+        known = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
+        return known, lambda: None
+    server = EmbeddedServer(settings.data / "broker")
+    server.ending = ending
+    access = await server.start()
+    stack.push_async_callback(server.stop)
+    return access, lambda: server.trouble
+
+
+async def _master_key(access: BrokerAccess, data: Path) -> bytes:
+    """The master key, made for a ledger that is new. Raises WrongMasterKey where one was there and is lost."""
+    kept = kept_master_key(data)
+    if kept is None and await JetStreamVault.is_begun(access):
+        raise lost(data)
+    return kept or new_master_key(data)
+
+
+async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
+    embedding = embedding_from_environment()
+    kept_at = None
+    if embedding is not None:
+        await ensure_embeddings_stream(access, replicas=settings.replicas)
+        if access.own_user is None:
+            kept_at = KeptAt(access.url, "node", access.passwords.get("node"))
+        else:
+            kept_at = KeptAt(access.url_for("node"), "node")
+    return Settings(
+        directory=str(directory_in_use(settings.data / "vectors")),
+        qdrant_url=settings.qdrant,
+        qdrant_api_key=os.environ.get("QDRANT_API_KEY"),
+        embedding=embedding,
+        kept_at=kept_at,
+    )
+
+
+@asynccontextmanager
+async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
+    """Serve the HTTP door; a request under way is answered before this ends."""
+    limits = limits_from_environment()
+    config = uvicorn.Config(
+        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits),
+        host=host,
+        port=port,
+        http=bounded(limits),
+        ws="none",
+        proxy_headers=False,  # who asks is known by a token, never by an address
+        server_header=False,
+        timeout_keep_alive=limits.idle_seconds,
+        log_config=None,
+        access_log=False,
+        lifespan="on",  # what MCP at /mcp runs in
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+    try:
+        listening = config.bind_socket()
+    except (OSError, SystemExit) as error:  # uvicorn exits where the port is taken
+        raise BrokerMisconfigured(
+            f"the node cannot listen on {host}:{port}: is another node running there? Choose another with --http"
+        ) from error
+    listening.set_inheritable(False)  # uvicorn's is: a broker started anew would hold the port after this node's end
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
+    serving = asyncio.create_task(server._serve([listening]), name="http")
+    try:
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
+        yield "{}:{}".format(*listening.getsockname()[:2])
+    finally:
+        server.should_exit = True
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+
+
+@contextmanager
+def _only_node_on(data: Path) -> Iterator[None]:
+    """Hold the data directory. Raises DataDirectoryInUse when another node has it."""
+    prepare_data_directory(data)
+    with (data / "node.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            holder = file.read(20).strip()
+            raise DataDirectoryInUse(
+                f"another node runs on {data.resolve()}{f' (process {holder})' if holder.isdecimal() else ''}: "
+                "stop it, or choose another directory with --data"
+            ) from error
+        with contextlib.suppress(OSError):  # a disk that is full keeps no node from starting
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+        yield

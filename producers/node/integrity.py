@@ -1,0 +1,163 @@
+"""What does a node say for the log and for itself? Its notary, audits, proofs, and the certificates of its rebuilds."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+
+from kledger.contract.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
+from ledger.event import JsonObject, StoredEvent
+from ledger.integrity.audit import audit
+from ledger.integrity.audit_evidence import gather
+from ledger.integrity.certificate import make_certificate
+from ledger.integrity.chain_start import Beginning, begin, beginning, doubt
+from ledger.integrity.checkpoint_hook import CheckpointHook
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.proof import make_proof
+from ledger.integrity.signing_keys import SigningKeys, public_keys
+from ledger.runtime.subprocess_job import Progress
+from ledger.store.jetstream import JetStreamLedger
+from ledger.stream import Ledger
+from projections.live.duckdb import SCHEMA_VERSION
+from projections.live.view import View
+from projections.views.knowledge.provenance import positions_behind
+
+
+async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -> Notary:
+    """The notary of a node on the directory `data`, with a note of where its chain begins.
+
+    Raises UnsafeKeyFile, InvalidPayload (the hook), ChainContradicted, BrokerUnavailable.
+    """
+    begin(NotaryFiles.of(data), (await ledger.head()).position, await ledger.restored_to())
+    return Notary(ledger, NotaryFiles.of(data), hook=CheckpointHook(hook) if hook else None)
+
+
+def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
+    """What signs a receipt with the key that signs the log: `key` (the public key), `signature` (base64).
+
+    Signed is a line that says what it is, and then the receipt as JSON with sorted keys.
+    """
+
+    def sign(receipt: bytes) -> JsonObject:
+        keys = SigningKeys(files.keys)
+        signature = keys.sign(b"kledger receipt\n" + receipt)
+        return {"key": keys.current().text(), "signature": base64.b64encode(signature).decode()}
+
+    return sign
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """The part of the operator's work that rests on what was signed."""
+
+    ledger: Ledger
+    view: View
+    notary: Notary
+    org: str
+    data: Path
+
+    def status(self) -> JsonObject:
+        """How far the log is signed, see Notary.status, and where its chain began."""
+        began = self._began()
+        return {**self.notary.status(), "began": began.to_json() if began else None}
+
+    def reasons(self) -> list[str]:
+        """Why what is before the chain is doubtful, and why nothing is signed.
+
+        Not that the broker is away, of which the status tells anyway.
+        """
+        began, trouble = self._began(), self.notary.trouble
+        reasons = [doubt(began)] if began is not None and began.doubtful else []
+        if trouble is None or isinstance(trouble, BrokerUnavailable):
+            return reasons
+        return [*reasons, f"nothing is signed any more: {trouble.message}"]
+
+    def _began(self) -> Beginning | None:
+        """Where the chain begins; what cannot be read of that, the next start says."""
+        with contextlib.suppress(ChainContradicted):
+            return beginning(self.notary.files)
+        return None
+
+    async def audit(self, progress: Progress) -> JsonObject:
+        """Read the log and compare it with what this node signed, which is first all that there is.
+
+        Raises NotCertified, BrokerUnavailable.
+        """
+        head = (await self.ledger.head()).position
+        with contextlib.suppress(NotCertified):  # then the audit says what it can of the rest
+            await self.notary.certify(max(1, head), timeout=10 if head else 0)
+        evidence = await asyncio.to_thread(gather, self.notary.files)
+        return (await audit(self.ledger, evidence, progress)).to_json()
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item's current state.
+
+        Raises UnknownKnowledge, NotCertified, ChainContradicted, LogGap.
+        """
+        positions = await self.view.ask(positions_behind, self.org, item_id)
+        if not positions:
+            raise UnknownKnowledge(f"there is no knowledge {item_id!r}: look for its id with kledger list", id=item_id)
+        checkpoint = await self.notary.certify(positions[-1])
+        keys = await asyncio.to_thread(public_keys, self.notary.files.keys)
+        if checkpoint.key_id not in keys:
+            raise ChainContradicted(f"the public key {checkpoint.key_id} is not in {self.notary.files.keys} any more")
+        events = [await self._event_at(position) for position in positions]
+        about = {"org": self.org, "knowledge": item_id, "positions": positions}
+        leaves = await asyncio.to_thread(self.notary.files.leaves.read, 1, checkpoint.position)
+        return await asyncio.to_thread(make_proof, about, events, leaves, checkpoint, keys[checkpoint.key_id])
+
+    async def certified(self, run: str, told: JsonObject) -> JsonObject:
+        """`told`, the result of a rebuild or replay, with the `certificate` that was written of it.
+
+        Where the log cannot be vouched for there is none, and `uncertified` says why.
+        """
+        views = told["rebuilt"].pop("views")
+        try:
+            chain = await self.notary.chain_at(told["position"])
+            document = await asyncio.to_thread(
+                make_certificate,
+                {
+                    "run": run,
+                    "product": version("knowledge-ledger"),
+                    "views_schema": SCHEMA_VERSION,
+                    "views": views,
+                    "state": told["rebuilt"]["digest"],
+                    "seconds": told["seconds"],
+                },
+                chain,
+                SigningKeys(self.notary.files.keys),
+                datetime.now(UTC),
+            )
+            file = await asyncio.to_thread(_keep, self.data / "certificates", run, document)
+        except LedgerError as error:
+            return {**told, "certificate": None, "uncertified": error.message}
+        return {**told, "certificate": str(file)}
+
+    async def _event_at(self, position: int) -> StoredEvent:
+        async with contextlib.aclosing(self.ledger.read(position, batch=1)) as lists:
+            async for events in lists:
+                return events[0]
+        raise ChainContradicted(f"the log ends before position {position}, which the views know: run kledger audit")
+
+
+def _keep(directory: Path, run: str, document: JsonObject) -> Path:
+    """Write a certificate, for good when this returns; none is ever replaced."""
+    directory = directory.absolute()
+    directory.mkdir(exist_ok=True)
+    moment = datetime.fromisoformat(document["time"]).strftime("%Y%m%dT%H%M%S%fZ")
+    file = directory / f"{run}-{document['position']}-{moment}.json"
+    with file.open("xb") as out:
+        out.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        out.flush()
+        os.fsync(out.fileno())
+    return file

@@ -1,0 +1,57 @@
+"""How does a job of a node run: what does it come to, and what does the operator's log say of it?
+
+The log names the kind of the job and how it ended; who is forgotten, or which file was asked for, stands in the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from kledger.contract.errors import LedgerError, ServiceFailed
+from ledger.event import JsonObject
+from ledger.runtime.subprocess_job import Progress
+from producers.operations.admin.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+Work = Callable[[Progress], Awaitable[JsonObject]]
+_TOLD = ("position", "events", "equal", "swapped", "bytes", "segments")
+"""What the log says of a result, as far as it has it."""
+
+
+async def run_job(job: Job, work: Work) -> None:
+    """Do the work, and note in the job how far it is and what came of it."""
+
+    def progress(done: int, total: int, rate: float) -> None:
+        job.done, job.total, job.rate = done, total, round(rate, 1)
+
+    began = time.monotonic()
+    log.info(f"{job.kind} began", job=job.id)
+    try:
+        job.result = await work(progress)
+        job.state = "done"
+        _ended(job, began, "done", **{name: job.result[name] for name in _TOLD if name in job.result})
+    except LedgerError as error:
+        job.error = {"code": error.code, "message": error.message, "details": error.details}
+        job.state = "failed"
+        about = {} if job.kind == "forget" else {"error": error.message}  # which names the person
+        _ended(job, began, "failed", code=error.code, **about)
+    except asyncio.CancelledError:
+        job.error = {"code": ServiceFailed.code, "message": "the node stopped", "details": {}}
+        job.state = "failed"
+        _ended(job, began, "failed", code=ServiceFailed.code, error="the node stopped")
+        raise
+    except Exception as error:
+        log.exception(f"{job.kind} failed", job=job.id)
+        job.error = {"code": ServiceFailed.code, "message": f"{job.kind} failed: {error}", "details": {}}
+        job.state = "failed"
+
+
+def _ended(job: Job, began: float, how: str, **about: Any) -> None:
+    line = log.info if how == "done" else log.error
+    line(f"{job.kind} {how}", job=job.id, seconds=round(time.monotonic() - began, 3), **about)

@@ -1,0 +1,63 @@
+"""Which models does this node have, and who asks them? The doors know of them; the reactors put their questions."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from consumers.model import ChatModel
+from consumers.model_settings import Task, model_settings_from_environment
+from consumers.reactors.evolve import Evolving
+from consumers.reactors.extract import Extracting
+from consumers.reactors.slim import Slimming
+from consumers.reactors.subscription import Reactor
+from consumers.reactors.work import Work
+from consumers.routing import ModelRouter
+from kledger.contract.errors import NotAvailable
+from producers.node.roles import Role
+from producers.operations.desk import Desk
+from producers.operations.models.available import ModelsElsewhere
+from producers.operations.publish import publish
+from projections.live.view import View
+from projections.search.ask import Searcher
+from projections.views.processes.ask import spent_since
+
+
+async def with_models(
+    desk: Desk, view: View, searcher: Searcher, roles: frozenset[Role], stack: AsyncExitStack
+) -> list[Reactor]:
+    """Tell the desk which models there are; the reactors that this node runs: those of tasks that have a model.
+
+    A request whose task has no model on any node waits until one has. Raises InvalidPayload for settings that make
+    no sense.
+    """
+    settings = model_settings_from_environment()
+
+    async def spent_today() -> float:
+        now = datetime.now(UTC)
+        return await view.ask(spent_since, now - timedelta(hours=now.hour, minutes=now.minute, seconds=now.second))
+
+    model = ChatModel(settings, spent_today)
+    stack.push_async_callback(model.close)
+    desk.collected = [model.metrics.registry]
+    desk.router = ModelRouter(model) if _has(model, "route") else None
+    desk.routing = settings.routing == "on"
+    if "reactors" not in roles:
+        desk.models = ModelsElsewhere()
+        return []
+    desk.models = model
+    if settings.named():
+        model.get_ready()
+    work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
+    known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
+    # Slims keep the best of each group where no model is.
+    return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
+
+
+def _has(model: ChatModel, task: Task) -> bool:
+    try:
+        model.named(task)
+    except NotAvailable:
+        return False
+    return True

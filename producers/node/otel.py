@@ -1,0 +1,78 @@
+"""To whom does a node tell what it does? Traces to a collector, where the OTEL_ environment names one.
+
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/: an endpoint of the OTLP exporter, or
+OTEL_TRACES_EXPORTER=otlp, turns tracing on; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off. What
+sends is the optional extra `otel`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from ledger.event import StoredEvent
+from ledger.runtime import tracing
+from producers.operations.publish import Tally
+
+log = structlog.get_logger(__name__)
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_EXPORTER = "OTEL_TRACES_EXPORTER"
+
+
+def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment names a collector of traces."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporter = environment.get(_EXPORTER, "").strip().lower()
+    if exporter:
+        return exporter == "otlp"
+    return any(environment.get(name) for name in _ENDPOINTS)
+
+
+@contextmanager
+def traced(version: str) -> Iterator[bool]:
+    """Send traces while the block runs, if that is asked for and can be done; what is left is sent at its end."""
+    if not is_asked_for():
+        yield False
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        log.warning(
+            "traces are asked for and cannot be sent: install the extra otel into the Python that runs the node, in "
+            f"the project's folder with {shlex.quote(sys.executable)} -m pip install '.[otel]'",
+            missing=error.name,
+        )
+        yield False
+        return
+    stated = {"service.version": version}
+    if "OTEL_SERVICE_NAME" not in os.environ:
+        stated["service.name"] = "kledger"
+    provider = TracerProvider(resource=Resource.create(stated), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    tracing.begin(provider.get_tracer("kledger", version))
+    try:
+        yield True
+    finally:
+        tracing.begin(None)
+        provider.shutdown()
+
+
+def of_folding(tally: Tally) -> Callable[[Sequence[StoredEvent], float], None]:
+    """What the projector tells after each batch: counted, and traced."""
+
+    def folded(events: Sequence[StoredEvent], seconds: float) -> None:
+        tally.folded += len(events)
+        tally.took("fold", seconds)
+        tracing.folded("duckdb", events, seconds)
+
+    return folded

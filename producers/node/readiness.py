@@ -1,0 +1,70 @@
+"""Should this node be asked? Live, ready or degraded, each with its reasons, out of the status of the node.
+
+Live: the process answers. Ready: the views have what the log held when the node started, the vectors nearly so, and the
+views are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be
+read, nothing written; no vectors: nothing can be searched).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ledger.event import JsonObject
+from producers.operations.admin.jobs import Health
+
+LONGEST_LAG_SECONDS = 30.0
+"""A view that is behind for longer answers with what is no longer so."""
+# The view that every read needs.
+NEEDED = "duckdb"
+MAY_LACK = {"vectors": 500}
+"""Events: where the vectors lack no more, as after a kill, a search waits for them itself, and nothing else has to."""
+
+
+@dataclass(slots=True)
+class Readiness:
+    """What was seen of one node since it started."""
+
+    head_at_start: int | None = None
+    caught_up: bool = False
+
+    def of(self, status: JsonObject, not_awaited: Collection[str] = ()) -> Health:
+        """The health that a status means; `reasons` are the status' own, `waits_for` is why it is not ready.
+
+        `not_awaited` are views beside the one that is needed that do not come to what the log held at the start: they
+        stand still, or another node writes them.
+        """
+        head, reasons = int(status["stream"]["head"]), [str(reason) for reason in status["reasons"]]
+        needed = next(view for view in status["views"] if view["name"] == NEEDED)
+        if self.head_at_start is None and status["stream"]["time"] is not None:
+            self.head_at_start = head
+        waits_for = []
+        if not self.caught_up and self.head_at_start is None and reasons:
+            waits_for.append("the broker has not said how long the log is")
+        elif not self.caught_up:
+            waits_for = [
+                f"the view {view['name']} is at position {view['position']} of the {self.head_at_start} at the start"
+                for view in status["views"]
+                if view["name"] not in not_awaited
+                and view["position"] + MAY_LACK.get(view["name"], 0) < (self.head_at_start or 0)
+            ]
+            self.caught_up = not waits_for
+        elif needed["lag_seconds"] > LONGEST_LAG_SECONDS:
+            waits_for.append(f"the view {NEEDED} is {needed['lag_seconds']} s behind")
+        lags = {str(view["name"]): float(view["lag_seconds"]) for view in status["views"]}
+        return Health(bool(status["healthy"]), reasons, waits_for, lags)
+
+
+def lag(view: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
+    """How far a view is behind: in events, and at least how long the oldest that is not folded has waited."""
+    seconds = 0.0
+    if position < head:
+        now = time.time()
+        seconds = max(now - head_ns / 1e9, head_ns / 1e9 - stored_us / 1e6 if stored_us else 0.0, 0.0)
+    return {
+        "name": view,
+        "position": position,
+        "lag_events": max(0, head - position),
+        "lag_seconds": round(seconds, 3),
+    }

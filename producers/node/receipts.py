@@ -1,0 +1,108 @@
+"""What is written down about a forgetting? An order while it is carried out, and a receipt when it is done.
+
+    <data>/receipts/<id>.pending.json   carried out at present, or when the node starts again
+    <data>/receipts/<id>.json           {"receipt": {…}, "signature": {…} or null}
+
+Neither holds a word of the person. The order holds hashes of embedded texts, and goes when the receipt comes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import structlog
+
+from ledger.broker.server_config import write_private
+from ledger.event import JsonObject
+
+log = structlog.get_logger(__name__)
+
+Sign = Callable[[bytes], JsonObject]
+"""What is signed (the receipt as JSON with sorted keys) to the signature as the receipt's file holds it."""
+
+_ID = re.compile(r"[a-z0-9-]{1,80}")
+_PENDING = ".pending.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Whom to forget, who asked and when (RFC 3339). `hashes` are SHA-256 of texts that may be embedded."""
+
+    receipt: str
+    subject: str
+    by: str
+    at: str
+    hashes: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+
+
+def new_order(subject: str, by: str) -> Order:
+    """An order of this moment."""
+    now = datetime.now(UTC)
+    return Order(f"forget-{now:%Y%m%d}-{uuid.uuid4().hex[:12]}", subject, by, moment(now))
+
+
+def moment(now: datetime | None = None) -> str:
+    """A moment as orders and receipts write it; by default this one."""
+    return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Receipts:
+    """The orders and receipts of one node."""
+
+    def __init__(self, directory: Path, sign: Sign | None = None) -> None:
+        self._directory = directory
+        self._sign = sign
+
+    def pending(self) -> list[Order]:
+        """What was begun and is not done, oldest first."""
+        orders = []
+        for path in sorted(self._directory.glob(f"*{_PENDING}")):
+            try:
+                orders.append(Order(**orjson.loads(path.read_bytes())))
+            except (orjson.JSONDecodeError, TypeError) as error:  # written whole or not at all: somebody else's doing
+                log.error("an order to forget cannot be read", file=str(path), error=str(error))
+        return orders
+
+    def begin(self, order: Order) -> None:
+        """Keep an order until `finish`, whatever happens to the node."""
+        self._write(self._path(order.receipt, _PENDING), orjson.dumps(asdict(order), option=orjson.OPT_INDENT_2))
+
+    def drop(self, order: Order) -> None:
+        """Keep the order no longer: it is carried out under another receipt."""
+        self._path(order.receipt, _PENDING).unlink(missing_ok=True)
+
+    def finish(self, order: Order, receipt: JsonObject) -> JsonObject:
+        """Write the receipt, signed where the node signs, and drop the order; what was written."""
+        signed = orjson.dumps(receipt, option=orjson.OPT_SORT_KEYS)
+        document = {"receipt": receipt, "signature": self._sign(signed) if self._sign else None}
+        self._write(self._path(order.receipt, ".json"), orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        self._path(order.receipt, _PENDING).unlink(missing_ok=True)
+        return document
+
+    def found(self, receipt: str) -> JsonObject | None:
+        """A receipt that was written; None when there is none of this id."""
+        path = self._path(receipt, ".json")
+        if not _ID.fullmatch(receipt) or not path.exists():
+            return None
+        document: JsonObject = orjson.loads(path.read_bytes())
+        return document
+
+    def _path(self, receipt: str, ending: str) -> Path:
+        return self._directory / f"{receipt}{ending}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        write_private(path, content)
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Operations for the operator of a node."""

@@ -1,0 +1,79 @@
+"""How is a data directory audited, whether a node runs on it or not? By its own files and whichever broker has it.
+
+Nothing here asks the node: an auditor who holds the directory, a key and copied checkpoints trusts no running code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, InvalidPayload
+from ledger.broker.access import BrokerAccess
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import HOST, ServerFiles, keep_passwords
+from ledger.integrity.audit import Progress, Report, audit
+from ledger.integrity.audit_evidence import gather
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import VerifyingKey
+from ledger.store.jetstream import JetStreamLedger
+
+
+async def audit_directory(
+    data: Path,
+    progress: Progress,
+    *,
+    nats: str | None = None,
+    outside: Sequence[Path] = (),
+    key: VerifyingKey | None = None,
+) -> Report:
+    """Audit the log of a node's directory; `nats` is the URL of its broker where that is not its own.
+
+    Raises NotCertified, BrokerMisconfigured (no stream there), BrokerUnavailable.
+    """
+    evidence = await asyncio.to_thread(gather, NotaryFiles.of(data), outside, key)
+    async with _broker_of(data, nats) as access:
+        ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-audit")
+        try:
+            return await audit(ledger, evidence, progress)
+        finally:
+            await ledger.close()
+
+
+def read_key(path: Path) -> VerifyingKey:
+    """A public key from a file. Raises InvalidPayload."""
+    try:
+        return VerifyingKey.from_text(path.read_text("ascii"))
+    except (OSError, ValueError) as error:
+        raise InvalidPayload(f"the public key {path} cannot be read: {error}", errors=[]) from error
+
+
+@asynccontextmanager
+async def _broker_of(data: Path, nats: str | None) -> AsyncIterator[BrokerAccess]:
+    """The broker of a data directory: the one that runs there, or else one for as long as this lasts."""
+    if nats is not None:
+        yield BrokerAccess.from_url(nats)
+        return
+    directory = data / "broker"
+    if not directory.is_dir():
+        raise BrokerMisconfigured(
+            f"there is no broker directory in {data}: name a node's data directory with --data, or its "
+            "broker with --nats"
+        )
+    server = EmbeddedServer(directory)
+    try:
+        access = await server.start()
+    except DataDirectoryInUse:
+        files = ServerFiles(directory)
+        try:
+            port = int(files.port.read_text())
+        except (OSError, ValueError) as error:
+            raise BrokerMisconfigured(f"the broker of {directory} is in use and names no port: try again") from error
+        yield BrokerAccess(f"nats://{HOST}:{port}", keep_passwords(files))
+        return
+    try:
+        yield access
+    finally:
+        await server.stop()

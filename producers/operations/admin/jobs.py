@@ -1,0 +1,183 @@
+"""What may the operator of a node do to it? Status, jobs beside the live view, SQL, and how to attach.
+
+Whoever names an identity is not the operator. The node itself does the work (NodeAdmin).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from kledger.contract.errors import InvalidPayload, NotOwner
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from ledger.privacy.personal import NOBODY, require_person
+
+if TYPE_CHECKING:
+    from producers.operations.desk import Desk, Freshness
+
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
+
+
+@dataclass(slots=True)
+class Job:
+    """Work that runs beside the live view. `done` and `total` are log positions, `rate` events a second."""
+
+    id: str
+    kind: JobKind
+    state: Literal["running", "done", "failed"] = "running"
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the node does its work, and each reason when it does not.
+
+    `waits_for` is why it should not be asked yet; `lag_seconds` by view.
+    """
+
+    healthy: bool
+    reasons: list[str]
+    waits_for: list[str] = field(default_factory=list)
+    lag_seconds: dict[str, float] = field(default_factory=dict)
+
+
+class NodeAdmin(Protocol):
+    """What a node does for its operator; the composition root implements it."""
+
+    async def status(self) -> JsonObject:
+        """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
+        ...
+
+    async def start_rebuild(self) -> Job:
+        """Fold everything again beside the live view, compare digests, swap."""
+        ...
+
+    async def start_verify(self) -> Job:
+        """Fold from zero and compare with the live view, naming the rows that differ."""
+        ...
+
+    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
+        """Fold up to a position or a moment into a new DuckDB file."""
+        ...
+
+    async def start_snapshot(self) -> Job:
+        """Publish a frozen copy of the live view."""
+        ...
+
+    async def start_backup(self, into: str) -> Job:
+        """Append what is new in the log to the backup in a directory of the node's machine."""
+        ...
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with what was signed."""
+        ...
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        ...
+
+    async def start_forget(self, subject: str, by: str) -> Job:
+        """Forget a person: destroy their key, and make anew what was made of their words."""
+        ...
+
+    async def job(self, job_id: str) -> Job:
+        """How far a job is. Raises UnknownReference."""
+        ...
+
+    async def sql(self, query: str) -> JsonObject:
+        """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
+        ...
+
+    async def attach(self) -> JsonObject:
+        """The `statement` that attaches the live view from any DuckDB, with what it needs."""
+        ...
+
+    async def health(self) -> Health:
+        """Whether the node does its work now."""
+        ...
+
+
+def require_operator(caller: Caller) -> None:
+    """Raise NotOwner when the caller names an identity."""
+    if not caller.is_operator:
+        raise NotOwner(
+            f"this is the node operator's and you are {', '.join(caller.entities())}: ask without identity headers"
+        )
+
+
+async def status(desk: Desk, caller: Caller) -> JsonObject:
+    """How the node stands. Raises NotOwner."""
+    require_operator(caller)
+    told = await desk.admin.status()
+    return told if desk.sizes is None else {**told, "bytes": await desk.sizes.now()}
+
+
+async def start(
+    desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "", subject: str = ""
+) -> Job:
+    """Start a job; ask `job` how far it is. Raises NotOwner, InvalidPayload."""
+    require_operator(caller)
+    match kind:
+        case "rebuild":
+            return await desk.admin.start_rebuild()
+        case "verify":
+            return await desk.admin.start_verify()
+        case "forget":
+            require_person(subject)
+            return await desk.admin.start_forget(subject, NOBODY)
+        case "snapshot":
+            return await desk.admin.start_snapshot()
+        case "audit":
+            return await desk.admin.start_audit()
+        case "replay":
+            return await desk.admin.start_replay(to, _absolute(into))
+        case "backup":
+            return await desk.admin.start_backup(_absolute(into))
+        case "retry":
+            raise InvalidPayload("a retry names the refused event", errors=[{"field": "position", "reason": "missing"}])
+
+
+def _absolute(into: str) -> str:
+    if not PurePath(into).is_absolute() or "\0" in into:
+        raise InvalidPayload(
+            f"into {into!r} is not an absolute path of the node's machine: write the whole path",
+            errors=[{"field": "into", "reason": "is not an absolute path"}],
+        )
+    return into
+
+
+async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) -> JsonObject:
+    """A proof for every event behind an item.
+
+    Raises NotOwner, UnknownKnowledge, NotCertified, ChainContradicted, ViewBehind.
+    """
+    require_operator(caller)
+    await freshness.reach(desk.view)
+    return await desk.admin.prove(item_id)
+
+
+async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
+    """How far a job is. Raises NotOwner, UnknownReference."""
+    require_operator(caller)
+    return await desk.admin.job(job_id)
+
+
+async def sql(desk: Desk, caller: Caller, query: str, freshness: Freshness) -> JsonObject:
+    """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery, ViewBehind."""
+    require_operator(caller)
+    await freshness.reach(desk.view)
+    position = desk.view.position
+    return {"position": position, **await desk.admin.sql(query)}
+
+
+async def attach(desk: Desk, caller: Caller) -> JsonObject:
+    """How to attach the live view from any DuckDB. Raises NotOwner."""
+    require_operator(caller)
+    return await desk.admin.attach()

@@ -1,0 +1,63 @@
+"""What may an operator do about events that do not count? Look at them; try a parked one again, or let it rest."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kledger.contract.errors import UnknownReference
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from producers.operations.admin.jobs import Job, require_operator
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from projections.views.refused.ask import refused_events
+
+MOST = 1_000
+
+
+class ParkingAdmin(Protocol):
+    """What a node does about parked events; the composition root implements it."""
+
+    async def states(self) -> dict[int, JsonObject]:
+        """`state`, `tries` and `time` of the last decision about each event, by position."""
+        ...
+
+    async def dismiss(self, position: int) -> JsonObject:
+        """Let a parked event rest for good. Raises UnknownReference, IllegalState."""
+        ...
+
+    async def start_retry(self, position: int) -> Job:
+        """Fold everything anew with this event among the rest, and swap. Raises UnknownReference."""
+        ...
+
+
+async def listed(
+    desk: Desk, caller: Caller, *, after: int = 0, limit: int = 100, code: str | None = None, freshness: Freshness = ANY
+) -> JsonObject:
+    """`refused`: the events that do not count, in order; those that are parked with their `state`.
+
+    Raises NotOwner, ViewBehind.
+    """
+    require_operator(caller)
+    await reach(desk, freshness)
+    states = await _parking(desk).states()
+    position = desk.view.position
+    rows = await desk.view.ask(refused_events, after=after, limit=limit, code=code)
+    return {"refused": [{**row, **states.get(row["position"], {"state": None})} for row in rows], "position": position}
+
+
+async def dismiss(desk: Desk, caller: Caller, position: int) -> JsonObject:
+    """Let a parked event rest: it stays refused, and no longer asks for attention. Raises NotOwner and as above."""
+    require_operator(caller)
+    return await _parking(desk).dismiss(position)
+
+
+async def retry(desk: Desk, caller: Caller, position: int) -> Job:
+    """Start a job that folds a parked event after all, at its own place in the log. Raises NotOwner and as above."""
+    require_operator(caller)
+    return await _parking(desk).start_retry(position)
+
+
+def _parking(desk: Desk) -> ParkingAdmin:
+    if desk.parking is None:
+        raise UnknownReference("this node keeps no decisions about parked events")
+    return desk.parking

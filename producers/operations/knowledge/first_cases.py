@@ -1,0 +1,83 @@
+"""What becomes of the cases that an item comes with? An import states them of it as its first ones (mission K3)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from kledger.contract.errors import InvalidPayload
+from ledger.event import NO_LINEAGE, NewEvent
+from ledger.events import new_item
+from ledger.events.knowledge import Case, KnowledgeRated
+from producers.operations.knowledge.same_case import case_event_id
+from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable
+from producers.requests.knowledge import EvalBody, SaveRequest
+
+Verdict = Literal["helpful", "harmful"]
+VERDICTS: tuple[Verdict, ...] = ("helpful", "harmful")
+_BEGINS = {"helpful": new_item.HELPFUL, "harmful": new_item.HARMFUL}
+
+
+def before_cases(stated: EvalBody, verdict: Verdict) -> int:
+    """How often an item helped or harmed beside the cases of its history, which are counted one by one.
+
+    A count that is stated is that of all. Raises InvalidPayload where it is less than there are cases.
+    """
+    count, cases = getattr(stated, verdict), len(stated.history(verdict))
+    if count is None:
+        return _BEGINS[verdict]
+    if count < cases:
+        raise InvalidPayload(
+            f"eval.{verdict} is {count}, and {verdict}_history has {cases} cases: state how often it was so in all, or "
+            "leave the count out",
+            errors=[{"field": f"eval.{verdict}", "reason": f"is less than the {cases} cases of its history"}],
+        )
+    return int(count) - cases
+
+
+def refuse_cases(payload: SaveRequest) -> None:
+    """Raise InvalidPayload where an item comes with cases and is no import: a case is stated by whom it happened to."""
+    stated = payload.eval or EvalBody()
+    errors = [
+        {"field": f"eval.{verdict}_history", "reason": "has cases, which an import takes"}
+        for verdict in VERDICTS
+        if stated.history(verdict)
+    ]
+    if errors:
+        raise InvalidPayload(
+            f"{' and '.join(each['field'] for each in errors)}: the cases of an item are taken when it is imported "
+            "(kledger import, /api/knowledge/batch); save this one without them, and add each case with "
+            "add_helpful_case or add_harmful_case",
+            errors=errors,
+        )
+
+
+def first_cases(payload: SaveRequest) -> list[KnowledgeRated]:
+    """The cases of a payload, the helpful ones first. Its owner states them, who reads it. Raises InvalidPayload."""
+    if payload.eval is None:
+        return []
+    found = [
+        KnowledgeRated(verdict=verdict, case=Case(**case.model_dump(include=set(Case.model_fields))))
+        for verdict in VERDICTS
+        for case in payload.eval.history(verdict)
+    ]
+    for fact in found:
+        refuse_unkeepable(fact)
+    return found
+
+
+def with_its_cases(event: NewEvent, cases: Sequence[KnowledgeRated]) -> list[NewEvent]:
+    """The events that state the cases of what `event` saves; they go with that, whole or not at all.
+
+    A case that says when or where it happened counts once, as everywhere (same_case.py).
+    """
+    found: dict[str, NewEvent] = {}
+    for number, fact in enumerate(cases):
+        own_id = case_event_id(event.org, event.entity_id, event.actor, fact, NO_LINEAGE)
+        own_id = own_id or str(uuid.uuid5(NAMESPACE, f"{event.id}\ncase {number}"))
+        stated = fact.model_copy(update={"through": event.actor})
+        lineage = lifted(event.lineage, fact.case)
+        found.setdefault(own_id, replace(event, fact=stated, id=own_id, expects=None, lineage=lineage))
+    return list(found.values())

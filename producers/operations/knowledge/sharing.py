@@ -1,0 +1,66 @@
+"""Who may see an item beside those in its scopes, who may revise it, and why does somebody see it (mission S2, S5)?
+
+An item is shared by its owner. Whoever the ACL lets write may revise it, and nothing else of what is the owner's.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage
+from ledger.events.knowledge import KnowledgeRevised
+from producers.access.principal import require_addressable
+from producers.operations.admin.scope_types import require_types
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.knowledge.acl import stated_acl
+from producers.operations.knowledge.changes import Changed, latest, state_as_owner, unknown
+from producers.operations.knowledge.stating import not_owner
+from producers.requests.knowledge import ShareRequest
+from projections.views.knowledge import ask, why
+
+
+async def share(
+    desk: Desk, caller: Caller, lineage: Lineage, item_id: str, asked: ShareRequest, retry: uuid.UUID | None = None
+) -> Changed:
+    """State the ACL of an item anew, whole; an empty one leaves the item to its scopes.
+
+    Raises UnknownKnowledge, NotOwner, Forbidden (somebody new whom the caller's token may not name), IllegalScope,
+    BrokerUnavailable, ViewBehind.
+    """
+    fact = stated_acl(asked.acl)
+    await require_types(desk, fact.readers())
+
+    def may(item: ask.Standing) -> None:
+        fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
+        require_addressable(caller, fresh, "an ACL of yours")
+
+    return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
+
+
+async def revisable(
+    desk: Desk, caller: Caller, item_id: str, revision: KnowledgeRevised | None = None
+) -> tuple[ask.Standing, int, str]:
+    """An item about to be revised or rewritten for the caller, the last position of its history, and who states it.
+
+    Raises UnknownKnowledge, NotOwner, ViewBehind.
+    """
+    item, last = await latest(desk, caller, item_id)
+    if caller.may_act_for(item.owner):
+        return item, last, item.owner
+    writer = next((entity for entity in caller.entities() if entity in item.writers), None)
+    if writer is None:
+        raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
+    if revision is not None and (revision.owner is not None or revision.scopes is not None):
+        raise not_owner(f"say whose {item_id} is and who sees it: {item.owner} lets you revise it", item.owner, caller)
+    return item, last, writer
+
+
+async def why_visible(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:
+    """Why the caller may read an item, since when, and who may change it. Raises UnknownKnowledge, ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    found = await desk.view.ask(why.why_visible, desk.org, caller, item_id)
+    if found is None:
+        raise unknown(item_id)
+    return {**found, "position": position}

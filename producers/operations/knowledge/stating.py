@@ -1,0 +1,119 @@
+"""What does a payload state, with the defaults filled in? A new item, or fields of one anew (mission K1, K10)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeVar
+
+from kledger.contract.errors import InvalidPayload, NotOwner
+from kledger.contract.scopes import Caller, check_name, visibility_of
+from ledger.event import Lineage
+from ledger.events import new_item
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin, Source
+from producers.access.principal import require_addressable
+from producers.operations.knowledge.first_cases import before_cases
+from producers.operations.publish import lifted
+from producers.requests.first_sentence import first_sentence
+from producers.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
+from projections.views.knowledge.ask import rfc3339
+
+T = TypeVar("T")
+_NO_EVAL, _NO_SOURCE = EvalBody(), Source()
+FILLED_IN = ("agent_id", "timestamp")
+"""What a save by an agent has filled in of its source where it does not state it: two tries would differ in it."""
+
+
+def signed(fact: KnowledgeSaved, caller: Caller, moment: datetime) -> KnowledgeSaved:
+    """A save by an agent, whose source says which agent and when; that of anybody else as it is."""
+    if caller.agent is None:
+        return fact
+    filled = {"agent_id": caller.agent, "timestamp": rfc3339(int(moment.timestamp() * 1_000_000))}
+    missing = {name: filled[name] for name in FILLED_IN if getattr(fact.source, name) is None}
+    return fact.model_copy(update={"source": fact.source.model_copy(update=missing)}) if missing else fact
+
+
+def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
+    """What a payload says, with the defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
+    owner = payload.owner or default_owner(caller, payload.source)
+    if not caller.may_act_for(owner):
+        raise not_owner(f"save knowledge owned by {owner}", owner, caller)
+    scopes = list(dict.fromkeys(payload.scopes or [owner]))
+    require_addressable(caller, scopes, "what you save")
+    label = visibility_of(scopes, owner, [each.entity for each in payload.acl or ()])
+    if payload.visibility is not None and payload.visibility != label:
+        raise InvalidPayload(
+            f"visibility {payload.visibility!r} does not agree with scopes and ACL, which make the item {label}: "
+            "leave it out, or change those",
+            errors=[{"field": "visibility", "reason": f"follows from scopes and ACL, which say {label}"}],
+        )
+    first = payload.eval or _NO_EVAL
+    source = payload.source or _NO_SOURCE
+    if payload.created_at and not source.timestamp:
+        source = source.model_copy(update={"timestamp": payload.created_at})
+    # Every value was checked by SaveRequest, whose fields have the types of the fact's.
+    return KnowledgeSaved.model_construct(
+        types=payload.kinds(),
+        task=first_sentence(payload.content) if payload.task is None else payload.task,
+        content=payload.content,
+        tags=payload.tags or {},
+        scopes=scopes,
+        owner=owner,
+        resource_ids=payload.referred() or [],
+        source=source,
+        score=_stated(payload.score, _stated(first.score, new_item.SCORE)),
+        helpful=before_cases(first, "helpful"),
+        harmful=before_cases(first, "harmful"),
+        confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
+        origin=_origin(payload),
+    )
+
+
+def _origin(payload: SaveRequest) -> Origin | None:
+    """What a payload states of the whole item, None where it states none of it."""
+    stated = (payload.trace_id, payload.message_id, payload.created_at, payload.updated_at)
+    if stated == (None, None, None, None):
+        return None
+    trace_id, message_id, created_at, updated_at = stated
+    return Origin(trace_id=trace_id, message_id=message_id, created_at=created_at, updated_at=updated_at)
+
+
+def _stated(value: T | None, otherwise: T) -> T:
+    return otherwise if value is None else value
+
+
+def default_owner(caller: Caller, source: Source | None) -> str:
+    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent.
+
+    Raises IllegalScope.
+    """
+    named = caller.entities()
+    if named:
+        return named[0]
+    agent = source.agent_id if source is not None else None
+    return Caller(agent=agent and check_name("agent", agent)).reading_as()[0]
+
+
+def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
+    """The caller may not act for the owner."""
+    return NotOwner(
+        f"you are {', '.join(caller.entities())} and may not {what}: ask as {owner}, in the X-Ledger headers",
+        owner=owner,
+    )
+
+
+def lineage_of(lineage: Lineage, payload: SaveRequest) -> Lineage:
+    """The door's lineage, filled up from the payload's own fields and its source."""
+    return lifted(lineage, payload.source, trace_id=payload.trace_id, message_id=payload.message_id)
+
+
+def revision_of(payload: UpdateRequest, caller: Caller) -> KnowledgeRevised | None:
+    """What the owner states anew, None when the request states nothing of that kind. Raises Forbidden."""
+    require_addressable(caller, [*(payload.scopes or ()), *filter(None, [payload.owner])], "what you state anew")
+    said = {name: getattr(payload, name) for name in KnowledgeRevised.at_least_one}
+    said["resource_ids"] = payload.referred()
+    stated = {name: value for name, value in said.items() if value is not None}
+    if not stated:
+        return None
+    if "scopes" in stated:
+        stated["scopes"] = list(dict.fromkeys(stated["scopes"]))
+    return KnowledgeRevised(**stated, expected_version=payload.expected_version, reason=payload.reason)

@@ -1,0 +1,1 @@
+"""Operations on models' work: evolutions, extractions, slims, conflicts."""

@@ -1,0 +1,91 @@
+"""Which knowledge is in what was said or done (mission K6)? Asked for here, found by a model."""
+
+from __future__ import annotations
+
+import uuid
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.extraction import ExtractionRequested
+from producers.access.principal import require_addressable
+from producers.operations.desk import Desk
+from producers.operations.knowledge.stating import default_owner, not_owner
+from producers.operations.models.processes import PATIENCE, own, settled
+from producers.operations.publish import event_id
+from producers.operations.stated_before import begun
+from producers.requests.models import ExtractRequest, MessageBody
+from projections.views.processes.ask import Process
+
+KIND = "extraction"
+
+
+def told(process: Process) -> JsonObject:
+    """An extraction as every door tells it; the messages themselves are not repeated."""
+    asked, completed = process.requested, process.said.get("completed", {})
+    failed = process.said.get("failed", {})
+    return {
+        **process.told(),
+        "kind": asked["kind"],
+        "scopes": asked["scopes"],
+        "messages": len(asked["messages"]),
+        "items": completed.get("items", []),
+        "reason": failed.get("reason"),
+        "code": failed.get("code"),
+        "usage": completed.get("usage") or failed.get("usage"),
+    }
+
+
+async def extract(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    payload: ExtractRequest,
+    retry: uuid.UUID | None = None,
+    *,
+    wait: float = PATIENCE,
+) -> tuple[JsonObject, bool]:
+    """Have the knowledge found and kept; the extraction once it is done, or as it is after `wait` seconds.
+
+    The second says which of the two. Raises NotAvailable (no model), NotOwner, Forbidden, InvalidPayload,
+    IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    desk.models.named("extract", payload.model)
+    owner = payload.owner or default_owner(caller, None)
+    if not caller.may_act_for(owner):
+        raise not_owner(f"have knowledge found for {owner}", owner, caller)
+    scopes = list(dict.fromkeys(payload.scopes or [owner, *_around(caller)]))
+    require_addressable(caller, scopes, "what is found")
+    own_id = event_id(retry)
+    said = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
+
+    def event(name: str) -> NewEvent:
+        fact = ExtractionRequested(
+            kind=payload.kind,
+            messages=[
+                {"id": message.id or f"{name}:{number}", "role": message.role, "content": message.content}
+                for number, message in enumerate(said)
+            ],
+            owner=owner,
+            scopes=scopes,
+            model=payload.model,
+            agent_id=caller.agent,
+        )
+        return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
+
+    extraction = await begun(desk, caller, KIND, own_id, event, retry)
+
+    async def is_settled(process: Process) -> bool:
+        return process.status in ("completed", "failed")
+
+    found, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
+    return told(found), done
+
+
+def _around(caller: Caller) -> list[str]:
+    """The scopes of what is found where none are stated (source 000): user, agent and project of the context."""
+    return Caller(user=caller.user, agent=caller.agent, project=caller.project).entities()
+
+
+async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
+    """One extraction of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return told(await own(desk, caller, KIND, process_id))

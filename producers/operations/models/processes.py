@@ -1,0 +1,113 @@
+"""How far is what a model was asked to do? Processes as their owners see them, and the wait for their outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kledger.contract.errors import UnknownProcess, ViewBehind
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from projections.views.processes import ask
+from projections.views.processes.ask import Process
+
+PATIENCE = 25.0
+"""Seconds that an answer waits for a model's work unless told otherwise: less than clients wait for an answer."""
+MAX_PATIENCE = 300.0
+
+IsSettled = Callable[[Process], Awaitable[bool]]
+Told = Callable[[Process], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which processes of a kind: in this status, about this item, so many from there on."""
+
+    status: str | None = None
+    item_id: str | None = None
+    limit: int = 20
+    offset: int = 0
+
+
+def caused(lineage: Lineage, process: Process) -> Lineage:
+    """The lineage of a decision on a process: the caller's, and the request that it answers."""
+    return Lineage(
+        lineage.trace_id or process.trace_id,
+        lineage.message_id,
+        lineage.causation_id or process.requested_event,
+        process.id,
+        lineage.traceparent,
+    )
+
+
+async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
+    """A process of the caller's, as of its last event. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    last = await desk.ledger.last_position_of(desk.org, kind, process_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    found: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
+    if found is None or not caller.may_act_for(found.owner):
+        raise UnknownProcess(
+            f"there is no {kind} {process_id[:200]!r} of yours: check the id and your identity headers", id=process_id
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProcesses:
+    """One page, newest first: `count` are those on it, `total` all that fit."""
+
+    results: list[JsonObject]
+    count: int
+    total: int
+    position: int
+
+
+async def listed(
+    desk: Desk,
+    caller: Caller,
+    kind: str,
+    told: Told,
+    page: Page,
+    *,
+    freshness: Freshness = ANY,
+) -> ListedProcesses:
+    """The processes of the caller, of everybody for the operator. Raises ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    owners = None if caller.is_operator else caller.entities()
+    found, total = await desk.view.ask(
+        ask.processes,
+        desk.org,
+        kind,
+        owners,
+        status=page.status,
+        item_id=page.item_id,
+        limit=page.limit,
+        offset=page.offset,
+    )
+    return ListedProcesses([told(each) for each in found], len(found), total, position)
+
+
+async def settled(
+    desk: Desk, caller: Caller, kind: str, process_id: str, is_settled: IsSettled, wait: float
+) -> tuple[Process, bool]:
+    """The process once `is_settled`, or as it is after `wait` seconds; the second says which of the two.
+
+    Raises UnknownProcess when its request does not count, BrokerUnavailable, ViewBehind.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait
+    seen = desk.view.position  # noted before each look: what is folded during one is looked at again
+    found = await own(desk, caller, kind, process_id)
+    while not (done := await is_settled(found)) and (left := until - loop.time()) > 0:
+        try:
+            await desk.view.wait_for(seen + 1, left)
+        except ViewBehind:
+            continue
+        seen = desk.view.position
+        now: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
+        found = now or found
+    return found, done

@@ -1,0 +1,222 @@
+"""How is a body of knowledge slimmed (mission K5)? Asked for here; then applied, rejected or reverted by its owner.
+
+The work is a reactor's: a door states what is wanted, and waits for what becomes of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from functools import reduce
+
+from kledger.contract.errors import IllegalState, NotAvailable, NotOwner
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
+from ledger.events.usage import Usage, together
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
+from producers.operations.models.processes import caused, own, settled
+from producers.operations.publish import event_id, publish
+from producers.operations.stated_before import asked, begun, stated
+from producers.requests.slims import SlimRequest
+from projections.similar import ask
+from projections.similar.ask import Proposed
+from projections.views.processes.ask import Process
+
+KIND = "slim"
+PATIENCE = 5.0
+"""Seconds that an answer waits unless told otherwise: a slim of thousands of items takes longer than anybody waits."""
+_ENDED = {"applied", "reverted", "rejected", "failed"}
+
+Answer = tuple[JsonObject, bool]
+"""A slim, and whether nothing more happens to it by itself."""
+
+
+async def slim(
+    desk: Desk, caller: Caller, lineage: Lineage, payload: SlimRequest, retry: uuid.UUID | None = None
+) -> Answer:
+    """Merge the caller's items that say the same, or (dry run) say which would be.
+
+    Raises NotOwner, IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    owner = payload.owner or first_entity(caller)
+    if not caller.may_act_for(owner):
+        raise NotOwner(f"you may not slim what {owner} owns: leave `owner` out to slim your own items", owner=owner)
+    own_id = event_id(retry)
+    fact = SlimRequested(
+        owner=owner,
+        scopes=None if payload.scopes is None else list(dict.fromkeys(payload.scopes)),
+        model=_model(desk, payload.model),
+        threshold=payload.threshold,
+        apply=not payload.dry_run,
+    )
+
+    def event(name: str) -> NewEvent:
+        return NewEvent(fact, name, owner, desk.org, lineage, id=own_id, expects=0)
+
+    name = await begun(desk, caller, KIND, own_id, event, retry)
+    return await awaited(desk, caller, name, PATIENCE if payload.wait is None else payload.wait)
+
+
+async def awaited(
+    desk: Desk, caller: Caller, process_id: str, wait: float, until: frozenset[str] = frozenset()
+) -> Answer:
+    """A slim once it is settled (or at one of the stages `until`), or as it is after `wait` seconds.
+
+    Raises UnknownProcess, BrokerUnavailable, ViewBehind.
+    """
+
+    async def is_settled(process: Process) -> bool:
+        if until:
+            return process.stage in until
+        return process.stage in _ENDED or (process.stage == "reported" and not process.requested["apply"])
+
+    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
+    return {**told(found), "groups": _groups(found, groups), **_sums(found, groups), "done": done}, done
+
+
+async def apply(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    process_id: str,
+    retry: uuid.UUID | None = None,
+    *,
+    wait: float = PATIENCE,
+) -> Answer:
+    """Merge what was proposed. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind."""
+    await _decide(desk, caller, lineage, process_id, SlimApproved(), ("reported", "approved"), "applied", retry)
+    return await awaited(desk, caller, process_id, wait, frozenset({"applied", "failed", "withdrawn", "reverted"}))
+
+
+async def reject(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    process_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Answer:
+    """Leave everything as it is. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
+    await _decide(desk, caller, lineage, process_id, SlimRejected(reason=reason), ("reported",), "rejected", retry)
+    return await awaited(desk, caller, process_id, PATIENCE, frozenset({"rejected"}))
+
+
+async def revert(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    process_id: str,
+    retry: uuid.UUID | None = None,
+    *,
+    wait: float = PATIENCE,
+) -> Answer:
+    """Make every item again what it was. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
+    stages = ("applied", "failed", "withdrawn")
+    await _decide(desk, caller, lineage, process_id, SlimWithdrawn(), stages, "reverted", retry)
+    return await awaited(desk, caller, process_id, wait, frozenset({"reverted"}))
+
+
+async def _decide(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    process_id: str,
+    fact: SlimApproved | SlimRejected | SlimWithdrawn,
+    stages: Sequence[str],
+    become: str,
+    retry: uuid.UUID | None,
+) -> None:
+    """State what the owner wants, where the slim is at one of these stages; nothing where it is so already."""
+    await reach_head(desk)
+    process = await own(desk, caller, KIND, process_id)
+    own_id = event_id(retry)
+    if retry is not None and await stated(desk, [process.owner], own_id, asked(fact)) is not None:
+        return
+    if process.stage == become:
+        return
+    if process.stage not in stages:
+        raise IllegalState(
+            f"the slim {process_id} is {process.stage}: only one that is {' or '.join(stages)} can be {become}",
+            id=process_id,
+            status=process.stage,
+        )
+    expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
+    event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
+    await publish(desk.ledger, desk.tally, [event])
+
+
+def told(process: Process) -> JsonObject:
+    """A slim as a list of them tells it."""
+    wanted, reported = process.requested, process.said.get("reported", {})
+    ended = process.said.get("failed") or process.said.get("rejected") or {}
+    return {
+        **process.told(),
+        "scopes": wanted.get("scopes"),
+        "model": wanted.get("model"),
+        "threshold": wanted["threshold"],
+        "dry_run": not wanted["apply"],
+        "candidates": reported.get("candidates"),
+        "seconds": reported.get("seconds"),
+        "items_before": reported.get("items"),
+        "reason": ended.get("reason"),
+        "code": ended.get("code"),
+    }
+
+
+async def get(desk: Desk, caller: Caller, process_id: str, wait: float, freshness: Freshness = ANY) -> Answer:
+    """One slim of the caller's with its groups. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    await reach(desk, freshness)
+    return await awaited(desk, caller, process_id, wait)
+
+
+def _model(desk: Desk, asked: str | None) -> str | None:
+    """The model that is to merge; None where none is configured, whichever was asked for: it will not be used."""
+    try:
+        return desk.models.named("slim", asked) or None
+    except NotAvailable:
+        return None
+
+
+def _groups(process: Process, groups: Sequence[Proposed]) -> list[JsonObject]:
+    why = _skipped(process)
+    return [
+        {
+            "group": each.group,
+            "survivor": each.survivor,
+            "merged": [{"id": name, "similarity": alike} for name, _, alike in each.merged],
+            "types": each.types,
+            "task": each.task,
+            "content": each.content,
+            "tags": each.tags,
+            "usage": each.usage,
+            "skipped": why.get(each.group),
+        }
+        for each in groups
+    ]
+
+
+def _sums(process: Process, groups: Sequence[Proposed]) -> JsonObject:
+    """How many items are left, what the model cost, and what there is to know beside that."""
+    items = process.said.get("reported", {}).get("items")
+    skipped = _skipped(process)
+    if process.stage == "reverted":
+        merged = sum(len(each.merged) for each in groups if each.group in skipped)
+    elif process.stage == "rejected":
+        merged = 0
+    else:
+        merged = sum(len(each.merged) for each in groups if each.group not in skipped)
+    paid = [Usage.model_validate(each.usage) for each in groups if each.usage is not None]
+    usage = reduce(together, paid).model_dump() if paid else None
+    note = None
+    if groups and not paid and "reported" in process.said:
+        why = "all its items say the same word for word" if process.requested.get("model") else "no model is configured"
+        note = f"the best item of each group is kept as it is: {why}"
+    return {"items_after": None if items is None else items - merged, "merged": merged, "usage": usage, "note": note}
+
+
+def _skipped(process: Process) -> dict[int, str]:
+    """Why groups are as they were before (applied), or as they were merged (reverted)."""
+    stage = "reverted" if process.stage == "reverted" else "applied"
+    return {each["group"]: each["reason"] for each in process.said.get(stage, {}).get("skipped", ())}

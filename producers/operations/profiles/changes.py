@@ -1,0 +1,256 @@
+"""How does a memory of a user change? Begun, stated anew, patched, disabled (P1, P2).
+
+Both memories of a user begin together. A change is one event; the first one is kept in one atomic batch with the two
+beginnings, so that a memory's first version is its default content (source 003), whoever states something first.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from kledger.contract.errors import IllegalState, InvalidPayload, VersionConflict
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent, utc_now
+from ledger.events.profile import (
+    MemoryType,
+    ProfileCreated,
+    ProfileDisabled,
+    ProfileFact,
+    ProfilePatched,
+    ProfileReplaced,
+    memory_id,
+    profile_id,
+)
+from producers.operations import stated_before
+from producers.operations.desk import Desk
+from producers.operations.knowledge.changes import ATTEMPTS
+from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory, both, owner_of
+from producers.operations.publish import event_id, mismatch, publish
+from producers.requests.knowledge import refusal
+from projections.views.profiles import ask
+from projections.views.profiles.content import default_content, filled, unknown_names, validated
+from projections.views.profiles.merge_patch import merge_patch
+from projections.views.profiles.stamping import says_the_same, stamped
+
+
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    """A memory that is not to be used any more."""
+
+    id: str
+    owner: str
+    memory_type: MemoryType
+    status: str
+    position: int
+    event_id: str
+
+
+async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
+    """Begin what the user has not yet, with default content; asking again changes nothing.
+
+    Raises InvalidPayload (no user named), BrokerUnavailable, ViewBehind.
+    """
+    owner = owner_of(caller)
+    standing = await _standing(desk, owner)
+    if begins := _beginnings(desk, owner, lineage, standing):
+        try:
+            position = (await publish(desk.ledger, desk.tally, begins))[-1].position
+        except VersionConflict:  # somebody registered the same user in between
+            position = (await desk.ledger.head()).position
+        await desk.view.wait_for(position)
+    return await both(desk, caller)
+
+
+async def register_new(desk: Desk, caller: Caller, lineage: Lineage) -> None:
+    """Begin both memories of a user of whom the log knows none. What was there once, forgotten since, stays as it is.
+
+    Raises VersionConflict (somebody else was first), BrokerUnavailable, ViewBehind.
+    """
+    owner = owner_of(caller)
+    standing = await _standing(desk, owner)
+    if not any(standing.lasts.values()):
+        await publish(desk.ledger, desk.tally, _beginnings(desk, owner, lineage, standing))
+
+
+async def replace(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    memory_type: MemoryType,
+    content: JsonObject,
+    retry: uuid.UUID | None = None,
+) -> Memory:
+    """State a memory anew, whole; one that is missing is created, one that is disabled is active again.
+
+    Raises InvalidPayload, PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    owner = owner_of(caller)
+    now = utc_now()
+
+    def stated(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
+        whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
+        return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
+
+    return await _change(desk, owner, lineage, memory_type, stated, {"content": content}, retry)
+
+
+async def patch(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    memory_type: MemoryType,
+    changes: JsonObject,
+    retry: uuid.UUID | None = None,
+) -> Memory:
+    """State part of a memory anew, by a JSON merge patch (RFC 7396); one that is missing is created first.
+
+    Raises InvalidPayload, IllegalState (disabled), PayloadTooLarge, BrokerUnavailable, ViewBehind.
+    """
+    owner = owner_of(caller)
+    if unknown := unknown_names(memory_type, changes):
+        raise InvalidPayload(
+            f"the {memory_type} memory has no {', '.join(unknown)}: correct the spelling or leave it out",
+            errors=[{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown],
+        )
+
+    now = utc_now()
+
+    def stated(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
+        if profile is not None and profile.status != "active":
+            raise IllegalState(f"the {memory_type} memory of {owner} is disabled: PUT it to use it again")
+        before = _before(memory_type, profile)
+        timed = stamped(memory_type, changes, before, now)
+        merged = _checked(memory_type, merge_patch(before, timed))
+        return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
+
+    return await _change(desk, owner, lineage, memory_type, stated, {"patch": changes}, retry)
+
+
+async def _change(
+    desk: Desk,
+    owner: str,
+    lineage: Lineage,
+    memory_type: MemoryType,
+    stated: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
+    said: JsonObject,
+    retry: uuid.UUID | None,
+) -> Memory:
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        standing = await _standing(desk, owner)
+        profile = standing.found.get(memory_type)
+        if retry is not None and profile is not None:
+            before = await stated_before.stated(desk, [owner], own_id, {})
+            if before is not None:
+                erased = any(before.erases(name) for name in said)  # it says nothing that could be compared
+                if not erased and not says_the_same(memory_type, said, before.data):
+                    raise mismatch()
+                return Memory(filled(memory_type, profile.content), before.position)
+        fact, content = stated(profile)
+        try:
+            done = await publish(
+                desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
+            )
+        except VersionConflict:
+            continue
+        return Memory(content, done[-1].position)
+    raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The memories of a user that are in the log, and the last position of each of the two, 0 for one that is not."""
+
+    found: dict[str, ask.Profile]
+    lasts: dict[MemoryType, int]
+
+
+async def _standing(desk: Desk, owner: str) -> _Standing:
+    lasts = {
+        memory_type: await desk.ledger.last_position_of(desk.org, "profile", profile_id(owner, memory_type))
+        for memory_type in MEMORY_TYPES
+    }
+    if desk.view.position < max(lasts.values()):
+        await desk.view.wait_for(max(lasts.values()))
+    return _Standing(await desk.view.ask(ask.profiles, desk.org, owner), lasts)
+
+
+def _beginnings(
+    desk: Desk, owner: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None = None
+) -> list[NewEvent]:
+    """The memories of a user begin together: an event for each that is not in the log."""
+    return [
+        NewEvent(
+            ProfileCreated(owner=owner, memory_type=memory_type, content=default_content(memory_type)),
+            profile_id(owner, memory_type),
+            owner,
+            desk.org,
+            lineage,
+            id=event_id(retry, f"created {memory_type}"),
+            expects=standing.lasts[memory_type],
+        )
+        for memory_type in MEMORY_TYPES
+        if memory_type not in standing.found
+    ]
+
+
+def _with_beginnings(
+    desk: Desk, fact: ProfileFact, own_id: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None
+) -> list[NewEvent]:
+    """The events of one change, kept at once or not at all."""
+    begins = _beginnings(desk, fact.owner, lineage, standing, retry)
+    expects = standing.lasts[fact.memory_type] if fact.memory_type in standing.found else None  # follows its beginning
+    return [
+        *begins,
+        NewEvent(fact, fact.stated_id(), fact.owner, desk.org, lineage, id=own_id, expects=expects),
+    ]
+
+
+async def disable(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    memory_type: MemoryType,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Disabled:
+    """Take a memory out of use. Raises IllegalState (disabled already), BrokerUnavailable."""
+    owner = owner_of(caller)
+    own_id = event_id(retry)
+    entity_id = str(memory_id(desk.org, owner, memory_type))
+    for _ in range(ATTEMPTS):
+        standing = await _standing(desk, owner)
+        profile = standing.found.get(memory_type)
+        if retry is not None and profile is not None:
+            before = await stated_before.stated(desk, [owner], own_id, {"reason": reason})
+            if before is not None:
+                return Disabled(entity_id, owner, memory_type, "disabled", before.position, own_id)
+        if profile is not None and profile.status != "active":
+            raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
+        fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
+        try:
+            done = await publish(
+                desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
+            )
+        except VersionConflict:
+            continue
+        return Disabled(entity_id, owner, memory_type, "disabled", done[-1].position, own_id)
+    raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
+
+
+def _before(memory_type: MemoryType, profile: ask.Profile | None) -> JsonObject:
+    """What the memory says before a change, complete."""
+    return default_content(memory_type) if profile is None else filled(memory_type, profile.content)
+
+
+def _checked(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+    try:
+        return validated(memory_type, content)
+    except ValidationError as error:
+        raise refusal(
+            error.errors(include_url=False, include_input=False), f"the content of the {memory_type} memory"
+        ) from error

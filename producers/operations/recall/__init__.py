@@ -1,0 +1,1 @@
+"""Operations that recall knowledge: search, startup, goals."""

@@ -1,0 +1,210 @@
+"""What does an agent work towards, and what is known about that? Goals are focused and read (mission K7, K12).
+
+Focusing searches, keeps what was found on the goal, and says that it was served: two events, kept together or not
+at all. A goal is its owner's: whoever focused it. It never shows an item that its reader may not see now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from dataclasses import dataclass, replace
+
+from pydantic import TypeAdapter, ValidationError
+
+from kledger.contract.errors import Erased, UnknownGoal, ViewBehind
+from kledger.contract.language import ENGLISH, Language
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.bounds import NewId
+from ledger.events.goal import GoalFocused, goal_entity_id
+from ledger.events.recall import RecallServed
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
+from producers.operations.publish import event_id, publish
+from producers.operations.recall.search import recall_event, search
+from producers.operations.stated_before import stated
+from producers.requests.knowledge import FocusRequest, refusal
+from projections.views.goals import ask
+from projections.views.lineage import ask as events
+from projections.views.recalls.section import WORDS, goal_text, knowledge_section
+
+_GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
+CATCH_UP = 2.0
+"""Seconds that a focus waits for what was said just before it; then it knows what the view knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Focused:
+    """A goal that was focused, as source 001 answers: `title`, `output`, `metadata.items`; and where that is kept."""
+
+    title: str
+    output: str
+    metadata: JsonObject
+    goal_id: str
+    owner: str
+    description: str
+    count: int
+    recall_id: str | None
+    event_id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoalShown:
+    """A goal with the knowledge that its reader may see now, and that as text for the goal tree (`section`).
+
+    `left_out` is how many of the items injected were closed, retired or erased since; `focuses` how often the goal
+    was focused. Each item has the `focused_id` and `focused_version` beside what it says now.
+    """
+
+    goal_id: str
+    owner: str
+    description: str
+    knowledge: list[JsonObject]
+    section: str
+    left_out: int
+    focuses: int
+    created_at: str
+    focused_at: str
+    recall_id: str | None
+    trace_id: str | None
+    message_id: str | None
+    position: int
+
+
+async def focus(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    goal_id: str,
+    payload: FocusRequest,
+    retry: uuid.UUID | None = None,
+    *,
+    language: Language = ENGLISH,
+    freshness: Freshness = ANY,
+) -> Focused:
+    """Focus a goal: knowledge that fits its description is injected; again, what is new by then comes too.
+
+    Raises InvalidPayload, IllegalSubject, PayloadTooLarge, SubjectForgotten, BrokerUnavailable, ViewBehind.
+    """
+    try:
+        _GOAL_ID.validate_python(goal_id)
+    except ValidationError as error:
+        raise refusal(error.errors(include_url=False, include_input=False), "the id of the goal") from error
+    owner = first_entity(caller)
+    own_id = event_id(retry)
+    said = {"goal_id": goal_id, "description": payload.description}
+    if retry is not None and await stated(desk, [owner], own_id, said) is not None:
+        before = await _kept(desk, caller, owner, goal_id, own_id, language)
+        if before is not None:
+            return before
+    await _all_said_before(desk, freshness)
+    found = await search(
+        desk,
+        caller,
+        lineage,
+        payload.description,
+        top_k=payload.top_k,
+        min_score=payload.min_score,
+        record=False,
+        freshness=freshness,
+    )
+    told = recall_event(desk, caller, lineage, "focus", payload.description, found.results, found.position, retry)
+    assert isinstance(told.fact, RecallServed)  # this is what recall_event makes
+    fact = GoalFocused(
+        goal_id=goal_id,
+        owner=owner,
+        description=payload.description,
+        items=told.fact.items,
+        recall=told.entity_id,
+    )
+    caused = lineage if lineage.causation_id else replace(lineage, causation_id=told.id)
+    event = NewEvent(fact, goal_entity_id(owner, goal_id), owner, desk.org, caused, id=own_id)
+    kept = await publish(desk.ledger, desk.tally, [told, event])
+    if kept[-1].duplicate:
+        await desk.view.wait_for(kept[-1].position)
+        if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
+            return before
+    return _focused(fact, found.results, own_id, kept[-1].position, language)
+
+
+async def _all_said_before(desk: Desk, freshness: Freshness) -> None:
+    """Wait for what the log holds now, for a while: a focus that was not asked for a position knows that too."""
+    if freshness.min_position:
+        return
+    head = (await desk.ledger.head()).position
+    with contextlib.suppress(ViewBehind):
+        await desk.view.wait_for(head, CATCH_UP)
+        await desk.searcher.wait_for(head, CATCH_UP)
+
+
+async def _kept(
+    desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: str, language: Language
+) -> Focused | None:
+    """The answer to a focus that was kept before."""
+    if own_id not in await desk.view.ask(events.kept_events, desk.org, [owner], [own_id]):
+        return None
+    goal = await desk.view.ask(ask.goal, desk.org, [owner], goal_id, own_id)
+    if goal is None:
+        return None
+    items, _ = await desk.view.ask(ask.shown_items, desk.org, caller, goal)
+    fact = GoalFocused(goal_id=goal_id, owner=owner, description=goal.description, recall=goal.recall_id)
+    return _focused(fact, items, own_id, goal.position, language)
+
+
+def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> Focused:
+    return Focused(
+        title=WORDS[language].focused,
+        output=goal_text(fact.description, items, language),
+        metadata={"items": items},
+        goal_id=fact.goal_id,
+        owner=fact.owner,
+        description=fact.description,
+        count=len(items),
+        recall_id=fact.recall,
+        event_id=own_id,
+        position=position,
+    )
+
+
+async def goal(
+    desk: Desk,
+    caller: Caller,
+    goal_id: str,
+    *,
+    owner: str | None = None,
+    language: Language = ENGLISH,
+    freshness: Freshness = ANY,
+) -> GoalShown:
+    """A goal of the caller's, as it was focused last. The operator reads anybody's by naming the `owner`.
+
+    Without `owner` it is the caller's own, the most specific identity first. Raises UnknownGoal, Erased, ViewBehind.
+    """
+    await reach(desk, freshness)
+    owners = [owner] if owner is not None else caller.reading_as()
+    found = None
+    if all(caller.may_act_for(each) for each in owners):
+        found = await desk.view.ask(ask.goal, desk.org, owners, goal_id)
+    if found is None:
+        raise UnknownGoal(
+            f"there is no goal {goal_id[:200]!r} of yours: focus it first, or check the id and your identity headers",
+            id=goal_id,
+        )
+    if found.erased:
+        raise Erased(f"what {goal_id} said was erased with the person it belonged to", id=goal_id)
+    items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, found)
+    return GoalShown(
+        goal_id=goal_id,
+        owner=found.owner,
+        description=found.description,
+        knowledge=items,
+        section=knowledge_section(items, language),
+        left_out=left_out,
+        focuses=found.focuses,
+        created_at=found.created_at,
+        focused_at=found.focused_at,
+        recall_id=found.recall_id,
+        trace_id=found.trace_id,
+        message_id=found.message_id,
+        position=found.position,
+    )

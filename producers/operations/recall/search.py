@@ -1,0 +1,166 @@
+"""What helps here? Search, and the record of what was served to whom (mission K7, K8)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import structlog
+
+from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.recall import RecallServed, ServedItem
+from ledger.privacy.seal_mark import MARK
+from ledger.runtime import tracing
+from ledger.runtime.log_once import Outage
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
+from producers.operations.publish import event_id, publish
+from producers.operations.recall.recording import is_recorded
+from producers.operations.recall.routing import Routing, routed
+from projections.views.knowledge import ask
+
+RECALL_PATIENCE = 2.0
+"""Seconds that an answer waits for its record to be kept; then it is given without one."""
+
+Paths = Literal["fused", "keyword", "vector", "recency"]
+RecallKind = Literal["search", "startup", "focus"]
+_unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Items served, best first; `recall_id` is None when not recorded.
+
+    `position` is what every part that answered had: whatever was kept up to there is in the answer or is not to be.
+    """
+
+    results: list[JsonObject]
+    count: int
+    position: int
+    recall_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Routed(Recalled):
+    """The same of a search that a model was to choose for; `reason` says why it did not."""
+
+    routed: bool
+    reason: str | None
+
+
+async def search(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str,
+    *,
+    top_k: int = 5,
+    min_score: int = 3,
+    types: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] = (),
+    as_of: int | datetime | None = None,
+    paths: Paths = "fused",
+    record: bool = True,
+    route: bool | None = None,
+    freshness: Freshness = ANY,
+) -> Recalled:
+    """The items that the caller sees and that fit the query best; what was served is an event of its own.
+
+    With `route` (None: as the node is set up) a model chooses first; the answer (Routed) says whether it did.
+
+    Raises InvalidPayload (empty query, as_of), ViewBehind. A broker that does not answer stops no search.
+    """
+    if not query.strip() or "\0" in query:
+        raise InvalidPayload(
+            "the query is empty or holds a NUL character: say in words what you look for",
+            errors=[{"field": "q", "reason": "is not a text to search for"}],
+        )
+    if query.startswith(MARK):  # no event may hold it, so that the search would leave no recall
+        raise InvalidPayload(
+            f"the query begins with {MARK}, as only what the ledger has sealed may: put something before it",
+            errors=[{"field": "q", "reason": "begins as a sealed value does"}],
+        )
+    desk.tally.searched_at = time.monotonic()
+    await reach(desk, freshness)
+    await freshness.reach_vectors(desk.searcher)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    # Each part knows at least what it knew before it was asked; the answer knows what the least of them knew.
+    known = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
+    position = known if then is None else min(known, then)
+    results: list[JsonObject] = []
+    choice: Routing | None = None
+
+    async def readable(ids: list[str]) -> set[str]:
+        return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
+
+    async def ranked(most: int) -> list[JsonObject]:
+        return await desk.searcher.search(
+            org=desk.org,
+            query=query,
+            visible=caller.searched_scopes(),
+            top_k=most,
+            min_score=min_score,
+            types=types,
+            as_of=then,
+            paths=paths,
+            readable=None if then is None else readable,  # what was closed since stays closed
+            lacking=freshness.note,
+            only={"owner": [] if owner is None else [owner], "visibility": visibility},
+        )
+
+    began = time.perf_counter()
+    if then != 0:
+        with tracing.span("search", kledger__paths=paths):
+            if desk.routing if route is None else route:
+                results, choice = await routed(desk, query, top_k, ranked)
+            else:
+                results = await ranked(top_k)
+    desk.tally.searches += 1
+    desk.tally.took("search", time.perf_counter() - began)
+    recall_id = None
+    if record and is_recorded(desk.recorded, caller):
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
+    if choice is not None:
+        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
+    return Recalled(results, len(results), position, recall_id)
+
+
+def recall_event(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    kind: RecallKind,
+    query: str,
+    results: Sequence[JsonObject],
+    position: int,
+    retry: uuid.UUID | None = None,
+) -> NewEvent:
+    """That these items were served, best first, out of the state at `position`; with `retry` it is said once."""
+    served = [
+        ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
+    ]
+    fact = RecallServed(
+        kind=kind, query=query, visible_scopes=caller.visible_scopes(), items=served, view_position=position
+    )
+    recall_id = f"recall-{(uuid.uuid4() if retry is None else uuid.uuid5(retry, 'recall')).hex}"
+    return NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage, id=event_id(retry, "recall"))
+
+
+async def keep(desk: Desk, event: NewEvent) -> str | None:
+    """Keep what was recalled, and return the recall's id; None when that did not go, which fails no answer."""
+    try:
+        async with asyncio.timeout(RECALL_PATIENCE):
+            await publish(desk.ledger, desk.tally, [event])
+    except (LedgerError, TimeoutError) as error:
+        desk.tally.recalls_lost += 1
+        _unrecorded.met(type(error).__name__, recall_id=event.entity_id)
+        return None
+    _unrecorded.over()
+    return event.entity_id

@@ -1,0 +1,129 @@
+"""What has an agent to know when it starts? Its user's profile first, then related knowledge (mission K7, P3, P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kledger.contract.language import ENGLISH, Language
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, utc_now
+from ledger.events.profile import MemoryType
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.profiles import reading as profiles
+from producers.operations.recall.recording import is_recorded
+from producers.operations.recall.search import keep, recall_event, search
+from projections.views.recalls.section import knowledge_section, profile_section
+from projections.views.recalls.startup import best_items, profile_items
+
+MOST_SEARCHED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What is put before an agent at its start.
+
+    `profile` are user_profile items by confidence and helpful, `results` related knowledge, each with its relevance;
+    the memories are null where there is none that is active. `sections` are the same as text for a prompt (null
+    where there is nothing), `prompt` is all of them. `count` is how many items were served.
+    """
+
+    user_memory: JsonObject | None
+    work_memory: JsonObject | None
+    profile: list[JsonObject]
+    results: list[JsonObject]
+    count: int
+    sections: dict[str, str | None]
+    prompt: str
+    position: int
+    recall_id: str | None
+
+
+async def startup(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str = "",
+    *,
+    top_k: int = 5,
+    profile_k: int = 20,
+    min_score: int = 3,
+    types: Sequence[str] = (),
+    record: bool = True,
+    language: Language = ENGLISH,
+    freshness: Freshness = ANY,
+) -> Started:
+    """Load the profile, then `top_k` related items: what fits `query`, or without one what has served best and lately.
+
+    Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+    known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
+    related, searched = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
+    position = position if searched is None else min(position, searched)
+    memories = profiles.Memories(None, None, position)
+    remembered: dict[MemoryType, str | None] = {"user": None, "work": None}
+    if caller.person() is not None:
+        memories = await profiles.both(desk, caller)
+        remembered = await profiles.sections(desk, caller, memories)
+    sections = {
+        "user_memory": remembered["user"],
+        "work_memory": remembered["work"],
+        "profile": profile_section(known, language) if known else None,
+        "knowledge": knowledge_section(related, language) if related else None,
+    }
+    served = [*known, *related]
+    recall_id = None
+    if record and is_recorded(desk.recorded, caller):
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
+    return Started(
+        user_memory=memories.user_memory,
+        work_memory=memories.work_memory,
+        profile=known,
+        results=related,
+        count=len(served),
+        sections=sections,
+        prompt="\n\n".join(section for section in sections.values() if section),
+        position=position,
+        recall_id=recall_id,
+    )
+
+
+async def _related(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    query: str,
+    top_k: int,
+    min_score: int,
+    types: Sequence[str],
+    known: Sequence[JsonObject],
+    freshness: Freshness,
+) -> tuple[list[JsonObject], int | None]:
+    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order.
+
+    And the position that a search knew, None where the view alone answered.
+    """
+    if not top_k:
+        return [], None
+    if not query.strip():
+        best = await desk.view.ask(
+            best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
+        )
+        return best, None
+    found = await search(
+        desk,
+        caller,
+        lineage,
+        query,
+        top_k=min(MOST_SEARCHED, top_k + len(known)),
+        min_score=min_score,
+        types=types or None,
+        record=False,
+        freshness=freshness,
+    )
+    loaded = {item["id"] for item in known}
+    rest = [item for item in found.results if item["id"] not in loaded]
+    first = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
+    return [item for item in rest if item["id"] in first], found.position

@@ -1,0 +1,160 @@
+"""How do resources change? Saved, retired, restored, a secret destroyed; each stated by the owner (mission X1-X4)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Literal
+
+from kledger.contract.errors import IllegalState, UnknownResource, VersionConflict
+from kledger.contract.scopes import Caller
+from ledger.event import Fact, Lineage, NewEvent
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSecretDestroyed
+from ledger.privacy.secure_body import key_name
+from ledger.privacy.vault import Tombstone
+from producers.operations.desk import Desk
+from producers.operations.knowledge.changes import ATTEMPTS, Changed, Saved
+from producers.operations.knowledge.stating import not_owner
+from producers.operations.publish import event_id, mismatch, publish
+from producers.operations.resources.stating import (
+    addressed,
+    refuse_another,
+    resource_now,
+    saving,
+    says_the_same,
+    vault_of,
+)
+from producers.operations.stated_before import asked, made, may_state, refuse_more, stated
+from producers.requests.resources import ResourceRequest
+from projections.views.resources import ask
+
+
+def unknown(resource_id: str) -> UnknownResource:
+    """No such resource, or none for this caller: the words are the same."""
+    return UnknownResource(
+        f"there is no resource {resource_id[:200]!r} that you may see: check the id and your identity headers",
+        id=resource_id,
+    )
+
+
+async def save(
+    desk: Desk, caller: Caller, lineage: Lineage, payload: ResourceRequest, retry: uuid.UUID | None = None
+) -> Saved:
+    """Keep a new resource, or the next version of one; a save that says what the resource says already appends nothing.
+
+    Raises IllegalScope, NotOwner, Forbidden, VersionConflict, IllegalState (its secret was destroyed),
+    SubjectForgotten, InvalidPayload, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind.
+    """
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        standing, last = await resource_now(desk, caller, payload.id)
+        owner, scopes = addressed(caller, payload, standing)
+        if retry is not None and (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
+            await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
+            return before
+        if standing is not None and await says_the_same(desk, payload, scopes, standing):
+            return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
+        event = await saving(desk, lineage, payload, standing, last, (owner, scopes), own_id)
+        try:
+            (kept,) = await publish(desk.ledger, desk.tally, [event])
+        except VersionConflict:
+            continue
+        if kept.duplicate:
+            await desk.view.wait_for(kept.position)
+            if (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
+                await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
+                return before
+        return Saved(payload.id, kept.position, 1 if standing is None else standing.version + 1, own_id, kept.duplicate)
+    raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
+
+
+async def _kept(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
+    found = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
+    return None if found is None else Saved(found[0], found[2], found[1], own_id, True)
+
+
+async def retire(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    resource_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+    *,
+    destroy_secret: bool = False,
+) -> Changed:
+    """Take a resource out of use. With `destroy_secret` its key is destroyed first, for good and in every version.
+
+    Raises UnknownResource, NotOwner, IllegalState (retired already, unless a secret is to be destroyed),
+    SubjectForgotten, BrokerUnavailable, ViewBehind.
+    """
+    retired, told = event_id(retry), event_id(retry, "secret_destroyed")
+    if not destroy_secret and retry is None:
+        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
+    standing, _ = await _owned(desk, caller, resource_id)
+    kept = {} if retry is None else await made(desk, [standing.owner], [retired, told])
+    if not destroy_secret:
+        refuse_more(kept, [retired])
+        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
+    if retired in kept and told not in kept:
+        # The key retired the resource and no more: so it was asked to, or an earlier try ended between the two.
+        held = (await vault_of(desk).look([key_name(resource_id)])).get(key_name(resource_id))
+        if not isinstance(held, Tombstone) or held.receipt != told:
+            raise mismatch()
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    await vault_of(desk).destroy(key_name(resource_id), by=standing.owner, at=now, receipt=told)
+    if standing.status == "active":
+        await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
+    return await _turn(desk, caller, lineage, resource_id, ResourceSecretDestroyed(reason=reason), told)
+
+
+async def restore(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    resource_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Changed:
+    """Bring a retired resource back. Raises as `retire` does."""
+    return await _turn(desk, caller, lineage, resource_id, ResourceRestored(reason=reason), event_id(retry))
+
+
+async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Standing, int]:
+    standing, last = await resource_now(desk, caller, resource_id)
+    if standing is None or not (standing.readable or caller.may_act_for(standing.owner)):
+        raise unknown(resource_id)
+    if not caller.may_act_for(standing.owner):
+        raise not_owner(f"change {resource_id}, which {standing.owner} owns", standing.owner, caller)
+    return standing, last
+
+
+async def _turn(desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str) -> Changed:
+    for _ in range(ATTEMPTS):
+        standing, last = await _owned(desk, caller, resource_id)
+        if (before := await stated(desk, [standing.owner], own_id, asked(fact))) is not None:
+            return Changed(resource_id, before.position, own_id)
+        _check_turn(resource_id, fact, standing.status)
+        event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)
+        try:
+            (done,) = await publish(desk.ledger, desk.tally, [event])
+        except VersionConflict:
+            continue
+        return Changed(resource_id, done.position, own_id)
+    raise VersionConflict(f"others keep writing to {resource_id}: try again", id=resource_id)
+
+
+def _check_turn(resource_id: str, fact: Fact, status: str) -> None:
+    becomes: Literal["active", "retired"] | None = None
+    if isinstance(fact, ResourceRetired):
+        becomes = "retired"
+    elif isinstance(fact, ResourceRestored):
+        becomes = "active"
+    if status == becomes:
+        raise IllegalState(
+            f"{resource_id} is {status} already: "
+            + ("restore it first" if status == "retired" else "there is nothing to restore"),
+            id=resource_id,
+            status=status,
+        )

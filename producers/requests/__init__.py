@@ -1,0 +1,1 @@
+"""Request bodies, a file a family; what is unknown in one is refused."""

@@ -1,0 +1,42 @@
+"""What may be asked of a node as its operator, field by field?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from kledger.contract.scopes import Entity
+from ledger.events.knowledge import Id
+from producers.requests.body import Asked
+
+
+class ReplayRequest(Asked):
+    """Fold the log up to a position or a moment (null: its end) into a new file of the node's machine."""
+
+    to: Annotated[int, Field(ge=0)] | str | None = None
+    into: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class BackupRequest(Asked):
+    """Append what is new in the log to the backup in a directory of the node's machine."""
+
+    into: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class ProveRequest(Asked):
+    """The item behind which every event is to be proved."""
+
+    id: Id
+
+
+class ForgetRequest(Asked):
+    """Forget a person, for good: `user:ID`."""
+
+    subject: Entity
+
+
+class SqlRequest(Asked):
+    """One SELECT over the live view."""
+
+    query: Annotated[str, Field(min_length=1, max_length=100_000)]

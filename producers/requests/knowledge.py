@@ -1,0 +1,331 @@
+"""What may be asked of a door, field by field: the bodies of sources 001 and 003, typos refused.
+
+`read_json` turns bytes into a document, `parse` a document into one of these models; both say what is wrong
+and what to do. Every door reads its input here, so that each refuses the same things in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
+from kledger.contract.scopes import Visibility
+from ledger.event import JsonObject
+from ledger.events.bounds import MOST_LISTED, Description, Document, NewId, Reason, ResourceIds, Short
+from ledger.events.knowledge import (
+    MOST_SHARED,
+    AclEntry,
+    Case,
+    Confidence,
+    Count,
+    Id,
+    KnowledgeType,
+    Scopes,
+    Score,
+    Source,
+    Text,
+    Types,
+    Version,
+    each_entity_once,
+)
+from ledger.events.process import ModelName
+from ledger.events.scope_type import Priority, TypeWord
+from ledger.wire.envelope import NUL, refuse_nul
+from producers.requests.body import Asked
+from producers.requests.owners import Owner
+from producers.requests.resources import Together
+
+MAX_BATCH = 1_000
+MOST_NESTED = 200
+"""How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
+MAX_FEEDBACK = 5_000
+
+M = TypeVar("M", bound=BaseModel)
+
+# What pydantic says, in the words of a door: what to do about it.
+_ADVICE = {
+    "extra_forbidden": "is not a field here: correct its spelling or leave it out",
+    "missing": "is required",
+    "string_unicode": "is not Unicode text (a lone surrogate?): send UTF-8",
+}
+_SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
+_SCOPE_FAULTS = {"value_error", "string_too_long"}
+
+
+class SourceBody(Source):
+    """`source` of an item."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CaseBody(Case):
+    """One use of an item: what for, with which outcome, why, when, in which trace."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class FirstCaseBody(CaseBody):
+    """A case of an item's history, as an answer tells it: what the other ledger said of it is read over."""
+
+    actor: Any = None
+    credit: Any = None
+    event_id: Any = None
+    position: Any = None
+    time: Any = None
+
+
+MOST_FIRST_CASES = 200
+"""Cases with which one item is imported: they are kept with it, whole or not at all."""
+FirstCases = Annotated[list[FirstCaseBody], Field(max_length=MOST_FIRST_CASES)]
+
+
+class EvalBody(Asked):
+    """What an item begins with. An import takes the cases of its histories, which its counts include."""
+
+    score: Score | None = None
+    helpful: Count | None = None
+    harmful: Count | None = None
+    confidence: Confidence | None = None
+    helpful_history: FirstCases = Field(default_factory=list)
+    harmful_history: FirstCases = Field(default_factory=list)
+
+    def history(self, verdict: Literal["helpful", "harmful"]) -> list[FirstCaseBody]:
+        """The cases of one kind."""
+        return self.helpful_history if verdict == "helpful" else self.harmful_history
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        if len(self.helpful_history) + len(self.harmful_history) > MOST_FIRST_CASES:
+            raise ValueError(f"has more than {MOST_FIRST_CASES} cases: import fewer, and rate the item with the others")
+        return self
+
+
+class AclEntryBody(AclEntry):
+    """Somebody who may read an item beside those in its scopes (source 002)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    permission: Literal["read", "read_write"] = "read"
+
+
+Acl = Annotated[list[AclEntryBody], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
+
+
+Referred = Annotated[str, Field(min_length=1)]
+
+
+class Referring(Asked):
+    """What may refer to resources, in each form of source 001: `resource_ids`, `resource_id`, `secure_resource_id`."""
+
+    resource_ids: ResourceIds | None = None
+    resource_id: Referred | None = None
+    secure_resource_id: Referred | None = None
+
+    def referred(self) -> list[str] | None:
+        """All resources that are named, each once; None where none of the forms is stated."""
+        single = [name for name in (self.resource_id, self.secure_resource_id) if name is not None]
+        if not single:
+            return self.resource_ids
+        return list(dict.fromkeys([*(self.resource_ids or ()), *single]))
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        if len(self.referred() or ()) > MOST_LISTED:
+            raise ValueError(f"names more than {MOST_LISTED} resources: name fewer")
+        return self
+
+
+class SaveRequest(Referring):
+    """A new item (source 001). `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
+
+    The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
+    from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
+    the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
+    `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
+    `resources` are saved with the item, which refers to them; each defaults to its owner and scopes.
+    """
+
+    id: NewId | None = None
+    message_id: Short | None = None
+    trace_id: Short | None = None
+    type: KnowledgeType | None = None
+    types: Types | None = None
+    task: str | None = None
+    content: Text
+    tags: Document | None = None
+    scopes: Scopes | None = None
+    owner: Owner | None = None
+    visibility: Visibility | None = None
+    acl: Acl | None = None
+    source: SourceBody | None = None
+    score: Score | None = None
+    eval: EvalBody | None = None
+    created_at: Short | None = None
+    updated_at: Short | None = None
+    resources: Together = Field(default_factory=list)
+
+    def referred(self) -> list[str] | None:
+        """All resources that are named or saved with the item, each once."""
+        named = super().referred()
+        if not self.resources:
+            return named
+        return list(dict.fromkeys([*(named or ()), *(each.id for each in self.resources)]))
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.types is None and self.type is None:
+            raise ValueError("states neither `types` nor `type`: name at least one kind of knowledge")
+        if self.types is not None and self.type is not None and self.type not in self.types:
+            raise ValueError(f"`type` {self.type!r} is not one of `types`: state one of the two")
+        scored = None if self.eval is None else self.eval.score
+        if None not in (self.score, scored) and self.score != scored:
+            raise ValueError(f"`score` is {self.score} and `eval.score` is {scored}: state one of the two")
+        return self
+
+    def kinds(self) -> list[str]:
+        """The kinds of knowledge, each once, in the order given."""
+        return list(dict.fromkeys(self.types or [self.type or ""]))
+
+
+class SaveManyRequest(Asked):
+    """Up to 1,000 payloads of POST /api/knowledge; each is judged on its own."""
+
+    items: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_BATCH)]
+
+
+class UpdateRequest(Referring):
+    """Feedback on an item (source 001), and for its owner the fields to state anew."""
+
+    add_helpful_case: CaseBody | None = None
+    add_harmful_case: CaseBody | None = None
+    update_score: Score | None = None
+    evolve_feedback: Text | None = None
+    evolve_dry_run: bool = False
+    evolve_model: ModelName | None = None
+    types: Types | None = None
+    task: str | None = None
+    content: Text | None = None
+    tags: Document | None = None
+    scopes: Scopes | None = None
+    owner: Owner | None = None
+    source: SourceBody | None = None
+    expected_version: Version | None = None
+    reason: Reason | None = None
+
+    @model_validator(mode="after")
+    def _evolves(self) -> Self:
+        if self.evolve_feedback is None and (self.evolve_dry_run or self.evolve_model is not None):
+            raise ValueError("`evolve_dry_run` and `evolve_model` go with `evolve_feedback`: say what is to be better")
+        return self
+
+
+class ShareRequest(Asked):
+    """The whole ACL of an item; an empty one leaves it to its scopes."""
+
+    acl: Acl
+
+
+class ScopeTypeRequest(Asked):
+    """A type of scope, and its place among user 6, project 5, agent 4, team 3, org 2, public 1."""
+
+    type: TypeWord
+    priority: Priority
+
+
+class FeedbackBody(Asked):
+    """One verdict of a batch."""
+
+    knowledge_id: Id
+    is_helpful: bool
+    case: CaseBody | None = None
+
+
+class FeedbackRequest(Asked):
+    """Up to 5,000 verdicts; each is judged on its own."""
+
+    feedback_list: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_FEEDBACK)]
+
+
+class ContentRequest(Asked):
+    """The content of a memory, whole (PUT) or as a JSON merge patch (PATCH)."""
+
+    content: Document
+
+
+class FocusRequest(Asked):
+    """What a goal is about, and how much knowledge to inject (the defaults of source 001)."""
+
+    description: Description
+    top_k: Annotated[int, Field(ge=1, le=100)] = 3
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+
+
+def read_json(body: bytes) -> Any:
+    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character or nesting.
+
+    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadJson(f"the body is not valid JSON: {error}") from error
+    if NUL in body:
+        refuse_nul(document, "the body")
+    if body.count(b"{") + body.count(b"[") > MOST_NESTED:
+        _refuse_nested(document)
+    return document
+
+
+_NESTING = {dict, list}
+
+
+def _refuse_nested(document: object) -> None:
+    """Raise InvalidPayload where a document is nested deeper than MOST_NESTED."""
+    level = [document]
+    for _ in range(MOST_NESTED):
+        below: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
+        level = [part for part in below if part.__class__ in _NESTING]
+        if not level:
+            return
+    raise InvalidPayload(f"the body is nested more than {MOST_NESTED} deep: flatten it", errors=[])
+
+
+def parse(model: type[M], document: object, what: str = "the body") -> M:
+    """A document as `model`. Raises InvalidPayload or IllegalScope naming every field that is wrong."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise refusal(error.errors(include_url=False, include_input=False), what) from error
+
+
+def refusal(faults: Sequence[Any], what: str = "the body") -> InvalidPayload | IllegalScope:
+    """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong."""
+    errors = [
+        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault)}
+        for fault in faults  # loc, type and msg, as pydantic documents them
+    ]
+    told = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
+    more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+    kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
+    return kind(f"{what} does not fit: {told}{more}", errors=errors)
+
+
+def _is_about_scopes(fault: Any) -> bool:
+    return fault["type"] in _SCOPE_FAULTS and bool(_SCOPE_FIELDS.intersection(map(str, fault["loc"])))
+
+
+def _reason(fault: Any) -> str:
+    advice = _ADVICE.get(fault["type"])
+    if advice is not None:
+        return advice
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return message if fault["type"] == "value_error" else f"is wrong: {message}"

@@ -1,0 +1,55 @@
+"""What may be asked of models, and decided on what they made, field by field (mission K4, K6)?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from ledger.events.bounds import NewId, Reason
+from ledger.events.extraction import Kind
+from ledger.events.knowledge import Id, Scopes, Text, Version
+from ledger.events.process import ModelName
+from producers.requests.body import Asked
+from producers.requests.owners import Owner
+
+
+class MessageBody(Asked):
+    """One message of a conversation; without an id it gets one of the extraction."""
+
+    id: NewId | None = None
+    role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
+    content: Text
+
+
+class ExtractRequest(Asked):
+    """Find the knowledge in a text, or in messages; the owner defaults to who asks, scopes to the owner and the user,
+    agent and project that ask. Of a user's profile they are the user and projects alone.
+    """
+
+    kind: Kind = "statement"
+    text: Text | None = None
+    messages: Annotated[list[MessageBody], Field(min_length=1, max_length=1_000)] | None = None
+    scopes: Scopes | None = None
+    owner: Owner | None = None
+    model: ModelName | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.text is None) == (self.messages is None):
+            raise ValueError("states `text` or `messages`: give one of the two")
+        return self
+
+
+class ResolveRequest(Asked):
+    """Which side of a conflict holds; null when both do."""
+
+    winner: Id | None = None
+    reason: Reason | None = None
+
+
+class RevertRequest(Asked):
+    """Make an item again what it was at an earlier version."""
+
+    to_version: Version
+    expected_version: Version | None = None

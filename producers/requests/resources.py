@@ -1,0 +1,53 @@
+"""What may be said of a resource at a door (source 001, resources)? Typos refused, like everything asked of a door."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from ledger.events.bounds import Document, Short
+from ledger.events.knowledge import Scopes, Text
+from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
+from producers.requests.body import Asked
+from producers.requests.owners import Owner
+
+
+def _legal_id(value: str) -> str:
+    if (fault := fault_of_id(value)) is not None:
+        raise ValueError(fault)
+    return value
+
+
+def _each_once(named: list[ResourceRequest]) -> list[ResourceRequest]:
+    if len({each.id for each in named}) < len(named):
+        raise ValueError("names a resource twice: state each once")
+    return named
+
+
+ResourceId = Annotated[str, AfterValidator(_legal_id)]
+
+
+class ResourceRequest(Asked):
+    """A resource, whole: a new one, or the next version of the caller's own.
+
+    The owner defaults to who asks, scopes to the owner, and the secret is shared with nobody else.
+    """
+
+    id: ResourceId
+    title: Text
+    body: str = ""
+    secure_body: Annotated[Text | None, Field(repr=False)] = None
+    content_type: ContentType = "text"
+    metadata: Annotated[Document, AfterValidator(times_or_value_error)] = Field(default_factory=dict)
+    scopes: Scopes | None = None
+    owner: Owner | None = None
+    shared_with: SharedWith = Field(default_factory=list)
+    expected_version: Version | None = None
+    trace_id: Short | None = None
+    message_id: Short | None = None
+
+
+MOST_TOGETHER = 12
+"""Resources that are saved with one item: with its own events they fit one atomic batch, however large each is."""
+Together = Annotated[list[ResourceRequest], Field(max_length=MOST_TOGETHER), AfterValidator(_each_once)]

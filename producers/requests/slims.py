@@ -1,0 +1,25 @@
+"""What may be asked of a slim (mission K5)? The body of source 001, and what is beside it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ledger.events.knowledge import Scopes
+from ledger.events.process import ModelName
+from ledger.events.slim import Threshold
+from producers.requests.body import Asked
+from producers.requests.owners import Owner
+from projections.similar.groups import THRESHOLD
+
+
+class SlimRequest(Asked):
+    """Merge the items of one owner that say the same; without a model the best of each group is kept as it is."""
+
+    model: ModelName | None = None
+    owner: Owner | None = None
+    scopes: Scopes | None = None
+    threshold: Threshold = THRESHOLD
+    dry_run: bool = False
+    wait: Annotated[float, Field(ge=0, le=300.0)] | None = None

@@ -1,0 +1,1 @@
+"""SQL for analysts: Quack, the statement guard, limits, snapshots."""

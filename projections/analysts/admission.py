@@ -1,0 +1,71 @@
+"""Who of the analysts may ask over HTTP now, and when do they get their answer? In time, whatever the statement does.
+
+DuckDB looks for an interrupt between two steps, so a statement may go on after its time. Its caller gets an error then;
+the statement keeps its place until it ends, so that no more of them run than there are places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from kledger.contract.errors import IllegalQuery
+from projections.live.own_threads import OwnThread
+
+AT_ONCE = 2
+WAITS_SECONDS = 5.0
+"""For a place. Together with the time of a statement it is less than the 30 s that clients wait for an answer."""
+_MORE_SECONDS = 2.0  # to notice the interrupt, and to make rows of what came in time
+
+
+class Places:
+    """The places of one node. Its methods belong to one event loop."""
+
+    def __init__(self, at_once: int = AT_ONCE, waits_seconds: float = WAITS_SECONDS) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._waits_seconds = waits_seconds
+
+    async def run(self, work: Callable[[], Any], seconds: float, ended: Callable[[], None]) -> Any:
+        """What `work` returns or raises, from a thread of its own; `ended` is called when that thread is done.
+
+        Raises IllegalQuery where no place becomes free, and where `work` goes on after `seconds`.
+        """
+        try:
+            async with asyncio.timeout(self._waits_seconds):
+                await self._free.acquire()
+        except BaseException as error:
+            ended()
+            if isinstance(error, TimeoutError):
+                raise IllegalQuery("other queries are running, and this one found no place: try again") from error
+            raise
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+        def finish(result: Any, error: BaseException | None) -> None:
+            self._free.release()
+            ended()
+            if not outcome.done():
+                outcome.set_result((result, error))
+
+        def in_thread() -> None:
+            result, failed = None, None
+            try:
+                result = work()
+            except BaseException as error:
+                failed = error
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the node has ended without this statement
+                loop.call_soon_threadsafe(finish, result, failed)
+
+        OwnThread(in_thread, "analysts-statement").start()
+        done, _ = await asyncio.wait([outcome], timeout=seconds + _MORE_SECONDS)
+        if not done:
+            raise IllegalQuery(
+                f"the query took longer than {seconds:g} seconds and cannot be stopped within one step of it; it keeps "
+                "its place until it ends: make smaller values, or run it on a snapshot file"
+            )
+        result, failed = outcome.result()
+        if failed is not None:
+            raise failed
+        return result

@@ -1,0 +1,235 @@
+"""How does an analyst read the live view? Over Quack, DuckDB's own protocol, from any DuckDB, read-only.
+
+A Quack server offers the whole SQL surface of its instance, writing included; what keeps it to reading
+stands on the server: the authorization function of `prepare` asks `statement_guard` for every statement.
+Behind it the instance itself is closed (no host files, no network through SQL, no settings). After
+`prepare` the node can still `register` Arrow data, run transactions, change the schema, make temporary
+tables, spill and checkpoint; it can no longer SET anything, ATTACH, COPY, EXPORT, read a file, name a Python
+variable in SQL without registering it, or ask `duckdb_extensions()` on that instance, and it cannot undo
+this. So: create the schema with its macros, apply every setting, `prepare`, then `serve`.
+
+Whoever attaches sees the whole view, every scope. With a token of the server's own, or, where `admits` is given,
+with whatever that says of a token: it is asked again at every statement, so that a token which is taken back ends
+the sessions that it opened.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+from duckdb.func import FunctionNullHandling
+from duckdb.sqltypes import BOOLEAN, VARCHAR
+
+from kledger.contract.errors import IllegalQuery, ServiceFailed
+from projections.analysts.quack_sessions import Admits, Sessions
+from projections.analysts.sql import REFUSAL
+from projections.analysts.statement_guard import build_guard
+from projections.live.own_threads import within
+
+_KNOWN = "kledger_known"
+_ADMIT = "kledger_admit"
+_STOPS_WITHIN_SECONDS = 8.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class QuackAddress:
+    """Where the view is served. `token` is a secret: it opens all of it."""
+
+    host: str
+    port: int
+    token: str = field(repr=False)
+
+    @property
+    def uri(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"quack:{host}:{self.port}"
+
+    def attach_statement(self, alias: str = "kl") -> str:
+        """The statement an analyst runs in their own DuckDB, after `INSTALL quack; LOAD quack`."""
+        name = '"' + alias.replace('"', '""') + '"' if not alias.isidentifier() else alias
+        return f"ATTACH {_literal(self.uri)} AS {name} (TOKEN {_literal(self.token)})"
+
+
+def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Load Quack, and httpfs on which it leans, from the installed wheels; nothing is downloaded.
+
+    DuckDB checks the signature of both files. Raises ServiceFailed when a wheel is missing or of another
+    version.
+    """
+    for name in ("httpfs", "quack"):
+        connection.execute(f"LOAD {_literal(str(_extension_file(name)))}")
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None) -> None:
+    """Close the instance of `connection` to everything but reading through the doors; once an instance.
+
+    `admits` is asked for each token, from a thread of the server; None leaves it at the server's own token.
+
+    Needs the ledger's macros to exist already (later ones are refused to analysts) and every setting to be
+    made: none can change afterwards.
+    """
+    guard = build_guard(connection)
+    sessions = Sessions(admits or _none_but_the_servers)
+    load_extensions(connection)
+    # httpfs copies AWS keys out of the node's environment into settings when it loads.
+    for (name,) in connection.execute(
+        """
+        SELECT name FROM duckdb_settings()
+        WHERE starts_with(name, 's3_') AND input_type = 'VARCHAR' AND value <> ''
+          AND (contains(name, 'key') OR contains(name, 'token'))
+        """
+    ).fetchall():
+        connection.execute(f"SET GLOBAL {name} = ''")
+
+    def refusal(statement: str) -> str | None:
+        return guard.refusal(statement)
+
+    def admit(session: str, statement: str) -> str | None:
+        """The SQL to run in place of `statement`; None refuses without a reason, an exception does too."""
+        if not sessions.may_go_on(session):
+            return None
+        # Rows of a client's INSERT come as a message of their own and ask with a made-up INSERT. For them any
+        # text means yes, so an INSERT gets the bare refusal: "Authorization failed".
+        if statement.lstrip()[:6].upper() == "INSERT":
+            return None
+        reason = guard.refusal(statement)
+        return statement if reason is None else f"SELECT error({_literal(reason)})"
+
+    for name, function, takes in ((_ADMIT, admit, 2), (REFUSAL, refusal, 1)):
+        connection.create_function(
+            name,
+            function,
+            [VARCHAR] * takes,
+            VARCHAR,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,
+        )
+    connection.create_function(
+        _KNOWN,
+        sessions.open,
+        [VARCHAR] * 3,
+        BOOLEAN,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )
+    for setting in (
+        f"quack_authentication_function = '{_KNOWN}'",
+        f"quack_authorization_function = '{_ADMIT}'",
+        "allow_persistent_secrets = false",
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        "allow_community_extensions = false",
+        "enable_external_access = false",
+        "lock_configuration = true",  # the last one, for nothing can be set after it
+    ):
+        connection.execute(f"SET GLOBAL {setting}")
+
+
+def serve(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+) -> QuackAddress:
+    """Start serving the prepared instance of `connection` until `stop`.
+
+    Port 0 takes a free one; without a token a random one is made. Only loopback: the protocol is plain
+    HTTP, so other machines come through a TLS proxy of yours. Raises IllegalQuery for another host,
+    ServiceFailed when the instance is not prepared or the port is taken.
+    """
+    if host not in _LOOPBACK:
+        raise IllegalQuery(
+            f"Quack is served on loopback only, not on {host}: put a TLS proxy in front for other machines",
+            host=host,
+        )
+    locked = connection.execute(
+        "SELECT current_setting('lock_configuration') AND NOT current_setting('enable_external_access')"
+        f" AND EXISTS (FROM duckdb_functions() WHERE function_name = '{_ADMIT}')"
+    ).fetchone()
+    if locked is None or not locked[0]:
+        raise ServiceFailed("this view is not closed to writing: call prepare(connection) before serve()")
+    address = QuackAddress(host, _free_port(host, port), token or secrets.token_urlsafe(24))
+    try:
+        connection.execute("CALL quack_serve(?, token := ?)", [address.uri, address.token]).fetchall()
+    except duckdb.Error as error:
+        raise ServiceFailed(f"cannot serve Quack on {host}:{address.port}: {error}", port=address.port) from error
+    return address
+
+
+def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress) -> bool:
+    """Stop serving; the port is free for another instance when this returns True. Stopping twice is no error.
+
+    Call it before closing the instance or ending the process. Attached clients get an error at their next
+    query and attach again. A query that is running then runs to its end: nothing can interrupt it. False says
+    that one still runs after some seconds; it is not waited for.
+    """
+
+    def end() -> None:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("CALL quack_stop(?)", [address.uri]).fetchall()
+
+    return within(_STOPS_WITHIN_SECONDS, end, "quack-stop")
+
+
+def _extension_file(name: str) -> Path:
+    version = duckdb.__version__
+    spec = find_spec(f"duckdb_extension_{name}")
+    if spec is not None and spec.origin is not None:
+        file = Path(spec.origin).parent / "extensions" / f"v{version}" / f"{name}.duckdb_extension"
+        if file.is_file():
+            return file
+    raise ServiceFailed(
+        f"DuckDB {version} has no {name} extension here: pip install duckdb-extension-{name}=={version}",
+        extension=name,
+    )
+
+
+def _free_port(host: str, wanted: int) -> int:
+    """`wanted` if nobody listens there, any free port for 0.
+
+    Quack itself does not notice a taken port: it shares it (SO_REUSEPORT), and clients would reach either.
+    """
+    try:
+        return _bound(host, wanted, socket.SO_REUSEADDR)  # closed connections may linger there
+    except OSError as error:
+        # A query that has not ended holds its connection, though not the port: Quack's own sockets share it.
+        with suppress(OSError, AttributeError):
+            if wanted and not _listens(host, wanted):
+                return _bound(host, wanted, socket.SO_REUSEPORT)
+        raise ServiceFailed(
+            f"cannot serve Quack on {host}:{wanted}, the port is not free: choose another ({error})", port=wanted
+        ) from error
+
+
+def _bound(host: str, wanted: int, shared: int) -> int:
+    with socket.socket(_family(host)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, shared, 1)
+        probe.bind((host, wanted))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket(_family(host)) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, port)) == 0
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _none_but_the_servers(_token: str, is_the_servers: bool) -> bool:
+    return is_the_servers
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

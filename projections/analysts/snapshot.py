@@ -1,0 +1,47 @@
+"""How does an analyst get a file to keep? A frozen copy of the live view, named by its position."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from kledger.contract.errors import ServiceFailed
+from projections.live.view import Instance
+
+
+def copy_frozen(instance: Instance, directory: Path) -> Path:
+    """Copy the live file to `view-<position>.duckdb` and let `latest` name it; nothing may fold meanwhile.
+
+    A snapshot is never replaced under its readers: the same position is the same file.
+    """
+    if instance.path is None:
+        raise ServiceFailed("this view is in memory and has no file to copy")
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"view-{instance.position}.duckdb"
+    if not file.exists():
+        with contextlib.suppress(duckdb.TransactionException):  # a long question is under way: the log has the rest
+            instance.bench.con.execute("CHECKPOINT")
+        fresh = file.with_suffix(".part")
+        _copy_with_log(instance.path, fresh)
+        with fresh.open("rb") as copied:
+            os.fsync(copied.fileno())
+        fresh.replace(file)
+    pointer = directory / "latest.new"
+    pointer.write_text(file.name + "\n")
+    pointer.replace(directory / "latest")
+    return file
+
+
+def _copy_with_log(path: Path, into: Path) -> None:
+    """Copy a view file and what its write-ahead log says, as one file without a log."""
+    logs = [file.with_name(file.name + ".wal") for file in (path, into)]
+    shutil.copyfile(path, into)
+    logs[1].unlink(missing_ok=True)
+    if logs[0].exists():
+        shutil.copyfile(*logs)
+        with duckdb.connect(str(into)) as copied:
+            copied.execute("CHECKPOINT")

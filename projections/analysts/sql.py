@@ -1,0 +1,105 @@
+"""What does one SELECT of an analyst answer over HTTP? Its rows, column by column, within bounds.
+
+Bounded are its time, its rows, the bytes of its answer, and the memory that the node may take for it.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import duckdb
+import pyarrow as pa
+
+from kledger.contract.errors import IllegalQuery
+from ledger.event import JsonObject
+from projections.analysts.memory_watch import MIB, analyst_limits, watched
+from projections.fold_kit.plain_rows import rows_of
+
+REFUSAL = "kledger_refusal"
+"""The function of a prepared instance that says why a statement may not run."""
+_BATCH = 2_048  # rows; what DuckDB makes at a time, so that an answer is counted as it grows
+
+
+def answer_to(connection: duckdb.DuckDBPyConnection, statement: str) -> JsonObject:
+    """`columns`, `types` and `rows` of one SELECT. Columns of one name are all there. Raises IllegalQuery."""
+    limits = analyst_limits()
+    table = sql_read_only(connection, statement, timeout_seconds=limits.seconds, byte_limit=limits.bytes)
+    return {
+        "columns": table.column_names,
+        "types": [str(field.type) for field in table.schema],
+        "rows": rows_of(table),
+        "truncated": False,
+    }
+
+
+def sql_read_only(
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+    parameters: list[object] | dict[str, object] | None = None,
+    *,
+    timeout_seconds: float = 30.0,
+    row_limit: int = 100_000,
+    byte_limit: int = 64 * MIB,
+) -> pa.Table:
+    """The answer to one SELECT on the prepared instance of `connection`, under the same guard as Quack.
+
+    Runs on a cursor of its own in a read-only transaction; safe to call from any thread. Raises
+    IllegalQuery when the guard refuses, DuckDB reports an error, the time is over, it takes too much memory, or more
+    than `row_limit` rows or `byte_limit` bytes come back.
+    """
+    cursor = connection.cursor()
+    out_of_time, too_large = threading.Event(), threading.Event()
+
+    def interrupt(why: threading.Event) -> None:
+        why.set()
+        cursor.interrupt()
+
+    clock = threading.Timer(timeout_seconds, interrupt, (out_of_time,))
+    clock.daemon = True
+    try:
+        answer = cursor.execute(f"SELECT {REFUSAL}(?::VARCHAR)", [statement]).fetchone()
+        reason = answer[0] if answer else None
+        if reason is not None:
+            raise IllegalQuery(reason)
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        clock.start()
+        with watched(lambda: interrupt(too_large), analyst_limits().memory):
+            cursor.execute(statement, parameters)
+            return _rows(cursor.to_arrow_reader(_BATCH), row_limit, byte_limit)
+    except RuntimeError as error:  # the binding's only complaint of this type: a lone surrogate
+        raise IllegalQuery("the statement or a parameter is not Unicode text") from error
+    except (duckdb.Error, OSError, MemoryError) as error:
+        # OSError is how Arrow passes on what DuckDB reports in the middle of an answer.
+        if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+            raise IllegalQuery(
+                "the query took more memory than the node has for it and was stopped: narrow it, make smaller "
+                "values, or run it on a snapshot file"
+            ) from error
+        if out_of_time.is_set():
+            raise IllegalQuery(
+                f"the query took longer than {timeout_seconds:g} seconds and was stopped: narrow it, attach "
+                "over Quack, or run it on a snapshot file"
+            ) from error
+        raise IllegalQuery(f"DuckDB refuses the query: {error}") from error
+    finally:
+        clock.cancel()
+        cursor.close()  # rolls the transaction back
+
+
+def _rows(reader: pa.RecordBatchReader, row_limit: int, byte_limit: int) -> pa.Table:
+    batches = []
+    count = size = 0
+    for batch in reader:
+        count += batch.num_rows
+        size += batch.nbytes
+        if count > row_limit:
+            raise IllegalQuery(
+                f"more than {row_limit} rows came back: add a LIMIT, or attach over Quack, which streams"
+            )
+        if size > byte_limit:
+            raise IllegalQuery(
+                f"more than {byte_limit} bytes came back: ask for fewer rows or columns, or attach over Quack, which "
+                "streams"
+            )
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=reader.schema)

@@ -1,0 +1,115 @@
+"""How does a piece of the log become part of the views? Decode, gate, fold: one transaction with the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kledger.contract.errors import LogGap
+from ledger.event import StoredEvent
+from ledger.privacy.keyring import Keyring
+from ledger.store.parked import NONE_PARKED, Parked
+from projections.engine.decode import Decoded, decode
+from projections.engine.gate import gate
+from projections.engine.registry import VIEWS
+from projections.engine.row_fold import fold_few
+from projections.engine.unsealing import Opened, open_events
+from projections.engine.withheld import named, withhold
+from projections.fold_kit import erased
+from projections.fold_kit.decisions import Refusal
+from projections.fold_kit.workbench import Workbench
+from projections.live.duckdb import transaction
+from projections.views.refused import fold as refused_fold
+
+# Up to so many events of so many bytes are folded one by one; from there on sets are faster. (A list of a thousand may
+# be in a few kilobytes, and a row written as a literal costs a tenth of a millisecond.)
+SMALL = 64
+SMALL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What one batch came to: the view's position after it, and how many events counted or did not."""
+
+    position: int
+    accepted: int
+    refused: int
+
+
+def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NONE_PARKED) -> Folded:
+    """Fold consecutive events into the view; those that are parked are refused.
+
+    Events at or before the checkpoint were folded already and change nothing. Raises LogGap when the first
+    new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
+    nothing is changed.
+    """
+    position = bench.position()
+    events = [event for event in events if event.position > position]
+    if not events:
+        return Folded(position, 0, 0)
+    _check_order(position, events)
+    opened = ready(bench.keyring, events, parked)
+    if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
+        return _fold_many(bench, decode(bench.parser, opened), parked)
+    with _fold(bench, opened, parked) as refusals:
+        refusals += fold_few(bench.con, opened.events)
+    return _folded(opened, refusals)
+
+
+def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKED) -> Folded:
+    """Fold a batch that was decoded ahead, as fold_batch would."""
+    events, position = decoded.opened.stored, bench.position()
+    if events[0].position <= position:
+        return fold_batch(bench, events, parked)
+    _check_order(position, events)
+    return _fold_many(bench, decoded, parked)
+
+
+def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened:
+    """A batch as it is decoded: what is parked withheld, what is sealed opened. Raises what the vault raises."""
+    return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
+
+
+def _check_order(position: int, events: list[StoredEvent]) -> None:
+    if events[0].position != position + 1 or events[-1].position - position != len(events):
+        raise LogGap(
+            f"the view is at position {position}, the log goes on with {events[0].position} to "
+            f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
+        )
+
+
+def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
+    """Fold set by set."""
+    events = decoded.opened.events
+    first, facts = events[0].position, tuple(decoded.parsed)
+    with _fold(bench, decoded.opened, parked) as refusals:
+        refusals += decoded.refused
+        judged = gate(bench, decoded)
+        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in judged]
+        if len(refusals) < len(events):
+            for view in VIEWS:
+                if view.fold is not None:
+                    view.fold(bench, facts)
+        bench.clear()
+    return _folded(decoded.opened, refusals)
+
+
+@contextmanager
+def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
+    """One transaction: what the body folds, what it refuses, and the checkpoint."""
+    refusals: list[Refusal] = []
+    with transaction(bench.con):
+        erased.keep(bench.con, opened.erased)
+        yield refusals
+        last = opened.stored[-1]
+        refused_fold.fold(bench.con, named(opened.told(refusals), opened.stored, parked))
+        bench.con.execute(
+            f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
+            "WHERE name = 'views'"
+        )
+
+
+def _folded(opened: Opened, refusals: list[Refusal]) -> Folded:
+    events = opened.stored
+    return Folded(events[-1].position, len(events) - len(refusals), len(refusals))

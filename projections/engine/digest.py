@@ -1,0 +1,125 @@
+"""Are two views the same, and if not, where? Digests that do not depend on the order of rows.
+
+A relation's digest is the number of its rows and the sum of their MD5 halves: equal sets of rows give equal
+digests, in whatever order and in however many batches they were written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from projections.engine.registry import VIEWS
+
+RELATIONS: dict[str, tuple[str, ...]] = {relation: keys for view in VIEWS for relation, keys in view.digested.items()}
+ADDED: dict[str, tuple[str, ...]] = {relation: names for view in VIEWS for relation, names in view.added.items()}
+UNDIGESTED = {relation: names for view in VIEWS for relation, names in view.undigested.items()}
+MOST_DIFFERENCES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDigest:
+    """One relation's rows and digest (64 hexadecimal digits)."""
+
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row that is not the same in both: `only live`, `only replayed`, or the columns that differ."""
+
+    view: str
+    key: str
+    what: str
+
+
+def digests(con: duckdb.DuckDBPyConnection) -> dict[str, RelationDigest]:
+    """The digest of every relation that follows from the log."""
+    return {relation: _digest(con, relation) for relation in RELATIONS}
+
+
+def state_digest(parts: dict[str, RelationDigest]) -> str:
+    """One digest of the whole state, out of its relations' digests."""
+    told = "\n".join(f"{name}:{part.rows}:{part.digest}" for name, part in sorted(parts.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
+    row = con.execute(f"""
+        SELECT count(*), coalesce(sum(md5_number_lower(told)), 0), coalesce(sum(md5_number_upper(told)), 0)
+        FROM ({told(con, relation)})
+    """).fetchone()
+    assert row is not None  # an aggregate without GROUP BY always answers one row
+    rows, lower, upper = (int(value) for value in row)
+    return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
+
+
+def told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
+    """The query of a relation's rows as the texts that are digested (`told`), and `more` columns of each."""
+    row = f"{relation}::VARCHAR"
+    added, apart = ADDED.get(relation, ()), UNDIGESTED.get(relation, ())
+    if added or apart:
+        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in (*added, *apart)]
+        row = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})::VARCHAR"
+        row += "".join(f" || coalesce(', {name}: ' || {name}::VARCHAR, '')" for name in added)
+    return f"SELECT {', '.join([*more, f'{row} AS told'])} FROM {relation}"
+
+
+def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection) -> list[Difference]:
+    """The rows in which two views differ, at most MOST_DIFFERENCES of each relation, in key order."""
+    ours, theirs = digests(live), digests(replayed)
+    return [
+        difference
+        for relation in RELATIONS
+        if ours[relation] != theirs[relation]
+        for difference in _rows_that_differ(relation, live, replayed)
+    ]
+
+
+def _rows_that_differ(
+    relation: str, live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection
+) -> list[Difference]:
+    with duckdb.connect() as scratch:
+        scratch.register("live", _keyed(live, relation))
+        scratch.register("replayed", _keyed(replayed, relation))
+        found = scratch.execute(f"""
+            SELECT coalesce(l.key, r.key), l.key IS NOT NULL, r.key IS NOT NULL
+            FROM live l FULL JOIN replayed r ON l.key = r.key
+            WHERE l.told IS DISTINCT FROM r.told ORDER BY ALL LIMIT {MOST_DIFFERENCES}
+        """).fetchall()
+    return [
+        Difference(
+            relation,
+            key,
+            _what(relation, key, live, replayed)
+            if both_live and both_replayed
+            else "only live"
+            if both_live
+            else "only replayed",
+        )
+        for key, both_live, both_replayed in found
+    ]
+
+
+def _key(relation: str) -> str:
+    return f"concat_ws('/', {', '.join(RELATIONS[relation])})"
+
+
+def _keyed(con: duckdb.DuckDBPyConnection, relation: str) -> pa.Table:
+    return con.execute(
+        f"SELECT key, md5(told) AS told FROM ({told(con, relation, f'{_key(relation)} AS key')})"
+    ).to_arrow_table()
+
+
+def _what(relation: str, key: str, live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection) -> str:
+    rows = []
+    for con in (live, replayed):
+        answer = con.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {relation} WHERE {_key(relation)} = ?", [key])
+        names = [column[0] for column in answer.description or ()]
+        rows.append(dict(zip(names, answer.fetchone() or (), strict=False)))
+    columns = [name for name in rows[0] if rows[0][name] != rows[1].get(name)]
+    return f"differs in {', '.join(columns)}" if columns else "stands there more than once"

@@ -1,0 +1,47 @@
+"""What does one event say, as the models read it? The authority on whatever SQL cannot vouch for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kledger.contract.errors import IllegalSubject, InvalidPayload
+from ledger.event import Fact, StoredEvent
+from ledger.wire.envelope import Envelope, decode_envelope, decode_fact, schema_name
+from ledger.wire.subjects import parse_subject
+
+
+def judged(event: StoredEvent) -> tuple[Envelope, Fact]:
+    """The event as the models read it. Raises a LedgerError that says what is wrong."""
+    named = parse_subject(event.subject)
+    envelope = decode_envelope(event.body)
+    fact = decode_fact(envelope)
+    entity, _, entity_id = envelope.subject.partition("/")
+    if f"{named.entity}.{named.event}" != fact.name:
+        raise IllegalSubject(
+            f"the subject says {named.entity}.{named.event}, the event says {fact.name}: publish it to the "
+            "subject of its type"
+        )
+    if (named.entity, named.entity_id) != (entity, entity_id):
+        raise IllegalSubject(
+            f"the subject is about {named.entity}/{named.entity_id}, the event about {envelope.subject}"
+        )
+    if "\0" in named.org:
+        raise IllegalSubject("the tenant that the subject names holds a NUL character")
+    if (fault := fact.fault_of_id(entity_id)) is not None:
+        raise InvalidPayload(f"the id {entity_id[:200]!r} {fault}", errors=[])
+    if fact.stated_id() not in (None, entity_id):
+        raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
+    if named.actor != envelope.actor:
+        raise IllegalSubject(f"the subject's actor is {named.actor}, the event names {envelope.actor}")
+    return envelope, fact
+
+
+def rewritten(envelope: Envelope, fact: Fact) -> bytes:
+    """The event as our own encoder would have written it."""
+    attributes: dict[str, Any] = envelope.model_dump(exclude={"data", "dataschema", "time"}, exclude_none=True)
+    attributes["time"] = envelope.time.isoformat()
+    attributes["dataschema"] = schema_name(type(fact), fact.stated_version())
+    attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
+    return orjson.dumps(attributes)

@@ -1,0 +1,83 @@
+"""How is a batch decoded before its turn to be folded comes? Piece by piece as it is read; the pieces fold as one.
+
+Folding costs nearly the same whether a batch is large or small, and decoding does not: so what comes in bulk is decoded
+as it comes, and folded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from ledger.event import StoredEvent
+from ledger.events import FACTS
+from ledger.privacy.keyring import Keyring
+from ledger.store.parked import Parked
+from projections.engine.batch import Folded, fold_decoded, ready
+from projections.engine.decode import Decoded, decode
+from projections.engine.parking import ABOUT_THE_EVENT, fold_strictly
+from projections.engine.parser import Parser
+from projections.engine.unsealing import Opened
+from projections.fold_kit.decisions import CANDIDATES, Candidate, as_candidates
+from projections.fold_kit.envelopes import narrow
+from projections.fold_kit.workbench import Workbench
+
+Ahead = Decoded | list[StoredEvent]
+"""A piece that is decoded, or as it was read, where one of its events cannot be decoded."""
+
+
+def decode_ahead(parser: Parser, keyring: Keyring, events: list[StoredEvent], parked: Parked) -> Ahead:
+    """Decode a piece. Raises what the vault raises."""
+    try:
+        return decode(parser, ready(keyring, events, parked))
+    except ABOUT_THE_EVENT:
+        return events  # folding finds out which of them it is
+
+
+def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
+    """Fold what was decoded ahead, strictly: see engine/parking.py. `parked` is what it was decoded with."""
+    if isinstance(ahead, list):
+        return fold_strictly(bench, ahead, parked)
+    try:
+        return fold_decoded(bench, ahead, parked)
+    except ABOUT_THE_EVENT:
+        return fold_strictly(bench, ahead.opened.stored, parked)
+
+
+def together(parser: Parser, pieces: Sequence[Ahead]) -> Ahead:
+    """Pieces that follow one another as one: what decoding them at once would have given."""
+    decoded = [piece for piece in pieces if isinstance(piece, Decoded)]
+    if len(decoded) < len(pieces):
+        return [event for piece in pieces for event in _stored(piece)]
+    if len(decoded) == 1:
+        return decoded[0]
+    opened = Opened(
+        [event for piece in decoded for event in piece.opened.events],
+        [event for piece in decoded for event in piece.opened.stored],
+        {at: why for piece in decoded for at, why in piece.opened.failed.items()},
+        {at: places for piece in decoded for at, places in piece.opened.erased.items()},
+    )
+    refused = [refusal for piece in decoded for refusal in piece.refused]
+    parsed = {
+        fact: pa.concat_tables([piece.parsed[fact] for piece in decoded if fact in piece.parsed])
+        for fact in FACTS.values()
+        if any(fact in piece.parsed for piece in decoded)
+    }
+    if not parsed:
+        return Decoded(opened, {}, refused)
+    candidates: Sequence[Candidate] | None = None
+    if not all(piece.candidates is None for piece in decoded if piece.parsed):
+        candidates = [candidate for piece in decoded for candidate in _candidates(parser, piece)]
+    lineage = pa.concat_tables([piece.lineage for piece in decoded if piece.lineage is not None])
+    return Decoded(opened, parsed, refused, narrow(parsed.values()), candidates, lineage)
+
+
+def _stored(piece: Ahead) -> list[StoredEvent]:
+    return piece if isinstance(piece, list) else piece.opened.stored
+
+
+def _candidates(parser: Parser, piece: Decoded) -> Sequence[Candidate]:
+    if piece.candidates is not None or piece.envelopes is None:
+        return piece.candidates or ()
+    return as_candidates(parser.rows(CANDIDATES, envelopes=piece.envelopes))

@@ -1,0 +1,89 @@
+"""Which views are there? One line each: its tables, its fold, what identifies a row, what a digest leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import duckdb
+
+from projections.fold_kit import erased
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.workbench import Facts, Workbench
+from projections.views.events import fold as events
+from projections.views.feedback import fold as feedback
+from projections.views.goals import fold as goals
+from projections.views.knowledge import fold as knowledge
+from projections.views.knowledge import tables as knowledge_tables
+from projections.views.lineage import fold as lineage
+from projections.views.processes import fold as processes
+from projections.views.processes import tables as processes_tables
+from projections.views.profiles import fold as profiles
+from projections.views.recalls import fold as recalls
+from projections.views.refused import fold as refused
+from projections.views.resources import fold as resources
+from projections.views.resources import tables as resource_tables
+from projections.views.scope_types import fold as scope_types
+
+Fold = Callable[[Workbench, Facts], None]
+FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOfLog:
+    """A part of what follows from the log.
+
+    `fold` reads the relations that the gate presents of a large batch and changes the view's own tables, set by set;
+    `fold_few` does the same with a few events that the models have read. Neither learns whether it is live or
+    rebuilding, and a law in the tests holds them to the same result.
+    `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
+    that a relation did not always have: a digest counts them where they hold something, so that the digest of a log in
+    which they are empty is what it was. `undigested` are columns that no digest counts: what they say follows from the
+    log and the vault like the rest, and a digest of before they were there stays what it was.
+    """
+
+    name: str
+    tables: str
+    fold: Fold | None
+    fold_few: FoldFew | None
+    digested: dict[str, tuple[str, ...]]
+    added: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+# `refused` is filled by the batch itself: what is refused never reaches a fold. So is `erased_texts`, before the folds.
+VIEWS: tuple[ViewOfLog, ...] = (
+    ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
+    ViewOfLog(
+        "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
+    ),
+    # Before feedback, whose credit follows from what was served.
+    ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
+    ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
+    ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
+    ViewOfLog(
+        "knowledge",
+        knowledge_tables.TABLES,
+        knowledge.fold,
+        knowledge.fold_few,
+        {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
+        {"knowledge_versions": ("origin",)},
+        {"knowledge_versions": ("erased",)},
+    ),
+    ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
+    ViewOfLog(
+        "processes",
+        processes_tables.TABLES,
+        processes.fold,
+        processes.fold_few,
+        {"processes": ("org", "kind", "id")},
+    ),
+    ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
+    ViewOfLog(
+        "resources", resource_tables.TABLES, resources.fold, resources.fold_few, {"resource_versions": ("valid_from",)}
+    ),
+    ViewOfLog(
+        "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}
+    ),
+    ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
+)

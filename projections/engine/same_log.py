@@ -1,0 +1,29 @@
+"""Is this the log that the views were folded from? Its event at the checkpoint has to be the one that was folded.
+
+A broker that came back with an older data directory, or another stream, may hold as many events or more: then
+positions alone say nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from ledger.store.stale_copies import replaced
+from ledger.stream import Ledger
+from projections.live.duckdb import checkpoint_of
+from projections.live.view import View
+
+
+async def check_same_log(ledger: Ledger, view: View) -> None:
+    """Compare the log's time of the event at the view's checkpoint, in microseconds, with the checkpoint's.
+
+    A log that ends before it is left to the read that follows. Raises LogReplaced, LogGap, BrokerUnavailable.
+    """
+    position, stored_us = await view.ask(checkpoint_of)
+    if not position:
+        return
+    async with contextlib.aclosing(ledger.read(position, batch=1)) as batches:
+        async for event, *_ in batches:
+            if event.stored_ns // 1000 != stored_us:
+                raise replaced(position, "the log")
+            return

@@ -1,0 +1,1 @@
+"""What views are built with: envelopes, decisions, SQL text, versions, pages."""

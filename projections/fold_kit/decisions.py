@@ -1,0 +1,105 @@
+"""What is judged, and what the judgement says: the words that the gate and the rules of each entity share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ledger.event import FROM, Fact, StoredEvent
+from ledger.wire.envelope import Envelope
+
+
+class Candidate(NamedTuple):
+    """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item.
+
+    Where it states them: `scopes`, the item's from now on; `readers`, the entities of its ACL; `writers`, those
+    of them who may revise it; `through`, the scope through which the actor reads the item.
+    """
+
+    position: int
+    stored_us: int
+    type: str
+    event_id: str
+    actor: str
+    org: str
+    entity_id: str
+    owner: str | None
+    expected_version: int | None
+    helpful: int
+    harmful: int
+    scopes: list[str] | None = None
+    readers: list[str] | None = None
+    writers: list[str] | None = None
+    through: str | None = None
+
+
+CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"
+"""The rows of candidates, out of the narrow columns of a batch."""
+
+
+def as_candidates(rows: Sequence[Sequence[Any]]) -> list[Candidate]:
+    """The rows of CANDIDATES as what they are."""
+    return list(map(Candidate._make, rows))
+
+
+class Ruling(NamedTuple):
+    """What the rules say: refused with a code and a reason, or accepted with the version it makes.
+
+    `version` and `closes` are of the entity's version history: the number of the version that this event
+    makes (None when it makes none), and the position of the version that it ends.
+    """
+
+    code: str | None = None
+    reason: str | None = None
+    version: int | None = None
+    closes: int | None = None
+
+
+ACCEPTED = Ruling()
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An accepted event of a small batch, as the models read it, with what the rules said of it."""
+
+    event: StoredEvent
+    envelope: Envelope
+    fact: Fact
+    org: str
+    entity_id: str
+    version: int | None
+    closes: int | None
+
+    @property
+    def position(self) -> int:
+        return self.event.position
+
+    @property
+    def stored_us(self) -> int:
+        return self.event.stored_ns // 1000
+
+    @property
+    def trace_id(self) -> str | None:
+        """The envelope's trace, else the first that the data names."""
+        return next(iter(self.named("trace_id")), None)
+
+    @property
+    def message_id(self) -> str | None:
+        """The envelope's message, else the first that the data names."""
+        return next(iter(self.named("message_id")), None)
+
+    def named(self, field: Literal["trace_id", "message_id"]) -> list[str]:
+        """Every trace or message that the event names, each once, its envelope's first."""
+        own = self.envelope.traceid if field == "trace_id" else self.envelope.messageid
+        parts = (getattr(self.fact, part, None) for part in FROM)
+        return [*dict.fromkeys(filter(None, [own, *(getattr(part, field) for part in parts if part is not None)]))]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An event that is not folded, and why; the raw bytes stay readable in `refused_events`."""
+
+    event: StoredEvent
+    code: str
+    reason: str

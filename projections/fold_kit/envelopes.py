@@ -1,0 +1,141 @@
+"""What is the same of every event? One narrow row each: attributes, lineage, and the few fields the gate decides by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+import pyarrow as pa
+
+from ledger.event import FROM, Fact
+
+NARROW = (
+    "position",
+    "stored_us",
+    "stream_time",
+    "type",
+    "version",
+    "event_id",
+    "key",
+    "time",
+    "source",
+    "actor",
+    "org",
+    "entity",
+    "entity_id",
+    "trace_id",
+    "message_id",
+    "causation_id",
+    "correlation_id",
+    "traceparent",
+    "owner",
+    "expected_version",
+    "helpful",
+    "harmful",
+    "scopes",
+    "readers",
+    "writers",
+    "through",
+)
+USED_ATTRIBUTES = (
+    "id",
+    "source",
+    "subject",
+    "time",
+    "actor",
+    "traceparent",
+    "traceid",
+    "messageid",
+    "causationid",
+    "correlationid",
+)
+"""The envelope's attributes that differ from event to event of a kind; SQL calls them e_id and so on."""
+
+READERS = "list_transform(d.acl, lambda x: x.entity)"
+"""Every entity of an ACL."""
+WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
+"""Those of an ACL who may revise the item."""
+
+_TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
+
+
+def _lineage_of_data(fact: type[Fact], field: str) -> str:
+    """The envelope's lineage, else what the data itself says of its origin, source or case."""
+    return f"coalesce({', '.join([f'e_{_TRACE_FIELDS[field]}', *named_in(fact, field)])})"
+
+
+def named_in(fact: type[Fact], field: str) -> list[str]:
+    """What each part of the data of an event says of its `trace_id` or `message_id`, NULL where it says nothing."""
+    return [f"nullif(d.\"{part}\".{field}, '')" for part in FROM if part in fact.model_fields]
+
+
+def _decoded(token: str) -> str:
+    """What ledger.wire.subjects.decode_token makes of a token: a single = is the empty string."""
+    return f"TRY(CASE {token} WHEN '=' THEN '' ELSE url_decode(replace({token}, '=', '%')) END)"
+
+
+@cache
+def envelope_columns(fact: type[Fact]) -> dict[str, str]:
+    """The columns of NARROW: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
+    said = fact.model_fields
+    return {
+        "position": "position",
+        "stored_us": "stored_us",
+        "stream_time": "make_timestamptz(stored_us)",
+        "type": f"'{fact.name}'",
+        "version": stated_version(fact),
+        "event_id": "e_id",
+        "key": "md5_number_lower(e_id)",
+        "time": "TRY_CAST(e_time AS TIMESTAMPTZ)",
+        "source": "e_source",
+        "actor": "e_actor",
+        "org": _decoded("split_part(subject, '.', 2)"),
+        "entity": f"'{fact.entity()}'",
+        "entity_id": f"substr(e_subject, {len(fact.entity()) + 2})",
+        "trace_id": _lineage_of_data(fact, "trace_id"),
+        "message_id": _lineage_of_data(fact, "message_id"),
+        "causation_id": "e_causationid",
+        "correlation_id": "e_correlationid",
+        "traceparent": "e_traceparent",
+        "owner": "d.owner" if "owner" in said else "NULL::VARCHAR",
+        "expected_version": f"d.{fact.builds_on}" if fact.builds_on in said else "NULL::BIGINT",
+        "helpful": _counts(fact, "helpful"),
+        "harmful": _counts(fact, "harmful"),
+        "scopes": "d.scopes" if "scopes" in said else "NULL::VARCHAR[]",
+        "readers": READERS if "acl" in said else "NULL::VARCHAR[]",
+        "writers": WRITERS if "acl" in said else "NULL::VARCHAR[]",
+        "through": "d.through" if "through" in said else "NULL::VARCHAR",
+    }
+
+
+def unstated(fact: type[Fact]) -> str | None:
+    """The predicate of events that are of the version before (`Fact.added`); None where no field was added."""
+    return " AND ".join(f"d.{name} IS NULL" for name in fact.added) or None
+
+
+def stated_version(fact: type[Fact]) -> str:
+    """The version that an event is written in, as `Fact.stated_version` says."""
+    before = unstated(fact)
+    now = f"{fact.version}::INTEGER"
+    return now if before is None else f"CASE WHEN {before} THEN {fact.version - 1}::INTEGER ELSE {now} END"
+
+
+def stated_data(fact: type[Fact]) -> str:
+    """What an event says as JSON: without the fields that were added after its version."""
+    before = unstated(fact)
+    if before is None:
+        return "to_json(d)"
+    kept = ", ".join(f"'{name}': d.\"{name}\"" for name in fact.model_fields if name not in fact.added)
+    return f"CASE WHEN {before} THEN to_json({{{kept}}}) ELSE to_json(d) END"
+
+
+def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
+    """These columns, and `more`, of all the tables; nothing is copied."""
+    return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
+
+
+def _counts(fact: type[Fact], verdict: str) -> str:
+    """How many helpful or harmful cases the event adds to its item."""
+    if "verdict" in fact.model_fields:
+        return f"(d.verdict = '{verdict}')::BIGINT"
+    return f"d.{verdict}" if verdict in fact.model_fields else "0::BIGINT"

@@ -1,0 +1,152 @@
+"""How does SQL see an event's schema? Each pydantic model, said once more as DuckDB types and predicates.
+
+The model stays the authority. What SQL accepts the model accepts too (a property in the tests); what SQL
+doubts is judged by the model. A constraint that has no SQL form here fails at import, not in a fold.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+import annotated_types as at
+import orjson
+from pydantic import AfterValidator, AllowInfNan, BaseModel, StringConstraints
+from pydantic.fields import FieldInfo
+
+from kledger.contract import entities, scopes
+from ledger.event import Fact
+from ledger.events import bounds, knowledge, resource
+from ledger.privacy.seal_mark import MARK
+from projections.fold_kit.envelopes import USED_ATTRIBUTES
+from projections.fold_kit.sql_text import text
+
+_SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+
+
+def entity_check(column: str) -> str:
+    """The predicate of kledger.contract.scopes.check_entity."""
+    pattern = text(entities.ENTITY_PATTERN.removeprefix("^").removesuffix("$"))
+    return f"(length({column}) <= {entities.ENTITY_MAX_LENGTH} AND regexp_full_match({column}, {pattern}))"
+
+
+def json_structure(fact: type[Fact]) -> str:
+    """The structure argument of from_json for a whole event of this fact."""
+    fields: dict[str, object] = dict.fromkeys(USED_ATTRIBUTES, "VARCHAR")
+    fields["data"] = _structure(fact)
+    return orjson.dumps(fields).decode()
+
+
+def _structure(annotation: Any) -> object:
+    annotation, _ = _unwrap(annotation)
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return "VARCHAR"
+    if origin is dict:
+        return "JSON"
+    if origin is list:
+        return [_structure(get_args(annotation)[0])]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {name: _structure(info.annotation) for name, info in annotation.model_fields.items()}
+    raise TypeError(f"no SQL form for {annotation!r}")
+
+
+def _unwrap(annotation: Any) -> tuple[Any, list[Any]]:
+    """Strip Annotated and `| None`; collect the constraints met on the way."""
+    constraints: list[Any] = []
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            constraints += annotation.__metadata__
+            annotation = annotation.__origin__
+            continue
+        if get_origin(annotation) in (Union, types.UnionType):
+            rest = [a for a in get_args(annotation) if a is not type(None)]
+            if len(rest) != 1:
+                raise TypeError(f"no SQL form for the union {annotation!r}")
+            annotation = rest[0]
+            continue
+        return annotation, constraints
+
+
+def fits(fact: type[Fact]) -> str:
+    """The predicate over `d` (from json_structure) that holds only for data the model accepts."""
+    parts = ["d IS NOT NULL", *_model_checks(fact, "d")]
+    if fact.at_least_one:
+        stated = ", ".join(f"d.{name}::VARCHAR" for name in fact.at_least_one)
+        parts.append(f"coalesce({stated}) IS NOT NULL")
+    return " AND ".join(parts)
+
+
+def _model_checks(model: type[BaseModel], path: str) -> list[str]:
+    return [check for name, info in model.model_fields.items() for check in _field_checks(f'{path}."{name}"', info)]
+
+
+def _field_checks(path: str, info: FieldInfo) -> list[str]:
+    annotation, constraints = _unwrap(info.annotation)
+    nullable = type(None) in get_args(info.annotation)
+    checks = _value_checks(path, annotation, [*info.metadata, *constraints])
+    if not nullable:
+        return [f"{path} IS NOT NULL", *checks]
+    return [f"({path} IS NULL OR {' AND '.join(checks)})"] if checks else []
+
+
+def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[str]:
+    checks = [c for constraint in constraints for c in _constraint(path, annotation, constraint)]
+    origin = get_origin(annotation)
+    if origin is Literal:
+        checks.append(f"{path} IN ({', '.join(text(value) for value in get_args(annotation))})")
+    elif origin is dict:
+        # Flat, and each key once: of repeated keys and of depth only the models know what they make.
+        checks.append(f"json_type({path}) = 'OBJECT'")
+        checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
+        # A number that is no short whole one has more than one spelling, or no double holds it.
+        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')")
+        # What JSON has no form for, and DuckDB reads all the same.
+        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?(nan|inf)', 'i')")
+        checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
+    elif origin is list:
+        item, item_constraints = _unwrap(get_args(annotation)[0])
+        each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]
+        checks.append(f"len(list_filter({path}, lambda x: NOT coalesce({' AND '.join(each)}, false))) = 0")
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        checks += _model_checks(annotation, path)
+    return checks
+
+
+def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
+    length = f"len({path})" if get_origin(annotation) is list else f"length({path})"
+    if isinstance(constraint, FieldInfo):  # Annotated[..., Field(...)] keeps the FieldInfo itself
+        return [c for inner in constraint.metadata for c in _constraint(path, annotation, inner)]
+    match constraint:
+        case at.Ge(ge=bound):
+            return [f"{path} >= {bound}"]
+        case at.Le(le=bound):
+            return [f"{path} <= {bound}"]
+        case at.MinLen(min_length=bound):
+            return [f"{length} >= {bound}"]
+        case at.MaxLen(max_length=bound):
+            return [f"{length} <= {bound}"]
+        case StringConstraints(max_length=bound):
+            return [f"length({path}) <= {bound}"]
+        case AllowInfNan(allow_inf_nan=False):
+            return [f"isfinite({path})"]
+        case AfterValidator(func=scopes.entity_or_value_error):
+            return [entity_check(path)]
+        case AfterValidator(func=scopes.scope_or_value_error):
+            return [f"({path} = 'public' OR {entity_check(path)})"]
+        case AfterValidator(func=bounds.check_document):  # flat, with short numbers: see what is asked of an object
+            return []
+        case AfterValidator(func=bounds.without_sign_of_zero):
+            return [f"NOT ({path} = 0 AND signbit({path}))"]
+        case AfterValidator(func=bounds.legal_id):  # what is printable, only the models know; of plain letters all is
+            return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')", f"NOT starts_with({path}, {text(MARK)})"]
+        case AfterValidator(func=knowledge.each_entity_once):
+            return [f"len(list_distinct(list_transform({path}, lambda x: x.entity))) = len({path})"]
+        case AfterValidator(func=resource.times_or_value_error):  # what a moment is, only the models know
+            return [f"({path}->>'{name}') IS NULL" for name in resource.TIMES]
+    pattern = getattr(constraint, "pattern", None)
+    if isinstance(pattern, str) and pattern.startswith("^") and pattern.endswith("$"):
+        return [f"regexp_full_match({path}, {text(pattern[1:-1])})"]
+    raise TypeError(f"no SQL form for the constraint {constraint!r} of {path}")

@@ -1,0 +1,47 @@
+"""Who reads a row, who may judge it, and how is it labelled? `ledger.readers` and the contract's scopes in SQL (S3).
+
+All of it is over the columns scopes, shared_with and owner: who reads is those in any of them.
+"""
+
+from __future__ import annotations
+
+from ledger.readers import PERSONAL
+from projections.fold_kit.sql_text import text
+
+EVERYBODY = "CASE WHEN len(shared_with) = 0 THEN scopes ELSE list_distinct(scopes || shared_with) END"
+"""Scopes and the entities of an ACL: the label leaves the owner aside."""
+
+
+def visibility(readers: str = "scopes") -> str:
+    """The label of a row with an `owner`; `readers` is the list of who may read it."""
+    return f"""CASE WHEN list_contains({readers}, 'public') THEN 'public'
+    WHEN len(list_filter({readers}, lambda x: starts_with(x, 'org:'))) > 0 THEN 'org'
+    WHEN len({readers}) = 1 AND (({readers})[1] = owner OR starts_with(({readers})[1], 'user:')) THEN 'private'
+    ELSE 'shared' END"""
+
+
+def readers(table: str = "") -> str:
+    """The list of everybody who reads a row."""
+    return f"list_append({table}scopes || {table}shared_with, {table}owner)"
+
+
+def read_by(entities: str, table: str = "") -> str:
+    """The predicate of rows that one of a list of scopes reads; `entities` is that list in SQL, `public` in it."""
+    return (
+        f"(list_has_any({table}scopes, {entities}) OR list_contains({entities}, {table}owner) "
+        f"OR (len({table}shared_with) > 0 AND list_has_any({table}shared_with, {entities})))"
+    )
+
+
+def shared(readers: str) -> str:
+    """Those in a list of readers that have members: neither users nor agents."""
+    personal = " OR ".join(f"starts_with(x, {text(kind + ':')})" for kind in PERSONAL)
+    return f"list_filter({readers}, lambda x: NOT ({personal}))"
+
+
+def may_judge(actor: str, through: str, readers: str, shared: str) -> str:
+    """The predicate of verdicts on what is not public that count, as `ledger.readers.may_judge` says it."""
+    return (
+        f"(list_contains({readers}, {actor}) OR "
+        f"CASE WHEN {through} IS NULL THEN len({shared}) > 0 ELSE list_contains({shared}, {through}) END)"
+    )

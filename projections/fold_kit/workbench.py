@@ -1,0 +1,92 @@
+"""On what do the folds of a large batch work? A connection, and relations that last for one batch.
+
+They are Arrow tables, read where they lie: what was decoded, what the gate said of it, what a fold computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ledger.event import Fact
+from ledger.privacy.keyring import Keyring
+from projections.engine.parser import Parser
+
+Facts = tuple[type[Fact], ...]
+"""The facts that occur in a batch, in the vocabulary's order."""
+
+
+def table_of(fact: type[Fact]) -> str:
+    """The relation of one fact's accepted events (projections/engine/gate.py)."""
+    return "accepted_" + fact.name.replace(".", "_")
+
+
+class Workbench:
+    """A connection to a view, with the relations of one batch. Used by one thread at a time.
+
+    `keyring` opens what is sealed; one that knows no key leaves every sealed event refused.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
+        self.con = con
+        self.keyring = keyring or Keyring()
+        self._loaded: dict[str, None] = {}
+
+    @cached_property
+    def parser(self) -> Parser:
+        """What decodes the batches that were not decoded ahead."""
+        return Parser()
+
+    def close(self) -> None:
+        """Close the connection, and the parser with it."""
+        if "parser" in self.__dict__:
+            self.parser.close()
+        self.con.close()
+
+    def position(self) -> int:
+        """How far the view is folded. Each fold begins with this, and with no transaction open."""
+        query = "SELECT position FROM checkpoints WHERE name = 'views'"
+        try:
+            (row,) = self.rows(query)
+        except duckdb.TransactionException:  # one that failed stands open, there was no memory to roll it back
+            self.con.execute("ROLLBACK")
+            (row,) = self.rows(query)
+        return int(row[0])
+
+    def run(self, statement: str) -> None:
+        """Execute a statement without parameters."""
+        self.con.execute(statement)
+
+    def rows(self, query: str) -> list[Any]:
+        """All rows of a query without parameters."""
+        return self.con.execute(query).fetchall()
+
+    def table(self, query: str) -> pa.Table:
+        """The same, as columns."""
+        return self.con.execute(query).to_arrow_table()
+
+    def present(self, tables: dict[str, pa.Table]) -> None:
+        """Make these tables relations of their names, good until the batch is cleared."""
+        for name, table in tables.items():
+            self.con.register(name, table)
+            self._loaded[name] = None
+
+    def load(self, name: str, columns: Iterable[Any], schema: pa.Schema) -> str:
+        """Make columns of Python values a relation; returns its name, good until the batch is cleared."""
+        arrays = [
+            column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
+        name = f"loaded_{name}"
+        self.present({name: pa.table(arrays, schema=schema)})
+        return name
+
+    def clear(self) -> None:
+        """Forget what was presented and loaded for this batch."""
+        for name in self._loaded:
+            self.con.unregister(name)
+        self._loaded.clear()

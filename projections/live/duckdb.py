@@ -1,0 +1,116 @@
+"""How is a view file opened? The one place that knows DuckDB's settings, and the view's schema version."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from projections.analysts.views import TABLES as ANALYST_VIEWS
+from projections.engine.registry import VIEWS
+from projections.fold_kit.sql_text import text
+
+# Handed a parameter, DuckDB's client looks whether it is one of pandas' values, and where there is no pandas, Python
+# searches for it anew each time: a quarter of the time of reading an item.
+if find_spec("pandas") is None:
+    pa.array([])  # Arrow looks once, and cannot read Python's mark for what is not there
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # which is that mark
+
+# Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
+SCHEMA_VERSION = 7
+
+_CHECKPOINTS = f"""
+CREATE TABLE checkpoints (
+    name VARCHAR NOT NULL, position BIGINT NOT NULL, stored_us BIGINT NOT NULL, schema_version INTEGER NOT NULL);
+COMMENT ON TABLE checkpoints IS 'How far the log is folded into this file; moves in the same transaction as the views';
+COMMENT ON COLUMN checkpoints.position IS 'Last log position that is folded';
+COMMENT ON COLUMN checkpoints.stored_us IS 'When the log kept that event, microseconds since 1970 UTC';
+INSERT INTO checkpoints VALUES ('views', 0, 0, {SCHEMA_VERSION});
+CREATE MACRO health() AS TABLE
+    SELECT name, position, make_timestamptz(stored_us) AS time,
+        (SELECT count(*) FROM refused_events) AS refused_events,
+        (SELECT count(*) FROM knowledge_state WHERE status = 'active') AS active_items
+    FROM checkpoints;
+COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were refused';
+"""
+
+
+def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """Open a view file (None: in memory), creating its tables when it is new.
+
+    Each question runs on the thread that asks it; `threads` above 1 adds workers that all of them share. Measured
+    on two cores: with one worker more, small statements take twice the processor time and no less time.
+
+    Raises duckdb.IOException when another process has it open.
+    """
+    con = duckdb.connect(str(path) if path else ":memory:")
+    _prepare(con, memory_limit, threads)
+    return con
+
+
+def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection:
+    """Make a view file that counts only once it is finished with a CHECKPOINT, and is thrown away otherwise.
+
+    So it needs no write-ahead log, which would write everything a second time. Raises duckdb.IOException.
+    """
+    con = duckdb.connect(":memory:")
+    con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
+    con.execute("USE view")
+    _prepare(con, memory_limit, threads=1)
+    return con
+
+
+def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) -> None:
+    """Settings, and the tables when there are none yet."""
+    con.execute(f"SET memory_limit = '{memory_limit}'")
+    con.execute("SET TimeZone = 'UTC'")
+    # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
+    con.execute("SET checkpoint_threshold = '1GB'")
+    con.execute("SET preserve_insertion_order = false")
+    # Texts are stored as they are (numbers are still packed). Compressing them took most of a checkpoint, and reading
+    # ten items back took five times as long; the price is a file about as large as the log instead of a third of it.
+    con.execute("SET disabled_compression_methods = 'fsst,dictionary,dict_fsst'")
+    con.execute(f"SET threads = {threads}")
+    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
+        with transaction(con):
+            for view in VIEWS:
+                con.execute(view.tables)
+            con.execute(_CHECKPOINTS)
+            con.execute(ANALYST_VIEWS)
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit when the body ends, roll back when it raises."""
+    con.execute("BEGIN TRANSACTION")
+    try:
+        yield
+        con.execute("COMMIT")
+    except BaseException:
+        end_left_over(con)
+        raise
+
+
+def end_left_over(con: duckdb.DuckDBPyConnection) -> None:
+    """Roll back what is open. Without memory even that fails; the next fold does it then."""
+    with suppress(duckdb.Error):
+        con.execute("ROLLBACK")
+
+
+def checkpoint_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """How far the file is: (position, that event's stored microseconds)."""
+    row = con.execute("SELECT position, stored_us FROM checkpoints WHERE name = 'views'").fetchone()
+    if row is None:
+        raise RuntimeError("the view file has no checkpoint row: it is damaged; delete it, it is rebuilt from the log")
+    return int(row[0]), int(row[1])
+
+
+def schema_version_of(con: duckdb.DuckDBPyConnection) -> int:
+    """The version of the tables and folds that wrote the file."""
+    row = con.execute("SELECT schema_version FROM checkpoints WHERE name = 'views'").fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,157 @@
+"""How is a view made anew from the log, up to any position, while the live one goes on being read?
+
+In a process of its own (ledger/runtime/subprocess_job.py), so that folding takes neither the node's processor time nor
+its memory. It holds one new file and nothing of the live view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from kledger.contract.errors import InvalidPayload
+from ledger.broker.access import BrokerAccess
+from ledger.event import JsonObject
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.runtime.logs import log_to_stderr
+from ledger.runtime.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.store.jetstream import JetStreamLedger
+from ledger.store.parked import NONE_PARKED, Parked, read_told
+from ledger.store.parked import told as told_decisions
+from ledger.stream import Ledger
+from projections.engine.digest import digests, state_digest
+from projections.live.catch_up import catch_up
+from projections.live.duckdb import open_new_view
+from projections.live.files import discard
+from projections.live.view import Instance, View
+
+MEMORY_LIMIT = "384MB"
+CHECKPOINT_EVERY = 75_000
+"""Events after which a new file is written: until then what is committed stays in memory, which grew with the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A view made from the log: up to which position, of how many events, how fast, and its digest."""
+
+    position: int
+    events: int
+    refused: int
+    seconds: float
+    rate: float
+    digest: str
+    views: JsonObject
+    """`rows` and `digest` of each relation that follows from the log."""
+
+
+async def rebuild_into(
+    ledger: Ledger,
+    path: Path,
+    to: int | None = None,
+    progress: Progress = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
+    *,
+    keyring: Keyring | None = None,
+) -> Rebuilt:
+    """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
+
+    `progress` gets position, last position and events a second. Raises InvalidPayload when the file exists
+    or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
+    is not `parked`; a file that is not finished is removed.
+    """
+    head = (await ledger.head()).position
+    last = head if to is None else to
+    if last > head:
+        raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
+    started = time.monotonic()
+    view = View(Instance(_new_view(path), path, keyring))
+    try:
+        refused = await catch_up(
+            ledger,
+            view,
+            last,
+            lambda at, rate: progress(at, last, rate),
+            parked,
+            checkpoint_every=CHECKPOINT_EVERY,
+        )
+        view.instance.con.execute("CHECKPOINT")
+        seconds = time.monotonic() - started
+        parts = digests(view.instance.con)
+    except BaseException:
+        view.close()
+        discard(path)
+        raise
+    view.close()
+    views = {name: asdict(part) for name, part in parts.items()}
+    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views)
+
+
+def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
+    if path.exists():
+        raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
+    return open_new_view(path, memory_limit=MEMORY_LIMIT)
+
+
+async def position_at(ledger: Ledger, moment: datetime) -> int:
+    """The last position that the log kept at or before `moment`; 0 when there is none. Reads the log."""
+    wanted, found = int(moment.timestamp() * 1e9), 0
+    async with contextlib.aclosing(ledger.read(1, batch=10_000)) as batches:
+        async for events in batches:
+            for event in events:
+                if event.stored_ns > wanted:
+                    return found
+                found = event.position
+    return found
+
+
+async def rebuild_in_own_process(
+    access: BrokerAccess,
+    path: Path,
+    to: int | None,
+    progress: Progress = lambda _done, _total, _rate: None,
+    parked: Parked = NONE_PARKED,
+    *,
+    master: bytes = b"",
+) -> Rebuilt:
+    """rebuild_into, in a process of its own. Raises what it raises; cancelling ends the process.
+
+    With the `master` key it asks the vault for the keys that it needs.
+    """
+    order: JsonObject = {
+        "broker": access_told(access, "reader", *(("node",) if master else ())),
+        "path": str(path),
+        "to": to,
+        "parked": told_decisions(parked.values()),
+        "master": master.hex(),
+    }
+    told = await in_own_process("projections.live.rebuild", order, progress)
+    return Rebuilt(**told)
+
+
+async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
+    async with contextlib.AsyncExitStack() as stack:
+        access, keyring = access_read(order["broker"]), None
+        ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-rebuild")
+        stack.push_async_callback(ledger.close)
+        if order["master"]:
+            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
+            stack.push_async_callback(vault.close)
+            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        path, parked = Path(order["path"]), read_told(order["parked"])
+        return asdict(await rebuild_into(ledger, path, order["to"], progress, parked, keyring=keyring))
+
+
+if __name__ == "__main__":
+    log_to_stderr()  # the other output is for progress
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        uvloop.install()
+    asyncio.run(carry_out(_rebuild))

@@ -1,0 +1,147 @@
+"""How is the live view's file opened, served to analysts, and replaced?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import duckdb
+import structlog
+
+from kledger.contract.errors import ServiceFailed
+from ledger.privacy.keyring import Keyring
+from projections.analysts import quack
+from projections.analysts.quack_sessions import Admits
+from projections.live.duckdb import SCHEMA_VERSION, open_view, schema_version_of
+from projections.live.files import copy_closed, discard, discard_others, live_file, next_file, point_to
+from projections.live.own_threads import left_behind
+from projections.live.view import Instance, View
+
+log = structlog.get_logger(__name__)
+
+_CLOSES_WITHIN_SECONDS = 2.0
+_TRIES_FOR_THE_PORT = 20
+
+
+class LiveFiles:
+    """The view files of one node, in `directory`, and the Quack server over the live one."""
+
+    def __init__(
+        self,
+        directory: Path,
+        quack_port: int | None,
+        admits: Admits | None = None,
+        keyring: Keyring | None = None,
+    ) -> None:
+        self.directory = directory
+        self._keyring = keyring
+        self.address: quack.QuackAddress | None = None
+        self._quack_port = quack_port
+        self._admits = admits
+
+    def open_live(self) -> Instance:
+        """Open the live file, or a new one when there is none that this version can use.
+
+        The views follow from the log: a file that is damaged or of another schema is set aside and folded anew.
+        """
+        path = live_file(self.directory)
+        if path is not None:
+            try:
+                instance = self.open(path)
+            except duckdb.Error as error:
+                log.error("the view file is unusable and is made anew from the log", file=str(path), error=str(error))
+                discard(path)
+            else:
+                discard_others(self.directory, path)
+                return instance
+        path = next_file(self.directory)
+        instance = self.open(path)
+        point_to(path)
+        discard_others(self.directory, path)
+        return instance
+
+    def open(self, path: Path) -> Instance:
+        """Open a view file closed to everything but folding and reading. Raises duckdb.Error."""
+        con = open_view(path)
+        found = schema_version_of(con)
+        if found != SCHEMA_VERSION:
+            con.close()
+            raise duckdb.InvalidInputException(f"its schema is version {found}, this program's is {SCHEMA_VERSION}")
+        try:  # opening reads no data: the last event is read to see that it can be
+            con.execute("FROM events WHERE position = (SELECT max(position) FROM checkpoints)").fetchall()
+        except duckdb.Error:
+            con.close()
+            raise
+        quack.prepare(con, self._admits)
+        return Instance(con, path, self._keyring)
+
+    def serve(self, instance: Instance) -> None:
+        """Serve a view to analysts, at the same address and token as before."""
+        if self._quack_port is None:
+            return
+        before = self.address
+        self.address = quack.serve(
+            instance.con,
+            port=before.port if before else self._quack_port,
+            token=before.token if before else None,
+        )
+
+    def stop_serving(self, instance: Instance) -> None:
+        """Let go of the analysts' port."""
+        if self.address is None:
+            return
+        try:
+            ended = quack.stop(instance.con, self.address)
+        except duckdb.FatalException:  # it stops with its file, which can do nothing more
+            return
+        if not ended:
+            log.warning("a query over Quack has not ended and is not waited for", port=self.address.port)
+
+    async def reopen(self, view: View) -> None:
+        """Serve a copy of the live file, with all that was committed. Raises duckdb.Error, OSError.
+
+        DuckDB gives up a file whose transaction it can neither commit nor roll back (an analyst's statement had taken
+        all memory), and then does nothing more with it until it is opened anew, which one process cannot do beside
+        statements that still hold it.
+        """
+        old = view.instance
+        if old.path is None:
+            return
+        path = next_file(self.directory)
+        try:
+            await asyncio.to_thread(copy_closed, old.path, path)
+            fresh = await asyncio.to_thread(self.open, path)
+        except (duckdb.Error, OSError):
+            discard(path)
+            raise
+        point_to(path)
+        closed = asyncio.Event()
+        await view.swap(fresh, then=closed.set)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(closed.wait(), _CLOSES_WITHIN_SECONDS)
+        discard(old.path)
+        await self._serve_beside(fresh)
+        log.warning("the view's file was given up and is opened again", position=fresh.position)
+
+    async def _serve_beside(self, fresh: Instance) -> None:
+        """Serve analysts; a file that was given up serves none and keeps its port while a session is attached."""
+        if (before := self.address) is None:
+            return
+        for _ in range(_TRIES_FOR_THE_PORT):
+            try:
+                self.serve(fresh)
+            except ServiceFailed:
+                await asyncio.sleep(_CLOSES_WITHIN_SECONDS / _TRIES_FOR_THE_PORT)
+            else:
+                return
+        left_behind("a server for analysts")
+        self.address = quack.serve(fresh.con, token=before.token)
+        log.error("analysts are served at another port until the node starts anew", port=self.address.port)
+
+    async def swap(self, view: View, fresh: Instance) -> None:
+        """Put `fresh` in the place of the live file; questions under way end on the old one, which is removed."""
+        old = view.instance
+        await asyncio.to_thread(self.stop_serving, old)  # a query that goes on holds this up for some seconds
+        await view.swap(fresh, then=lambda: discard(old.path) if old.path else None)
+        self.serve(fresh)

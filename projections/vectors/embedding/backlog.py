@@ -1,0 +1,135 @@
+"""What is found by its words alone gets its dense vector as soon as the endpoint gives one.
+
+Versions are searchable before they are embedded. This loop asks the vector process which ones wait, reads their texts
+from the view, and has them embedded, a batch at a time, each text asked for once. A failure is tried again with one
+text, after a growing pause or when the endpoint says so; a text that the endpoint refuses is passed over, and the
+others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import structlog
+
+from kledger.contract.errors import LedgerError
+from projections.fold_kit.sql_text import among
+from projections.live.view import View
+from projections.vectors.client import VectorClient
+from projections.vectors.errors import EmbeddingFailed
+
+log = structlog.get_logger(__name__)
+
+BATCH = 128
+_LOOK_SECONDS = 1.0
+_LONGEST_PAUSE = 30.0
+_LONGEST_STATED = 300.0
+
+Text = tuple[str, int, str, str]
+"""A version that waits: item, version, task, content."""
+
+
+@dataclass(slots=True)
+class Embeddings:
+    """How it stands with the embeddings of a node that has a model."""
+
+    awaiting: int = 0
+    trouble: str | None = None
+    calls: int = 0
+    missed: int = 0
+    refused: int = 0
+    """Texts that the endpoint did not take: they are found by their words."""
+
+
+class Backlog:
+    """Embeds what waits; `state` is how far it is."""
+
+    def __init__(self, view: View, org: str, client: Callable[[], VectorClient], may_write: Callable[[], bool]) -> None:
+        self._view = view
+        self._org = org
+        self._client = client
+        self._may_write = may_write
+        self._batch = BATCH
+        self._pause = 0.0
+        self._failed: str | None = None
+        self.more = asyncio.Event()
+        """Set when there is something new to embed."""
+        self.state = Embeddings()
+
+    async def run(self) -> None:
+        """Embed until cancelled."""
+        while True:
+            self.more.clear()
+            try:
+                client = self._client()
+                worked = self._may_write() and await self.step(client)
+                self._failed, self._pause = None, 0.0
+            except (LedgerError, RuntimeError, duckdb.Error) as error:
+                worked = False
+                self._failed = error.message if isinstance(error, LedgerError) else str(error)
+                stated = getattr(error, "retry_after", None)
+                longest = _LONGEST_STATED if getattr(error, "useless", False) else _LONGEST_PAUSE
+                self._pause = min(max(1.0, self._pause * 2), longest)
+                self._batch = 1  # what fails may be paid for all the same: the next try is for one text
+                if stated is not None:
+                    self._pause = min(max(stated, self._pause), _LONGEST_STATED)
+                log.warning("embedding pauses", error=self._failed, pause=self._pause)
+            await self._look()
+            if not worked:
+                await self._rest()
+
+    async def step(self, client: VectorClient) -> bool:
+        """Embed the next batch; whether there was one. Raises EmbeddingFailed and what the process raises."""
+        waiting = await client.awaiting(self._batch)
+        if not waiting:
+            return False
+        texts = await self._view.ask(_texts, self._org, [each.valid_from for each in waiting])
+        known = {(item_id, version) for item_id, version, _, _ in texts}
+        # What the view does not know any more is on its way out: there is nothing to ask for.
+        gone = [(each.item_id, each.version, "", "") for each in waiting if (each.item_id, each.version) not in known]
+        try:
+            await client.embed([*texts, *gone])
+        except EmbeddingFailed as error:
+            if not error.refused:
+                raise
+            if len(texts) > 1:
+                self._batch = max(1, len(texts) // 2)  # one of them is refused: find it
+                return True
+            self.state.refused += 1
+            log.error("a text is refused by the embedding endpoint: it is found by its words", item=texts[0][0])
+            await client.embed([(texts[0][0], texts[0][1], "", "")])
+        self._batch = min(BATCH, self._batch * 2)
+        return True
+
+    async def _look(self) -> None:
+        with contextlib.suppress(LedgerError, RuntimeError):
+            told = await self._client().embeddings()
+            state = self.state
+            state.awaiting, state.calls, state.missed = told["awaiting"], told["calls"], told["missed"]
+            state.trouble = told["trouble"] or self._failed
+
+    async def _rest(self) -> None:
+        """Wait for something new, or until it is worth another try, looking how it stands meanwhile."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._pause
+        while True:
+            left = until - loop.time()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(_LOOK_SECONDS, left) if left > 0 else _LOOK_SECONDS):
+                    await (asyncio.Event() if left > 0 else self.more).wait()
+            if loop.time() >= until:
+                return
+            await self._look()
+
+
+def _texts(cursor: duckdb.DuckDBPyConnection, org: str, positions: Sequence[int]) -> list[Text]:
+    found = cursor.execute(
+        f"""SELECT id, version, task, content FROM knowledge_versions
+        WHERE org = $1 AND valid_from IN ({among(positions)})""",
+        [org],
+    )
+    return found.fetchall()

@@ -1,0 +1,172 @@
+"""Who turns texts into dense vectors: a model behind an OpenAI-compatible endpoint, or nobody's model at all?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.ranking import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
+from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
+from projections.vectors.errors import EmbeddingFailed
+
+Vectors = NDArray[np.float32]
+
+PROBE = "Is the embedding endpoint back?"
+"""What it is asked to see whether it answers usefully."""
+MAX_CHARACTERS = 6_000
+"""A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of `dimensions` numbers.
+
+    `batch_size` is the most texts it takes in one call outside; `vector_weight` what its cosines count beside
+    the best keyword score.
+    """
+
+    model: str
+    dimensions: int
+    batch_size: int
+    vector_weight: float
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, float32; a blank text is a row of zeros. Raises EmbeddingFailed."""
+        ...
+
+
+class HashedEmbedder:
+    """Character n-grams, thrown on the dimensions: free, the same everywhere (see `hashed.py`)."""
+
+    vector_weight = HASHED_VECTOR_WEIGHT
+    batch_size = 256
+
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.model = MODEL
+        self.dimensions = dimensions
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`; never fails."""
+        return self.vectors(texts)
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """The same at once: there is nothing to wait for."""
+        return hashed_vectors(texts, self.dimensions)
+
+
+class OpenAIEmbedder:
+    """A model behind an endpoint that speaks OpenAI's embeddings API.
+
+    `timeout` in seconds a request; `retries` after a refused or failed one, with the client's own backing off;
+    at most `concurrency` requests at once. `shorten` asks the endpoint for vectors of `dimensions` numbers,
+    which only some models can give.
+    """
+
+    vector_weight = SENTENCE_VECTOR_WEIGHT
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        model: str,
+        dimensions: int,
+        timeout: float = 30.0,
+        retries: int = 3,
+        batch_size: int = 128,
+        concurrency: int = 4,
+        shorten: bool = False,
+    ) -> None:
+        self.model = model
+        self.dimensions = dimensions
+        self.batch_size = batch_size
+        self._shorten = shorten
+        import openai  # takes a third of a second, which every start of a node without a model would pay
+
+        self._client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries)
+        self._base_url = base_url
+        self._places = asyncio.Semaphore(concurrency)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`. One request for each `batch_size` texts that are not blank."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        written = [place for place, text in enumerate(texts) if text.strip()]
+        batches = [written[at : at + self.batch_size] for at in range(0, len(written), self.batch_size)]
+        answers = await asyncio.gather(*(self._ask([texts[place] for place in batch]) for batch in batches))
+        for batch, answer in zip(batches, answers, strict=True):
+            vectors[batch] = answer
+        return vectors
+
+    async def _ask(self, texts: Sequence[str]) -> Vectors:
+        import openai
+
+        asked = [text[:MAX_CHARACTERS] for text in texts]
+        try:
+            async with self._places:
+                answer = await self._client.embeddings.create(
+                    input=asked,
+                    model=self.model,
+                    encoding_format="float",
+                    dimensions=self.dimensions if self._shorten else openai.omit,
+                )
+        except openai.OpenAIError as error:
+            failure = self._failure(error, len(texts))
+            if failure.refused and len(texts) == 1 and asked != [PROBE]:
+                await self._takes_others()
+            raise failure from error
+        part = {item.index: item.embedding for item in answer.data if 0 <= item.index < len(texts)}
+        if 0 < len(part) == len(answer.data) < len(texts) and all(len(row) == self.dimensions for row in part.values()):
+            return await self._completed(texts, part)
+        rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+        if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
+            sizes = sorted({len(row) for row in rows})
+            failure = EmbeddingFailed(
+                f"{self.model} at {self._base_url} gave {len(rows)} vectors of {sizes} numbers for {len(texts)} "
+                f"texts; {self.dimensions} numbers were expected: set the model's true dimensions"
+            )
+            failure.useless = True
+            raise failure
+        return _unit(rows)
+
+    async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
+        """An answer for a part of the texts counts: only the others are asked for again."""
+        missing = [place for place in range(len(texts)) if place not in part]
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        vectors[list(part)] = _unit(list(part.values()))
+        vectors[missing] = await self._ask([texts[place] for place in missing])
+        return vectors
+
+    async def _takes_others(self) -> None:
+        """An endpoint that refuses everything refuses no text: its model or its address is wrong, not the text."""
+        try:
+            await self._ask([PROBE])
+        except EmbeddingFailed as error:
+            error.refused = False
+            raise
+
+    def _failure(self, error: Exception, texts: int) -> EmbeddingFailed:
+        import openai
+
+        failure = EmbeddingFailed(
+            f"{self.model} at {self._base_url} gave no vectors for {texts} texts: {error}; "
+            "check the address, the key and the model's name"
+        )
+        if isinstance(error, openai.APIStatusError):
+            failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
+            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then there is a pause of our own
+                failure.retry_after = float(error.response.headers["retry-after"])
+        return failure
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.close()
+
+
+def _unit(rows: Sequence[Sequence[float]]) -> Vectors:
+    vectors = np.asarray(rows, np.float32)
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), np.float32)

@@ -1,0 +1,41 @@
+"""How is an embedding that was paid for forgotten? Deleted with its bytes, whichever model made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger.broker.access import EMBEDDINGS_STREAM
+from ledger.broker.connection import BrokerConnection
+from ledger.wire.publication import error_code, error_of
+
+_NO_STREAM, _NOT_FOUND = 10059, 10037
+
+
+async def forget_embeddings(connection: BrokerConnection, text_hashes: Iterable[str]) -> int:
+    """Erase every kept embedding of these texts (SHA-256, hexadecimal); returns how many there were.
+
+    Somebody else's embedding of the very same text goes too, and is paid for again when it is needed. Raises
+    BrokerUnavailable, BrokerMisconfigured.
+    """
+    count = 0
+    for text_hash in text_hashes:
+        asked = {"subjects_filter": f"embedding.*.*.{text_hash}"}
+        info = await connection.api(f"STREAM.INFO.{EMBEDDINGS_STREAM}", asked)
+        if error_code(info) == _NO_STREAM:
+            return 0
+        if error_code(info):
+            raise error_of(info, "a look at the kept embeddings")
+        for subject in info["state"].get("subjects") or {}:
+            count += await _erase(connection, subject)
+    return count
+
+
+async def _erase(connection: BrokerConnection, subject: str) -> int:
+    found = await connection.api(f"STREAM.MSG.GET.{EMBEDDINGS_STREAM}", {"last_by_subj": subject})
+    if error_code(found):
+        return 0
+    order = {"seq": found["message"]["seq"], "no_erase": False}
+    answer = await connection.api(f"STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}", order)
+    if error_code(answer) not in (0, _NOT_FOUND):
+        raise error_of(answer, "the erasure of a kept embedding")
+    return 1

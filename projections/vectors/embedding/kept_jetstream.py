@@ -1,0 +1,111 @@
+"""Where are embeddings kept, so that a new node makes no call either? In the log's own storage.
+
+One stream, one message an embedding, its subject `embedding.<model>.<dimensions>.<sha256 of the text>`, its body
+the float32 numbers, little endian, their SHA-256 in a header: one that is damaged is asked for again. One message a
+subject: keeping the same embedding twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import orjson
+import structlog
+
+from kledger.contract.errors import LedgerError
+from ledger.broker.access import EMBEDDING_SUBJECTS, EMBEDDINGS_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import ensure
+from ledger.event import JsonObject
+from projections.vectors.embedding.kept import EmbeddingKey, Vector
+
+log = structlog.get_logger(__name__)
+
+DIGEST = "Kledger-Sha256"
+"""The header that says the SHA-256 of the numbers."""
+_CONCURRENCY = 64
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+class EmbeddingNotKept(LedgerError):
+    """The stream did not take an embedding; it was paid for, and is lost unless it is put again."""
+
+    code = "embedding_not_kept"
+
+
+def stream_settings(replicas: int = 1) -> JsonObject:
+    """The stream as the broker's API wants it described."""
+    return {
+        "name": EMBEDDINGS_STREAM,
+        "description": "Every embedding that was ever paid for",
+        "subjects": [EMBEDDING_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_msgs_per_subject": 1,
+        "discard": "old",
+        "allow_direct": True,
+    }
+
+
+async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -> None:
+    """Create the stream when it is not there; connects as `admin`.
+
+    Raises BrokerUnavailable, and BrokerMisconfigured when the broker refuses.
+    """
+    await ensure(access, EMBEDDINGS_STREAM, stream_settings(replicas))
+
+
+def digest_of(body: bytes) -> str:
+    """What tells whether the numbers are still those that were kept: 64 hexadecimal digits."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def subject_of(key: EmbeddingKey) -> str:
+    """The subject of one embedding; whatever is not safe in a subject stands as `=` and hexadecimal digits."""
+    model = "".join(c if c in _SAFE else "=" + c.encode().hex() + "=" for c in key.model)
+    return f"embedding.{model}.{key.dimensions}.{key.text_hash}"
+
+
+class JetStreamEmbeddings:
+    """See `kept.EmbeddingStore`. The connection's role must read and publish `embedding.>`."""
+
+    def __init__(self, connection: BrokerConnection) -> None:
+        self._connection = connection
+        self._places = asyncio.Semaphore(_CONCURRENCY)
+
+    async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
+        """See `EmbeddingStore.get_many`. Raises BrokerUnavailable: not to know is not a reason to pay."""
+        wanted = list(dict.fromkeys(keys))
+        bodies = await asyncio.gather(*map(self._get, wanted))
+        return {key: body for key, body in zip(wanted, bodies, strict=True) if body is not None}
+
+    async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
+        """See `EmbeddingStore.put_many`. Raises BrokerUnavailable, EmbeddingNotKept."""
+        await asyncio.gather(*(self._put(key, vector) for key, vector in embeddings.items()))
+
+    async def _get(self, key: EmbeddingKey) -> Vector | None:
+        async with self._places:
+            reply = await self._connection.request(f"$JS.API.DIRECT.GET.{EMBEDDINGS_STREAM}.{subject_of(key)}")
+        headers = reply.headers or {}
+        if not reply.data and headers.get("Status"):
+            return None  # there is none
+        vector = np.frombuffer(reply.data, "<f4").astype(np.float32) if len(reply.data) == 4 * key.dimensions else None
+        # Those kept by an earlier version have no digest; what is no number can still be told.
+        whole = headers.get(DIGEST, told := digest_of(reply.data)) == told
+        if vector is None or not whole or not np.isfinite(vector).all():
+            log.error("a kept embedding is damaged and is asked for again", subject=subject_of(key))
+            return None
+        return vector
+
+    async def _put(self, key: EmbeddingKey, vector: Vector) -> None:
+        subject = subject_of(key)
+        async with self._places:
+            body = vector.astype("<f4").tobytes()
+            reply = await self._connection.request(subject, body, {DIGEST: digest_of(body)})
+        answer = orjson.loads(reply.data)
+        if "error" in answer or answer.get("stream") != EMBEDDINGS_STREAM:
+            raise EmbeddingNotKept(f"the broker did not keep {subject}: {answer.get('error', answer)}")

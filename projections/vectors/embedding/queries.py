@@ -1,0 +1,104 @@
+"""How does a query become a dense vector without a search ever waiting for an endpoint?
+
+The endpoint has a deadline. What misses it goes on beside (its answer is kept, and the same words have it the next
+time), and the search is answered by its words. After several failures in a row no search asks any more: a probe of its
+own finds out when the endpoint is back within the deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from projections.vectors.embedding.breaker import Breaker
+from projections.vectors.embedding.embeddings import PROBE, Embedder, Vectors
+from projections.vectors.embedding.kept import Vector
+from projections.vectors.errors import EmbeddingFailed
+
+MOST_AT_ONCE = 16
+"""Queries that wait for the endpoint; a further one is answered by its words at once."""
+
+
+class QueryEmbedder:
+    """Asks `kept` for the vectors of queries, and `endpoint` itself to see whether it is back."""
+
+    def __init__(self, kept: Embedder, endpoint: Embedder, deadline: float, breaker: Breaker | None = None) -> None:
+        self._kept = kept
+        self._endpoint = endpoint
+        self._deadline = deadline
+        self.breaker = breaker or Breaker()
+        self._under_way: dict[str, asyncio.Task[Vectors]] = {}
+        self._probing: asyncio.Task[None] | None = None
+        self.missed = 0
+        """Queries that were answered without their vector."""
+
+    async def vector(self, query: str) -> tuple[Vector | None, str | None]:
+        """The vector of a query within the deadline, or why there is none."""
+        vector, reason = await self._vector(query)
+        self.missed += reason is not None
+        return vector, reason
+
+    async def _vector(self, query: str) -> tuple[Vector | None, str | None]:
+        if self.breaker.reason is not None:
+            self._probe()
+            return None, self.breaker.reason
+        asking = self._under_way.get(query)
+        if asking is None:
+            if len(self._under_way) >= MOST_AT_ONCE:
+                return None, f"{MOST_AT_ONCE} queries wait for {self._kept.model} already"
+            asking = self._under_way[query] = asyncio.create_task(self._kept.embed([query]))
+            asking.add_done_callback(lambda _: self._under_way.pop(query, None))
+            asking.add_done_callback(_noted)
+        try:
+            async with asyncio.timeout(self._deadline):
+                vectors = await asyncio.shield(asking)
+        except TimeoutError:
+            reason = f"{self._kept.model} gave no vector within {self._deadline:g} s"
+            self._failed(reason)
+            return None, reason
+        except EmbeddingFailed as error:
+            if not error.refused:  # what is wrong with one query keeps no other from its vector
+                self._failed(error.message, error.retry_after, useless=error.useless)
+            return None, error.message
+        except Exception as error:  # the broker that keeps embeddings is as outside as the endpoint
+            reason = str(error) or repr(error)
+            self._failed(reason)
+            return None, reason
+        self.breaker.succeeded()
+        return vectors[0], None
+
+    def _failed(self, reason: str, retry_after: float | None = None, *, useless: bool = False) -> None:
+        self.breaker.failed(reason, retry_after, useless=useless)
+        if self.breaker.reason is not None:
+            self._probe()
+
+    def _probe(self) -> None:
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.create_task(self._until_back(), name="embedding-probe")
+
+    async def _until_back(self) -> None:
+        while self.breaker.reason is not None:
+            await asyncio.sleep(self.breaker.due())
+            try:
+                async with asyncio.timeout(self._deadline):
+                    await self._endpoint.embed([PROBE])
+            except TimeoutError:
+                self.breaker.failed(f"{self._endpoint.model} gave no vector within {self._deadline:g} s")
+            except EmbeddingFailed as error:
+                self.breaker.failed(error.message, error.retry_after, useless=error.useless)
+            else:
+                self.breaker.succeeded()
+
+    async def close(self) -> None:
+        """Ask nothing any more."""
+        left = [*self._under_way.values(), *([self._probing] if self._probing else [])]
+        for task in left:
+            task.cancel()
+        with contextlib.suppress(Exception):
+            await asyncio.gather(*left, return_exceptions=True)
+
+
+def _noted(asked: asyncio.Task[Vectors]) -> None:
+    """A failure after the deadline was answered for already."""
+    if not asked.cancelled():
+        asked.exception()

@@ -1,0 +1,45 @@
+"""Which embedding model is configured? The environment says: an OpenAI-compatible endpoint, or none.
+
+KLEDGER_EMBEDDING_MODEL and KLEDGER_EMBEDDING_DIMENSIONS name the model; KLEDGER_EMBEDDING_URL its endpoint (by
+default OpenAI's); the key is KLEDGER_EMBEDDING_KEY or OPENAI_API_KEY. Without a model the vectors are hashed
+n-grams, which find words and near-words, not paraphrases.
+"""
+
+from __future__ import annotations
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledger.wire.envelope import invalid_payload
+from projections.vectors.wire import EmbeddingModel
+
+
+class _Environment(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_EMBEDDING_")
+
+    model: str = ""
+    dimensions: int = Field(default=1536, ge=1, le=65_536)
+    url: str = "https://api.openai.com/v1"
+    key: SecretStr = Field(
+        default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY")
+    )
+    shorten: bool = False
+    deadline: float = Field(default=0.3, gt=0, le=60)
+
+
+def embedding_from_environment() -> EmbeddingModel | None:
+    """The configured model, or None. Raises InvalidPayload for a setting that makes no sense."""
+    try:
+        said = _Environment()
+    except ValidationError as error:
+        raise invalid_payload("the KLEDGER_EMBEDDING settings", error) from error
+    if not said.model:
+        return None
+    return EmbeddingModel(
+        base_url=said.url,
+        api_key=said.key.get_secret_value() or "none",
+        model=said.model,
+        dimensions=said.dimensions,
+        shorten=said.shorten,
+        deadline=said.deadline,
+    )

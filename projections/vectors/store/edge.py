@@ -1,0 +1,325 @@
+"""How are vectors stored and searched with nothing installed? Qdrant's engine, in this process.
+
+Edge holds the interpreter's lock while it works: keep it out of any process with an event loop that others
+wait for (`process.py` is its own). Measured at 9,000 items: both paths with filter and payload in 2.2 ms, 1.3
+after `optimize`.
+
+There is no write-ahead log: what a crash loses lies behind the checkpoint, and is fed again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import orjson
+import qdrant_edge as edge
+from numpy.typing import NDArray
+
+from projections.search.tokens import Sparse
+from projections.vectors.errors import VectorStoreFailed, reading
+from projections.vectors.store.directories import discard_earlier, model_slug, read_checkpoint, replace_file
+from projections.vectors.store.edge_filter import AWAITING, admitted_by, any_of
+from projections.vectors.store.frequencies import STEPS, Counted, Frequencies, Terms, stored
+from projections.vectors.store.port import (
+    Awaiting,
+    Digest,
+    Found,
+    Only,
+    Point,
+    Whole,
+    applied,
+    closing,
+    embedded,
+    merged,
+    newest,
+    now_readers,
+    payload_of,
+    point_id,
+)
+from projections.vectors.store.ties import Hits, best
+
+_DENSE, _TERMS = "dense", "terms"
+_KEYWORD, _INTEGER = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer
+# Edge 0.9 matches a boolean as if it were a number and finds nothing, so flags are stored as 0 and 1.
+_INDEXES = {
+    "item_id": _KEYWORD,
+    "now": _KEYWORD,
+    "scopes": _KEYWORD,
+    "types": _KEYWORD,
+    "owner": _KEYWORD,
+    "visibility": _KEYWORD,
+    "valid_from": _INTEGER,
+    "valid_to": _INTEGER,
+    "retired": _INTEGER,
+    "awaits": _INTEGER,
+}
+_WANTED = edge.PayloadSelector.Include(["item_id", "version", "valid_from"])
+# An approximate search would go by a graph in which hidden points are linked too.
+_EXACT = edge.SearchParams(exact=True)
+_PAGE = 1_000
+
+
+class EdgeStore:
+    """One model's points in a folder of their own. Raises VectorStoreFailed when the folder does not load."""
+
+    waits_on_network = False
+
+    def __init__(self, directory: Path, model: str, dimensions: int) -> None:
+        self.model = model
+        self._dimensions = dimensions
+        self._folder = directory / model_slug(model, dimensions)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._checkpoint = read_checkpoint(self._folder)
+        self._shard = self._open()
+        self._frequencies = Frequencies()
+        # Document frequencies are not stored: they follow from the points (0.4 s at 20,000 long items).
+        for page in self._pages(None, ["now"], [_TERMS]):
+            self._frequencies.count(Counted(record.now, record.terms, 1) for record in map(_known, page) if record.now)
+        discard_earlier(directory, model, dimensions)
+
+    def _pages(
+        self, where: edge.Filter | None, payload: bool | list[str], vectors: bool | list[str]
+    ) -> Iterator[list[edge.Record]]:
+        offset: edge.PointId | None = None
+        while True:
+            asked = edge.ScrollRequest(
+                offset=offset, limit=_PAGE, filter=where, with_payload=payload, with_vector=vectors
+            )
+            with reading():
+                page, offset = self._shard.scroll(asked)
+            yield page
+            if offset is None:
+                return
+
+    def _open(self) -> edge.EdgeShard:
+        files = self._folder / "shard"
+        if self._checkpoint == 0:
+            # nothing is promised yet, and a folder that a crash left half made would not load
+            shutil.rmtree(files, ignore_errors=True)
+            return self._create(files)
+        try:
+            return edge.EdgeShard.load(str(files))
+        except Exception as error:  # the bindings raise bare exceptions of many kinds
+            raise VectorStoreFailed(
+                f"the vectors in {files} do not load ({error}); delete {self._folder} to have them built anew"
+            ) from error
+
+    def _create(self, files: Path) -> edge.EdgeShard:
+        files.mkdir(parents=True)
+        config = edge.EdgeConfig(
+            vectors={_DENSE: edge.EdgeVectorParams(size=self._dimensions, distance=edge.Distance.Cosine)},
+            sparse_vectors={_TERMS: edge.EdgeSparseVectorParams()},
+            payload_memory=edge.Memory.Cached,
+            wal_enabled=False,
+        )
+        shard = edge.EdgeShard.create(str(files), config)
+        for field, kind in _INDEXES.items():
+            shard.update(edge.UpdateOperation.create_field_index(field, kind))
+        return shard
+
+    def upsert(self, points: Sequence[Point]) -> int:
+        """See `port.VectorStore.upsert`."""
+        fresh = newest(points)
+        known = self._stored(fresh)
+        written: list[edge.Point] = []
+        counted: list[Counted] = []
+        for key, point in fresh.items():
+            before = known.get(key)
+            if before is not None and applied(point) < before.applied:
+                continue
+            payload = payload_of(point)
+            written.append(edge.Point(id=key, vector=_vectors(point), payload=payload))
+            counted += [*_ceased(before), Counted(now_readers(payload), point.sparse.indices, 1)]
+        if written:
+            self._shard.update(edge.UpdateOperation.upsert_points(written))
+            self._frequencies.count(counted)
+        return len(written)
+
+    def close_version(self, item_id: str, version: int, valid_to: int) -> None:
+        """See `port.VectorStore.close_version`."""
+        key = point_id(item_id, version)
+        known = self._stored([key]).get(key)
+        if known is not None and known.applied <= valid_to:
+            self._shard.update(edge.UpdateOperation.set_payload([key], closing(valid_to)))
+            self._frequencies.count(_ceased(known))
+
+    def erase(self, item_ids: Sequence[str]) -> None:
+        """See `port.VectorStore.erase`."""
+        if item_ids:
+            theirs = edge.Filter(must=[any_of("item_id", item_ids)])
+            for page in self._pages(theirs, ["now"], [_TERMS]):
+                self._frequencies.count(one for record in page for one in _ceased(_known(record)))
+            self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
+
+    def clear(self) -> None:
+        """See `port.VectorStore.clear`."""
+        replace_file(self._folder / "checkpoint", "0")  # first: a crash from here on finds a store to be made anew
+        self._shard.close()
+        self._checkpoint = 0
+        self._shard = self._open()
+        self._frequencies.clear()
+
+    def search(
+        self,
+        *,
+        dense: NDArray[np.float32] | None,
+        sparse: Sparse | None,
+        visible_scopes: Sequence[str],
+        types: Sequence[str] = (),
+        limit: int = 20,
+        as_of: int | None = None,
+        include_retired: bool = False,
+        only: Only | None = None,
+    ) -> list[Found]:
+        """See `port.VectorStore.search`."""
+        if not visible_scopes:
+            return []
+        admitted = admitted_by(visible_scopes, types, as_of, include_retired, only or {})
+        asked: dict[str, tuple[edge.Query, float]] = {}
+        if sparse is not None and len(sparse.indices):
+            weighed = self._frequencies.weigh(sparse, visible_scopes)
+            asked[_TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=_TERMS), weighed.scale
+        if dense is not None and dense.any():
+            asked[_DENSE] = edge.Query.Nearest(dense.tolist(), using=_DENSE), 1.0
+        if not asked:
+            return []
+
+        def request(query: edge.Query, most: int) -> edge.QueryRequest:
+            return edge.QueryRequest(most, query=query, filter=admitted, with_payload=_WANTED, params=_EXACT)
+
+        hits: dict[str, Hits] = {}
+        with reading():
+            answers = self._shard.query_batch(
+                edge.QueryBatchRequest([request(query, limit + 1) for query, _ in asked.values()])
+            )
+            for (path, (query, scale)), points in zip(asked.items(), answers, strict=True):
+
+                def more(most: int, query: edge.Query = query, scale: float = scale) -> Hits:
+                    return _found(self._shard.query(request(query, most)), scale)
+
+                hits[path] = best(_found(points, scale), limit, more)
+        return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
+
+    def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
+        """See `port.VectorStore.read`."""
+        by_key = {point_id(*version): version for version in versions}
+        with reading():
+            records = self._shard.retrieve(list(by_key), with_payload=True, with_vector=True)
+        whole = {}
+        for record in records:
+            vectors = record.vector if isinstance(record.vector, dict) else {}
+            terms = vectors.get(_TERMS)
+            indices, values = (terms.indices, terms.values) if isinstance(terms, edge.SparseVector) else ([], [])
+            sparse = Sparse(np.asarray(indices, np.uint32), np.asarray(values, np.float32) / np.float32(STEPS))
+            dense = np.asarray(vectors.get(_DENSE, []), np.float32)
+            whole[by_key[str(record.id)]] = Whole(record.payload or {}, sparse, dense)
+        return whole
+
+    def awaiting(self, most: int) -> list[Awaiting]:
+        """See `port.VectorStore.awaiting`."""
+        page, _ = self._shard.scroll(edge.ScrollRequest(limit=most, filter=AWAITING, with_payload=_WANTED))
+        said = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+
+    def count_awaiting(self) -> int:
+        """See `port.VectorStore.count_awaiting`."""
+        return self._shard.count(edge.CountRequest(filter=AWAITING, exact=True))
+
+    def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
+        """See `port.VectorStore.embed`."""
+        by_key = {point_id(*version): vector for version, vector in vectors.items()}
+        there = list(self._stored(by_key))
+        given = [
+            edge.PointVectors(key, {_DENSE: vector.tolist()}) for key in there if (vector := by_key[key]) is not None
+        ]
+        if given:
+            self._shard.update(edge.UpdateOperation.update_vectors(given))
+        for state, keys in embedded(by_key, there):
+            self._shard.update(edge.UpdateOperation.set_payload(list(keys), {"awaits": state}))
+
+    def count(self) -> int:
+        """See `port.VectorStore.count`."""
+        return self._shard.count(edge.CountRequest(exact=True))
+
+    def checkpoint(self) -> int:
+        """See `port.VectorStore.checkpoint`."""
+        return self._checkpoint
+
+    def set_checkpoint(self, position: int) -> None:
+        """See `port.VectorStore.set_checkpoint`."""
+        if position > self._checkpoint:
+            self._shard.flush()
+            replace_file(self._folder / "checkpoint", str(position))
+            self._checkpoint = position
+
+    def digest(self) -> str:
+        """See `port.VectorStore.digest`."""
+        digest = Digest(self.model)
+        for page in self._pages(None, True, True):
+            for record in page:
+                payload = orjson.dumps(record.payload, option=orjson.OPT_SORT_KEYS).decode()
+                dense = record.vector.get(_DENSE, []) if isinstance(record.vector, dict) else []
+                digest.add(str(record.id), payload, np.asarray(dense, np.float32), _terms_of(record))
+        return digest.hexdigest()
+
+    def optimize(self) -> bool:
+        """See `port.VectorStore.optimize`. Nothing else is answered meanwhile: 1.8 s at 9,000 items."""
+        return self._shard.optimize()
+
+    def close(self) -> None:
+        """See `port.VectorStore.close`."""
+        self._shard.flush()
+        self._shard.close()
+
+    def _stored(self, keys: Iterable[str]) -> dict[str, _Stored]:
+        """How far each of these points has come, of those that exist, and in what it is counted."""
+        with reading():
+            records = self._shard.retrieve(list(keys), with_payload=["applied", "now"], with_vector=[_TERMS])
+        return {str(record.id): _known(record) for record in records}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is known of a point that is there: the newest position it tells of, who reads it now, its terms."""
+
+    applied: int
+    now: Sequence[str]
+    terms: Terms
+
+
+def _known(record: edge.Record) -> _Stored:
+    payload = record.payload or {}
+    return _Stored(int(payload.get("applied", 0)), now_readers(payload), _terms_of(record))
+
+
+def _terms_of(record: edge.Record) -> Terms:
+    terms = record.vector.get(_TERMS) if isinstance(record.vector, dict) else None
+    return np.asarray(terms.indices if isinstance(terms, edge.SparseVector) else [], np.uint32)
+
+
+def _ceased(before: _Stored | None) -> list[Counted]:
+    return [Counted(before.now, before.terms, -1)] if before is not None and before.now else []
+
+
+def _vectors(point: Point) -> dict[str, edge.NamedVector]:
+    vectors: dict[str, edge.NamedVector] = {} if point.dense is None else {_DENSE: point.dense.tolist()}
+    if len(point.sparse.indices):
+        vectors[_TERMS] = _sparse(stored(point.sparse))
+    return vectors
+
+
+def _sparse(terms: Sparse) -> edge.SparseVector:
+    return edge.SparseVector(terms.indices.tolist(), terms.values.tolist())
+
+
+def _found(points: Iterable[edge.ScoredPoint], scale: float) -> Hits:
+    found = []
+    for point in points:
+        said = point.payload or {}
+        hit = Found(said["item_id"], said["version"], said["valid_from"], None, None)
+        found.append((hit, point.score / scale))
+    return found

@@ -1,0 +1,40 @@
+"""Which points may a search of the engine in this process find? What is read, as of when, of which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import qdrant_edge as edge
+
+from kledger.contract.scopes import EVERYTHING
+from projections.vectors.store.port import AWAITED, OPEN, Only
+
+AWAITING = edge.Filter(must=[edge.FieldCondition("awaits", match=edge.MatchValue(AWAITED))])
+
+
+def any_of(field: str, values: Sequence[str]) -> edge.FieldCondition:
+    """The points that have one of these values."""
+    return edge.FieldCondition(field, match=edge.MatchAny(list(values)))
+
+
+def admitted_by(
+    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool, only: Only
+) -> edge.Filter:
+    """See `port.VectorStore.search`."""
+    must: list[edge.ConditionType] = []
+    if as_of is None and not include_retired and EVERYTHING not in visible_scopes:
+        must = [any_of("now", visible_scopes)]
+    else:
+        if EVERYTHING not in visible_scopes:
+            must = [any_of("scopes", visible_scopes)]
+        if as_of is None:
+            must.append(edge.FieldCondition("valid_to", match=edge.MatchValue(OPEN)))
+        else:
+            must.append(edge.FieldCondition("valid_from", range=edge.RangeFloat(lte=as_of)))
+            must.append(edge.FieldCondition("valid_to", range=edge.RangeFloat(gt=as_of)))
+        if not include_retired:
+            must.append(edge.FieldCondition("retired", match=edge.MatchValue(0)))
+    if types:
+        must.append(any_of("types", types))
+    must += [any_of(field, values) for field, values in only.items() if values]
+    return edge.Filter(must=must)

@@ -1,0 +1,141 @@
+"""How rare is a term among the documents that the caller may see? Document frequencies, kept per reader.
+
+An inverse document frequency over all documents lets a caller probe for words in items that are hidden from them:
+relevance would change with them. So each reader (a scope, or who an ACL names) has counts of its own, and a query
+is weighed by the sum over the readers that the caller stands for. A document that the caller sees through two
+readers counts twice, in its terms and in the number of documents alike; one that the caller does not see counts
+in nothing; to EVERYTHING each counts once. Only versions that are valid now are counted.
+
+Weights are whole numbers, small enough that every sum of products is exact in 32-bit floating point: the same
+document has the same score in whatever order the engine adds, and so whatever else the engine holds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kledger.contract.scopes import EVERYTHING
+from projections.search.tokens import Sparse
+
+Terms = NDArray[np.uint32]
+
+STEPS = 800
+"""A document's weights are stored in steps of 1/STEPS."""
+MOST_STEPS = 2_047
+"""The greatest weight of a term in a document; two terms with one hash reach it at most."""
+_EXACT = 2**24 - 1  # whole numbers up to here are exact in 32-bit floating point
+_RECENT = 4_096  # terms that are counted apart before they are merged into the large arrays
+
+
+class Counted(NamedTuple):
+    """A document that began (`by` 1) or ceased (`by` -1) to be readable by these."""
+
+    readers: Sequence[str]
+    terms: Terms
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A query in whole numbers; a score divided by `scale` is the BM25 score."""
+
+    sparse: Sparse
+    scale: float
+
+
+class Frequencies:
+    """Document frequencies by reader: about 8 bytes for each reader and term. One thread writes and asks."""
+
+    def __init__(self) -> None:
+        self._readers: dict[str, _Reader] = {}
+
+    def count(self, changed: Iterable[Counted]) -> None:
+        """Add and subtract documents."""
+        of: dict[str, list[tuple[Terms, int]]] = defaultdict(list)
+        for readers, terms, by in changed:
+            for reader in (*readers, EVERYTHING) if readers else ():
+                of[reader].append((terms, by))
+        for reader, parts in of.items():
+            kept = self._readers.setdefault(reader, _Reader())
+            kept.add(
+                np.concatenate([terms for terms, _ in parts]),
+                np.concatenate([np.full(len(terms), by, np.int32) for terms, by in parts]),
+                sum(by for _, by in parts),
+            )
+            if kept.documents <= 0:
+                del self._readers[reader]
+
+    def clear(self) -> None:
+        """Nothing is counted."""
+        self._readers.clear()
+
+    def weigh(self, query: Sparse, visible: Collection[str]) -> Weighed:
+        """The query with each term weighed by its rarity among what these readers see (BM25's idf)."""
+        frequency, documents = np.zeros(len(query.indices), np.int64), 0
+        for reader in {EVERYTHING} if EVERYTHING in visible else set(visible):
+            if (kept := self._readers.get(reader)) is not None:
+                frequency += kept.of(query.indices)
+                documents += kept.documents
+        rarity = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+        return _in_whole_numbers(query.indices, query.values.astype(np.float64) * rarity)
+
+
+def stored(terms: Sparse) -> Sparse:
+    """A document's terms as they are stored: weights in whole numbers."""
+    steps = np.clip(np.rint(terms.values.astype(np.float64) * STEPS), 1, MOST_STEPS)
+    return Sparse(terms.indices, steps.astype(np.float32))
+
+
+def _in_whole_numbers(indices: Terms, weights: NDArray[np.float64]) -> Weighed:
+    total = float(np.sort(weights).sum())
+    scale = _EXACT / MOST_STEPS / total if total > 0 else 1.0
+    whole = np.floor(weights * scale)
+    kept = whole > 0
+    return Weighed(Sparse(indices[kept], whole[kept].astype(np.float32)), scale * STEPS)
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Terms in order and how many documents hold each."""
+
+    terms: Terms = field(default_factory=lambda: np.zeros(0, np.uint32))
+    counts: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def of(self, wanted: Terms) -> NDArray[np.int64]:
+        if not len(self.terms):
+            return np.zeros(len(wanted), np.int64)
+        at = np.minimum(np.searchsorted(self.terms, wanted), len(self.terms) - 1)
+        return np.where(self.terms[at] == wanted, self.counts[at], 0).astype(np.int64)
+
+    def with_more(self, terms: Terms, counts: NDArray[np.int32]) -> _Counts:
+        together = np.concatenate((self.terms, terms))
+        order = np.argsort(together, kind="stable")
+        together = together[order]
+        starts = np.flatnonzero(np.r_[True, together[1:] != together[:-1]]) if len(together) else order
+        summed = np.add.reduceat(np.concatenate((self.counts, counts))[order], starts) if len(together) else counts
+        left = summed != 0
+        return _Counts(together[starts][left], summed[left].astype(np.int32))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What one reader sees: large arrays, and small ones with what came since."""
+
+    documents: int = 0
+    large: _Counts = field(default_factory=_Counts)
+    recent: _Counts = field(default_factory=_Counts)
+
+    def add(self, terms: Terms, by: NDArray[np.int32], documents: int) -> None:
+        self.documents += documents
+        self.recent = self.recent.with_more(terms, by)
+        if len(self.recent.terms) > max(_RECENT, len(self.large.terms) // 8):
+            self.large, self.recent = self.large.with_more(self.recent.terms, self.recent.counts), _Counts()
+
+    def of(self, wanted: Terms) -> NDArray[np.int64]:
+        return self.large.of(wanted) + self.recent.of(wanted)

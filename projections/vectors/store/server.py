@@ -1,0 +1,330 @@
+"""How are vectors stored and searched on a Qdrant server or cluster?
+
+The same points, filters and guard as `edge.py`, through the official client: one collection a model, and the
+checkpoint as a point of its own that no search can find. One node writes at a time. The client's local mode
+(`QdrantClient(":memory:")`) answers alike and serves the tests; at real sizes it is 100 times slower than Edge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from kledger.contract.scopes import EVERYTHING
+from projections.search.tokens import Sparse
+from projections.vectors.errors import VectorStoreFailed
+from projections.vectors.store.directories import earlier_slugs, model_slug
+from projections.vectors.store.port import (
+    AWAITED,
+    OPEN,
+    Awaiting,
+    Digest,
+    Found,
+    Only,
+    Point,
+    Whole,
+    applied,
+    closing,
+    embedded,
+    merged,
+    newest,
+    payload_of,
+    point_id,
+)
+from projections.vectors.store.ties import Hits, best
+
+_DENSE, _TERMS = "dense", "terms"
+_KEYWORD, _INTEGER = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.INTEGER
+_INDEXES = {
+    "item_id": _KEYWORD,
+    "now": _KEYWORD,
+    "scopes": _KEYWORD,
+    "types": _KEYWORD,
+    "valid_from": _INTEGER,
+    "valid_to": _INTEGER,
+    "retired": _INTEGER,
+    "awaits": _INTEGER,
+}
+_WANTED = ["item_id", "version", "valid_from"]
+_CHECKPOINT = point_id("", 0)  # no item has an empty id
+_PAGE = 256
+LEAST_SERVER = [1, 19]
+"""The first Qdrant that counts a term's rarity among what a filter admits."""
+
+
+class ServerStore:
+    """One model's points in a collection of their own. Raises VectorStoreFailed when the server refuses."""
+
+    waits_on_network = True
+
+    def __init__(self, client: QdrantClient, model: str, dimensions: int) -> None:
+        self.model = model
+        self._client = client
+        self._dimensions = dimensions
+        self._name = f"knowledge-{model_slug(model, dimensions)}"
+        with _named(self._name):
+            _check_version(client.info().version)
+            if not client.collection_exists(self._name):
+                self._create()
+            for earlier in earlier_slugs(model, dimensions):  # nothing would be forgotten in them
+                if client.collection_exists(f"knowledge-{earlier}"):
+                    client.delete_collection(f"knowledge-{earlier}")
+
+    def _create(self) -> None:
+        self._client.create_collection(
+            self._name,
+            vectors_config={_DENSE: models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE)},
+            sparse_vectors_config={_TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        )
+        for field, kind in _INDEXES.items():
+            self._client.create_payload_index(self._name, field, kind)
+
+    def upsert(self, points: Sequence[Point]) -> int:
+        """See `port.VectorStore.upsert`."""
+        fresh = newest(points)
+        with _named(self._name):
+            known = self._applied(fresh)
+            written = [
+                models.PointStruct(id=key, vector=_vectors(point), payload=payload_of(point))
+                for key, point in fresh.items()
+                if applied(point) >= known.get(key, 0)
+            ]
+            if written:
+                self._client.upsert(self._name, written, wait=True)
+        return len(written)
+
+    def close_version(self, item_id: str, version: int, valid_to: int) -> None:
+        """See `port.VectorStore.close_version`."""
+        key = point_id(item_id, version)
+        with _named(self._name):
+            known = self._applied([key])
+            if key in known and known[key] <= valid_to:
+                self._client.set_payload(self._name, closing(valid_to), points=[key], wait=True)
+
+    def erase(self, item_ids: Sequence[str]) -> None:
+        """See `port.VectorStore.erase`."""
+        if item_ids:
+            theirs = models.Filter(must=[_any("item_id", item_ids)])
+            with _named(self._name):
+                self._client.delete(self._name, models.FilterSelector(filter=theirs), wait=True)
+
+    def clear(self) -> None:
+        """See `port.VectorStore.clear`."""
+        with _named(self._name):
+            self._client.delete_collection(self._name)
+            self._create()
+
+    def search(
+        self,
+        *,
+        dense: NDArray[np.float32] | None,
+        sparse: Sparse | None,
+        visible_scopes: Sequence[str],
+        types: Sequence[str] = (),
+        limit: int = 20,
+        as_of: int | None = None,
+        include_retired: bool = False,
+        only: Only | None = None,
+    ) -> list[Found]:
+        """See `port.VectorStore.search`."""
+        if not visible_scopes:
+            return []
+        admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
+        asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
+        if sparse is not None and len(sparse.indices):
+            seen = _filter(visible_scopes, (), None, False, {})
+            asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
+        if dense is not None and dense.any():
+            asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
+        if not asked:
+            return []
+
+        def request(path: str, most: int) -> models.QueryRequest:
+            query, params = asked[path]
+            return models.QueryRequest(
+                query=query, using=path, filter=admitted, limit=most, with_payload=_WANTED, params=params
+            )
+
+        hits: dict[str, Hits] = {}
+        with _named(self._name):
+            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in asked])
+            for path, answer in zip(asked, answers, strict=True):
+
+                def more(most: int, path: str = path) -> Hits:
+                    return _found(self._client.query_batch_points(self._name, [request(path, most)])[0].points)
+
+                hits[path] = best(_found(answer.points), limit, more)
+        return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
+
+    def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
+        """See `port.VectorStore.read`."""
+        by_key = {point_id(*version): version for version in versions}
+        with _named(self._name):
+            records = self._client.retrieve(self._name, list(by_key), with_payload=True, with_vectors=True)
+        whole = {}
+        for record in records:
+            vectors = record.vector if isinstance(record.vector, dict) else {}
+            terms = vectors.get(_TERMS)
+            indices, values = (terms.indices, terms.values) if isinstance(terms, models.SparseVector) else ([], [])
+            sparse = Sparse(np.asarray(indices, np.uint32), np.asarray(values, np.float32))
+            dense = np.asarray(vectors.get(_DENSE, []), np.float32)
+            whole[by_key[str(record.id)]] = Whole(record.payload or {}, sparse, dense)
+        return whole
+
+    def awaiting(self, most: int) -> list[Awaiting]:
+        """See `port.VectorStore.awaiting`."""
+        with _named(self._name):
+            page, _ = self._client.scroll(self._name, limit=most, scroll_filter=_AWAITING, with_payload=_WANTED)
+        said = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+
+    def count_awaiting(self) -> int:
+        """See `port.VectorStore.count_awaiting`."""
+        with _named(self._name):
+            return self._client.count(self._name, count_filter=_AWAITING, exact=True).count
+
+    def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
+        """See `port.VectorStore.embed`."""
+        by_key = {point_id(*version): vector for version, vector in vectors.items()}
+        with _named(self._name):
+            there = list(self._applied(by_key))
+            given = [
+                models.PointVectors(id=key, vector={_DENSE: vector.tolist()})
+                for key in there
+                if (vector := by_key[key]) is not None
+            ]
+            if given:
+                self._client.update_vectors(self._name, given, wait=True)
+            for state, keys in embedded(by_key, there):
+                self._client.set_payload(self._name, {"awaits": state}, points=list(keys), wait=True)
+
+    def count(self) -> int:
+        """See `port.VectorStore.count`."""
+        with _named(self._name):
+            everything = self._client.count(self._name, exact=True).count
+            return everything - len(self._client.retrieve(self._name, [_CHECKPOINT], with_payload=False))
+
+    def checkpoint(self) -> int:
+        """See `port.VectorStore.checkpoint`."""
+        with _named(self._name):
+            records = self._client.retrieve(self._name, [_CHECKPOINT], with_payload=True)
+        return int((records[0].payload or {})["checkpoint"]) if records else 0
+
+    def set_checkpoint(self, position: int) -> None:
+        """See `port.VectorStore.set_checkpoint`. Writes wait until they are applied, so order is enough."""
+        if position > self.checkpoint():
+            with _named(self._name):
+                mark = models.PointStruct(id=_CHECKPOINT, vector={}, payload={"checkpoint": position})
+                self._client.upsert(self._name, [mark], wait=True)
+
+    def digest(self) -> str:
+        """See `port.VectorStore.digest`."""
+        digest = Digest(self.model)
+        for record in self._records():
+            vectors = record.vector if isinstance(record.vector, dict) else {}
+            payload = orjson.dumps(record.payload, option=orjson.OPT_SORT_KEYS).decode()
+            terms = vectors.get(_TERMS)
+            indices = terms.indices if isinstance(terms, models.SparseVector) else []
+            dense = np.asarray(vectors.get(_DENSE, []), np.float32)
+            digest.add(str(record.id), payload, dense, np.asarray(indices, np.uint32))
+        return digest.hexdigest()
+
+    def _records(self) -> Iterator[models.Record]:
+        offset: models.ExtendedPointId | None = None
+        while True:
+            with _named(self._name):
+                page, offset = self._client.scroll(
+                    self._name, limit=_PAGE, offset=offset, with_payload=True, with_vectors=True
+                )
+            yield from (record for record in page if str(record.id) != _CHECKPOINT)
+            if offset is None:
+                return
+
+    def optimize(self) -> bool:
+        """See `port.VectorStore.optimize`. A server does it by itself, in the background."""
+        return False
+
+    def close(self) -> None:
+        """See `port.VectorStore.close`."""
+        self._client.close()
+
+    def _applied(self, keys: Iterable[str]) -> dict[str, int]:
+        """How far each of these points has come, of those that exist."""
+        records = self._client.retrieve(self._name, list(keys), with_payload=["applied"])
+        return {str(record.id): int((record.payload or {})["applied"]) for record in records}
+
+
+def _check_version(version: str) -> None:
+    """An earlier server passes over the population of a term's rarity, and would weigh with what callers do not see."""
+    numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
+    if numbers < LEAST_SERVER:
+        raise VectorStoreFailed(f"the Qdrant server is {version}: take one from {'.'.join(map(str, LEAST_SERVER))} on")
+
+
+@contextmanager
+def _named(collection: str) -> Iterator[None]:
+    """Turn whatever the client raises into our error, naming the collection."""
+    try:
+        yield
+    except VectorStoreFailed:
+        raise
+    except Exception as error:  # httpx, pydantic and the client's own exceptions have no common base
+        raise VectorStoreFailed(
+            f"Qdrant refused an operation on {collection}: {error}; check its address, its health and its space"
+        ) from error
+
+
+def _vectors(point: Point) -> dict[str, models.Vector]:
+    vectors: dict[str, models.Vector] = {} if point.dense is None else {_DENSE: point.dense.tolist()}
+    if len(point.sparse.indices):
+        vectors[_TERMS] = _sparse(point.sparse)
+    return vectors
+
+
+def _sparse(terms: Sparse) -> models.SparseVector:
+    return models.SparseVector(indices=terms.indices.tolist(), values=terms.values.tolist())
+
+
+def _any(field: str, values: Sequence[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+
+
+_AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models.MatchValue(value=AWAITED))])
+
+
+def _filter(
+    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool, only: Only
+) -> models.Filter:
+    must: list[models.Condition]
+    everything = EVERYTHING in visible_scopes
+    if as_of is None and not include_retired and not everything:
+        must = [_any("now", visible_scopes)]
+    else:
+        must = [] if everything else [_any("scopes", visible_scopes)]
+        if as_of is None:
+            must.append(models.FieldCondition(key="valid_to", match=models.MatchValue(value=OPEN)))
+        else:
+            must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=as_of)))
+            must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=as_of)))
+        if not include_retired:
+            must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
+    if types:
+        must.append(_any("types", types))
+    must += [_any(field, values) for field, values in only.items() if values]
+    return models.Filter(must=must)
+
+
+def _found(points: Iterable[models.ScoredPoint]) -> Hits:
+    found = []
+    for point in points:
+        stored = point.payload or {}
+        hit = Found(stored["item_id"], stored["version"], stored["valid_from"], None, None)
+        # The server adds in an order that depends on all that it holds: the last digits are noise.
+        found.append((hit, float(f"{point.score:.5g}")))
+    return found

@@ -1,0 +1,75 @@
+"""Which events count, flat? `events` has one row each; `event_keys` finds an id that was seen before."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.sql_text import Json, Moment, insert
+from projections.fold_kit.workbench import Facts, Workbench, table_of
+
+TABLES = """
+CREATE TABLE events (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
+    event_id VARCHAR NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
+    org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL,
+    trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
+    source VARCHAR NOT NULL, data JSON NOT NULL
+);
+COMMENT ON TABLE events IS 'Every accepted event, one row each, in the order of the log';
+COMMENT ON COLUMN events.position IS 'Position in the log, from 1 without gaps';
+COMMENT ON COLUMN events.time IS 'When it happened, as its publisher says';
+COMMENT ON COLUMN events.stream_time IS 'When the log kept it, by the broker''s clock; all views date by this';
+COMMENT ON COLUMN events.version IS 'Schema version of data as shown here (earlier ones are upcast)';
+COMMENT ON COLUMN events.actor IS 'Who states it, as kind:id, the same as in its subject';
+COMMENT ON COLUMN events.trace_id IS 'Trace that it came from: the envelope''s, else the one its data names';
+COMMENT ON COLUMN events.message_id IS 'Message that it came from: the envelope''s, else the one its data names';
+COMMENT ON COLUMN events.data IS 'What the event says';
+CREATE TABLE event_keys (key UBIGINT NOT NULL, position BIGINT NOT NULL);
+COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id, to notice repeated ones fast';
+"""
+
+
+def fold(bench: Workbench, facts: Facts) -> None:
+    """Append the accepted events of the batch."""
+    for fact in facts:
+        bench.run(f"""
+            INSERT INTO events
+            SELECT position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
+                trace_id, message_id, causation_id, correlation_id, traceparent, source, data
+            FROM {table_of(fact)}
+        """)
+    bench.run("INSERT INTO event_keys SELECT key, position FROM accepted")
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(
+        con,
+        "events",
+        (
+            (
+                *(c.position, Moment(_microseconds(c.envelope.time)), Moment(c.stored_us), c.envelope.id),
+                *(c.fact.name, c.fact.stated_version(), c.org, c.fact.entity(), c.entity_id, c.envelope.actor),
+                *(c.trace_id, c.message_id, c.envelope.causationid, c.envelope.correlationid),
+                *(c.envelope.traceparent, c.envelope.source, Json(c.fact.model_dump_json())),
+            )
+            for c in counted
+        ),
+    )
+    insert(con, "event_keys", ((key_of(c.envelope.id), c.position) for c in counted))
+
+
+def key_of(event_id: str) -> int:
+    """What DuckDB's md5_number_lower makes of an event id."""
+    return int.from_bytes(hashlib.md5(event_id.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,0 +1,69 @@
+"""How did an item do? Its helpful and harmful cases, with the lineage of each (mission K3)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from projections.views.knowledge import ask as knowledge
+from projections.views.knowledge.ask import rfc3339
+
+_NAMES = [
+    "verdict",
+    "task",
+    "query",
+    "outcome",
+    "reason",
+    "timestamp",
+    "actor",
+    "trace_id",
+    "message_id",
+    "credit",
+    "event_id",
+    "position",
+    "time",
+]
+
+
+def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None) -> list[JsonObject]:
+    """Every case of an item, oldest first. The caller may read the item: ask projections.views.knowledge first.
+
+    `timestamp` is the case's own, `time` the moment the event states, `position` where the log keeps it.
+    """
+    rows = cursor.execute(
+        """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, credit,
+               event_id, position, epoch_us(time)
+           FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? ORDER BY position""",
+        [org, item_id, 2**63 - 1 if as_of is None else as_of],
+    ).fetchall()
+    return [{**dict(zip(_NAMES, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
+
+
+def histories(found: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Cases as `helpful_history` and `harmful_history` (source 001)."""
+    told = [({name: value for name, value in case.items() if name != "verdict"}, case["verdict"]) for case in found]
+    return [case for case, verdict in told if verdict == "helpful"], [
+        case for case, verdict in told if verdict == "harmful"
+    ]
+
+
+def judged_item(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+) -> JsonObject | None:
+    """One item with its histories under `eval`; None when there is none that the caller may read."""
+    found = knowledge.item(cursor, org, caller, item_id, as_of)
+    if found is not None:
+        judged = found["position"] != found.pop("created_position")  # else nothing was said of it since
+        helpful, harmful = histories(cases(cursor, org, item_id, as_of) if judged else [])
+        found["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
+    return found
+
+
+def life(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str
+) -> tuple[list[JsonObject], list[JsonObject]] | None:
+    """An item's versions and cases, oldest first; None when there is none that the caller may read."""
+    if not knowledge.standings(cursor, org, caller, [item_id]):
+        return None
+    return knowledge.versions(cursor, org, caller, item_id), cases(cursor, org, item_id)

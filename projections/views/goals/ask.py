@@ -1,0 +1,129 @@
+"""What is this goal, and which of its knowledge may its reader see now?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from ledger.privacy.sealed import ERASED
+from projections.fold_kit.erased import positions_of
+from projections.fold_kit.sql_text import among
+from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
+
+MAX_MERGES = 16
+"""How many merges in a row are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """One item as it was put before the agent: which version, and how relevant it was."""
+
+    id: str
+    version: int
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One focus of a goal. `focuses` and `created_at` are of the goal up to that focus; `erased` is its description."""
+
+    goal_id: str
+    owner: str
+    description: str
+    injected: list[Injected]
+    recall_id: str | None
+    trace_id: str | None
+    message_id: str | None
+    event_id: str
+    position: int
+    focuses: int
+    created_at: str
+    focused_at: str
+    erased: bool
+
+
+def goal(
+    cursor: duckdb.DuckDBPyConnection, org: str, owners: Sequence[str], goal_id: str, event_id: str | None = None
+) -> Goal | None:
+    """The goal of the first of `owners` who has one of this id, as it was focused last, or by that event."""
+    rows = cursor.execute(
+        f"""SELECT owner, description, item_id, item_version, relevance, recall_id, trace_id, message_id, event_id,
+                position, epoch_us(time) FROM goal_focuses
+            WHERE org = ? AND goal_id = ? AND owner IN ({LISTED}) ORDER BY position, rank""",
+        [org, goal_id, listed(owners)],
+    ).fetchall()
+    owner = next((each for each in owners if any(row[0] == each for row in rows)), None)
+    own = [row for row in rows if row[0] == owner]
+    stated = [row for row in own if event_id in (None, row[8])]
+    if not stated:
+        return None
+    last = stated[-1]
+    position = last[9]
+    return Goal(
+        goal_id=goal_id,
+        owner=last[0],
+        description=last[1],
+        injected=[Injected(*row[2:5]) for row in own if row[9] == position and row[2] is not None],
+        recall_id=last[5],
+        trace_id=last[6],
+        message_id=last[7],
+        event_id=last[8],
+        position=position,
+        focuses=len({row[9] for row in own if row[9] <= position}),
+        created_at=rfc3339(own[0][10]),
+        focused_at=rfc3339(last[10]),
+        erased=last[1] == ERASED and bool(positions_of(cursor, [position], "description")),
+    )
+
+
+def shown_items(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, goal: Goal
+) -> tuple[list[JsonObject], int]:
+    """What was injected and the caller sees now, as it is now, in the order of relevance then; how many it does not.
+
+    What was closed, retired or erased since is left out; in the place of what was merged stands what took its place.
+    `focused_id` and `focused_version` say what was injected.
+    """
+    holding = _holding(cursor, org, [each.id for each in goal.injected])
+    seen, values = seen_by(caller)
+    rows = cursor.execute(
+        f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(holding.values())})
+            AND org = ? AND status = 'active' AND NOT erased AND {seen}""",
+        [org, *values],
+    ).fetchall()
+    found = {row[-1]: item_of(row) for row in rows}
+    shown: dict[int, JsonObject] = {}
+    for each in goal.injected:
+        at = holding.get(each.id)
+        if at is not None and at in found and at not in shown:  # two that were merged into one stand there once
+            injected = {"relevance": each.relevance, "focused_id": each.id, "focused_version": each.version}
+            shown[at] = {**found[at], **injected}
+    return list(shown.values()), sum(holding.get(each.id) not in found for each in goal.injected)
+
+
+def _holding(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, int]:
+    """The version position of each of these items, or of what it was merged into, while that is in recall."""
+    follows = {item_id: item_id for item_id in ids}
+    found: dict[str, int] = {}
+    for _ in range(MAX_MERGES):
+        # Narrow first: versions are then found by their positions, not by a scan of texts.
+        states = cursor.execute(
+            f"SELECT id, status, version_position FROM knowledge_state WHERE org = ? AND id IN ({LISTED})",
+            [org, listed(sorted(set(follows.values())))],
+        ).fetchall()
+        active = {item_id: at for item_id, status, at in states if status == "active"}
+        found |= {first: active[now] for first, now in follows.items() if now in active}
+        merged = {item_id: at for item_id, status, at in states if status == "merged"}
+        if not merged:
+            break
+        into = dict(
+            cursor.execute(
+                f"SELECT id, merged_into FROM knowledge_versions WHERE valid_from IN ({among(merged.values())})"
+            ).fetchall()
+        )
+        follows = {first: into[now] for first, now in follows.items() if now in into}
+    return found

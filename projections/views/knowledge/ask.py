@@ -1,0 +1,343 @@
+"""What does the ledger know, now and at any position? Items, their versions, and who may see them.
+
+Every question carries the caller into its SQL: an item is seen through its scopes or its ACL, by its owner, and (by its
+id alone) by the operator of the node: `seen_by` and `readable_by`. Values are bound, never written into a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import orjson
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from ledger.events.knowledge import KnowledgeSaved, Source
+from projections.views.feedback.evidence import confidence
+
+ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+    score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
+    shared_with, writers, origin::VARCHAR, status"""
+
+# The same of a version as it was made, without a look at what its item has come to.
+VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
+    score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
+    epoch_us(valid_from_time), NULL, shared_with, writers, origin::VARCHAR, status"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a change needs to know of an item.
+
+    `visible`: the caller sees it, not as the operator alone; `writers`: who may revise it beside its owner.
+    """
+
+    id: str
+    version: int
+    owner: str
+    status: str
+    position: int
+    visible: bool
+    writers: list[str]
+    shared_with: list[str]
+    scopes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedStatement:
+    """What the first version of an item said, its counts apart; `acl`: what it was shared with in the same breath.
+
+    `erased`: what it said was erased with a person.
+    """
+
+    event_id: str
+    position: int
+    owner: str
+    statement: tuple[Any, ...]
+    acl: list[JsonObject]
+    erased: bool
+
+
+# DuckDB's Python client looks for pandas anew for each bound value: 50 µs each, holding the interpreter.
+_LIST = "from_json(?, '[\"VARCHAR\"]')"
+LISTED = f"SELECT unnest({_LIST})"
+"""The values of a list that is bound as one text; see `listed`."""
+
+
+def listed(values: Sequence[str]) -> str:
+    """Values as LISTED takes them."""
+    return orjson.dumps(list(values)).decode()
+
+
+def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
+    """The predicate of what the caller sees through scopes, the ACL or as its owner, and its values (source 002)."""
+    if caller.reads_all:
+        return "TRUE", []
+    visible, named = caller.visible_scopes(), caller.reading_as()
+    scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)  # list_has_any is many times slower
+    # Few items have an ACL, and only those are compared with it.
+    shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST}))"
+    return f"({scoped} OR {table}owner IN ({_marks(named)}) OR {shared})", [*visible, *named, listed(named)]
+
+
+def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
+    """The predicate of what the caller may read by id: what it sees; for the operator anything."""
+    return ("TRUE", []) if caller.is_operator else seen_by(caller, table)
+
+
+def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Standing]:
+    """The items out of `ids` that the caller may read, by id."""
+    seen, seen_values = seen_by(caller)
+    may, may_values = readable_by(caller)
+    rows = cursor.execute(
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes FROM knowledge
+            WHERE org = ? AND id IN ({LISTED}) AND {may}""",
+        [*seen_values, org, listed(ids), *may_values],
+    ).fetchall()
+    return {row[0]: Standing(*row) for row in rows}
+
+
+def item(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+) -> JsonObject | None:
+    """One item whole (`whole`), with its `created_position`; None when there is none that the caller may read.
+
+    As of a position it has to be readable then and now: what was closed since stays closed.
+    """
+    may, values = readable_by(caller)
+    if as_of is None:
+        found = _item_now(cursor, org, item_id, may, values)
+    else:
+        found = cursor.execute(
+            f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_at(?) WHERE org = ? AND id = ? AND {may}
+                AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
+            [as_of, org, item_id, *values, org, item_id, *values],
+        ).fetchone()
+    return None if found is None else {**whole(found), "created_position": found[-1]}
+
+
+def _item_now(
+    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, may: str, values: Sequence[str]
+) -> tuple[Any, ...] | None:
+    """The row that the view `knowledge` shows, out of its two tables: planned alone, each takes a third of the time."""
+    state = cursor.execute(
+        """SELECT helpful, harmful, position, epoch_us(created_at), epoch_us(updated_at), created_position,
+            version_position, supporting, opposing FROM knowledge_state WHERE org = ? AND id = ?""",
+        [org, item_id],
+    ).fetchone()
+    if state is None:
+        return None
+    helpful, harmful, position, created, updated, created_position, version_position, *evidence = state
+    version = cursor.execute(
+        f"""SELECT id, task, content, types, tags, scopes, owner, visibility, resource_ids, source, score, confidence,
+                version, merged_into, shared_with, writers, origin, status
+            FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
+        list(values),
+    ).fetchone()
+    if version is None:
+        return None
+    *said, stated, number, merged_into, shared_with, writers, origin, status = version
+    sure = confidence(stated, *evidence)
+    return (
+        *(*said, helpful, harmful, sure, number, position, created, updated),
+        *(merged_into if status == "merged" else None, shared_with, writers, origin, status, created_position),
+    )
+
+
+def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
+    """The ids out of `ids` that the caller sees now."""
+    seen, values = seen_by(caller)
+    rows = cursor.execute(
+        f"SELECT id FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {seen}",
+        [org, listed(ids), *values],
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> list[JsonObject]:
+    """Every version of an item that the caller may read, oldest first: each by the scopes it had then.
+
+    The caller may read the item itself: ask `item` first.
+    """
+    may, values = readable_by(caller, "v.")
+    rows = cursor.execute(
+        f"""SELECT version, change, types, task, content, tags::VARCHAR, scopes, owner, visibility, resource_ids,
+                source::VARCHAR, score, status, valid_from, valid_to, epoch_us(valid_from_time),
+                epoch_us(valid_to_time), actor, trace_id, message_id, event_id, shared_with, writers
+            FROM knowledge_versions AS v WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
+        [org, item_id, *values],
+    ).fetchall()
+    names = [
+        "version",
+        "change",
+        "types",
+        "task",
+        "content",
+        "tags",
+        "scopes",
+        "owner",
+        "visibility",
+        "resource_ids",
+        "source",
+        "score",
+        "status",
+        "valid_from",
+        "valid_to",
+        "valid_from_time",
+        "valid_to_time",
+        "actor",
+        "trace_id",
+        "message_id",
+        "event_id",
+    ]
+    found = []
+    for row in rows:
+        told = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
+        told["tags"], told["source"] = parsed(told["tags"]), _said(told["source"])
+        for name in ("valid_from_time", "valid_to_time"):
+            told[name] = None if told[name] is None else rfc3339(told[name])
+        found.append(told)
+    return found
+
+
+def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[str]:
+    """Who owns an item, and who owned it before."""
+    rows = cursor.execute(
+        "SELECT DISTINCT owner FROM knowledge_versions WHERE org = ? AND id = ?", [org, item_id]
+    ).fetchall()
+    return [owner for (owner,) in rows]
+
+
+def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
+    """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
+    rows = cursor.execute(
+        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes,
+               v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers, v.erased
+           FROM knowledge_versions AS v
+           LEFT JOIN (
+               SELECT valid_from, shared_with, writers FROM knowledge_versions
+               WHERE org = ? AND change = 'shared' AND version = 2
+           ) AS next ON next.valid_from = v.valid_to AND v.valid_to = v.valid_from + 1
+           WHERE v.org = ? AND v.change = 'saved' AND v.id IN ({LISTED})""",
+        [org, org, listed(ids)],
+    ).fetchall()
+    return {
+        row[0]: SavedStatement(
+            event_id=row[1],
+            position=row[2],
+            owner=row[3],
+            statement=(
+                *row[4:7],
+                parsed(row[7]),
+                *row[8:10],
+                Source.model_validate(parsed(row[10]), strict=False),
+                row[11],
+            ),
+            acl=acl_of(row[12] or [], row[13] or []),
+            erased=row[14],
+        )
+        for row in rows
+    }
+
+
+def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
+    """What a save says, comparable with SavedStatement.statement."""
+    return (
+        fact.types,
+        fact.task,
+        fact.content,
+        fact.tags,
+        fact.scopes,
+        fact.resource_ids,
+        Source(**dict(fact.source)),
+        fact.score,
+    )
+
+
+def rfc3339(microseconds: int) -> str:
+    """UTC text of a moment, given as microseconds since 1970."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+
+
+def item_of(row: Sequence[Any]) -> JsonObject:
+    """An item as lists show it, without what nobody filled in, out of a row that begins with ITEM_COLUMNS.
+
+    `message_id` is what its save states of the whole item, else what its source says.
+    """
+    score, helpful, harmful, confidence = row[10:14]
+    source = _said(row[9])
+    message_id = parsed(row[21]).get("message_id") or source.get("message_id")
+    return {
+        "id": row[0],
+        "task": row[1],
+        "content": row[2],
+        "types": row[3],
+        "tags": parsed(row[4]),
+        "scopes": row[5],
+        "owner": row[6],
+        "visibility": row[7],
+        "resource_ids": row[8],
+        "source": source,
+        "eval": {"score": score, "helpful": helpful, "harmful": harmful, "confidence": confidence},
+        "quality_score": float(score + helpful - 2 * harmful),
+        "version": row[14],
+        "position": row[15],
+        "created_at": rfc3339(row[16]),
+        "updated_at": rfc3339(row[17]),
+        **({} if row[18] is None else {"merged_into": row[18]}),
+        **_acl(*row[19:21]),
+        **({} if message_id is None else {"message_id": message_id}),
+    }
+
+
+_UNSAID: JsonObject = Source().model_dump()
+
+
+def whole(row: Sequence[Any]) -> JsonObject:
+    """An item with every field of sources 000 and 001, null or empty where nobody filled it in, and its `status`.
+
+    `origin` is what its save states of the whole item: trace, message, and the dates of where it was before.
+    """
+    item = item_of(row)
+    origin = None if row[21] is None else parsed(row[21])
+    return {
+        **item,
+        "message_id": item.get("message_id"),
+        "source": _UNSAID | item["source"],
+        "origin": origin,
+        "status": row[22],
+    }
+
+
+def acl_of(shared_with: Sequence[str], writers: Sequence[str]) -> list[JsonObject]:
+    """An ACL as it was stated (source 002): entities, each with `read` or `read_write`."""
+    return [{"entity": entity, "permission": "read_write" if entity in writers else "read"} for entity in shared_with]
+
+
+def scopes_of(item: JsonObject) -> list[str]:
+    """Every scope and entity of the ACL through which an item, as it is shown, is read beside its owner."""
+    return [*item["scopes"], *(entry["entity"] for entry in item.get("acl", ()))]
+
+
+def _acl(shared_with: Sequence[str], writers: Sequence[str]) -> JsonObject:
+    """`acl`, for an item that has one."""
+    return {"acl": acl_of(shared_with, writers)} if shared_with else {}
+
+
+def parsed(text: str | None) -> Any:
+    """JSON text of a column as a document; nothing is `{}`."""
+    return {} if text is None else orjson.loads(text)
+
+
+def _said(text: str | None) -> JsonObject:
+    """A source without the fields that nobody filled in."""
+    return {name: value for name, value in parsed(text).items() if value is not None}
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

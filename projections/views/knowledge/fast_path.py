@@ -1,0 +1,154 @@
+"""How is a batch of plain events judged and counted? As a set: thousands come in one import or request (mission K3).
+
+Plain is what most of a log is: items saved, revised by their owners, and rated. Where every one of them counts, a few
+questions tell so, and two statements say what the items are then; where that is not so, or one of them hands an item
+over, each is judged by itself like everything else (projections/engine/gate.py, rules.py beside this): the same comes
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.event import Fact
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
+from projections.fold_kit.sql_text import among
+from projections.fold_kit.visibility import may_judge, readers, shared
+from projections.fold_kit.workbench import Workbench
+
+MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
+_PLAIN = frozenset({*MAKE_VERSIONS, KnowledgeRated})
+_MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
+
+_NEW = """
+SELECT count(DISTINCT key) = count(*) AND NOT EXISTS (FROM event_keys AS k SEMI JOIN envelopes USING (key)) {more}
+FROM envelopes
+"""
+_KNOWN = """
+SELECT org, id, owner, version, version_position FROM knowledge_state
+WHERE id IN (SELECT entity_id FROM envelopes)
+"""
+# Whether each item that is rated was there before, and is read by who rates it: in a batch of nothing but ratings, and
+# in any. What is public is read by everybody, and its readers are not looked at.
+_RATED_ALONE = f"""
+AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id)
+AND NOT EXISTS (
+    FROM envelopes AS e JOIN (
+        SELECT org, id, {readers()} AS readers, {shared(readers())} AS shared FROM knowledge_versions
+        WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
+    ) AS c ON c.org = e.org AND c.id = e.entity_id
+    WHERE NOT {may_judge("e.actor", "e.through", "c.readers", "c.shared")}
+)
+"""
+_RATED = f"""
+SELECT NOT EXISTS (
+    FROM (
+        SELECT org, entity_id, min(position) AS position FROM envelopes
+        WHERE type = '{KnowledgeRated.name}' GROUP BY org, entity_id
+    ) AS r
+    ANTI JOIN (
+        SELECT org, id, 0 AS position FROM known
+        UNION ALL SELECT org, entity_id, position FROM envelopes WHERE type = '{KnowledgeSaved.name}'
+    ) AS s ON s.org = r.org AND s.id = r.entity_id AND s.position < r.position
+)
+"""
+_CLOSES = "scopes IS NOT NULL AND NOT list_contains(scopes, 'public')"
+_CLOSED = f"""
+SELECT org, id, owner, scopes, shared_with FROM knowledge_versions
+WHERE valid_to IS NULL AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRated.name}')
+    AND (visibility <> 'public' OR id IN (SELECT entity_id FROM envelopes WHERE {_CLOSES}))
+"""
+_READ = f"""
+SELECT NOT EXISTS (
+    FROM (
+        SELECT e.type, e.actor, e.through, coalesce(k.owner, first_value(e.actor) OVER before) AS owner,
+            coalesce(last_value(e.scopes IGNORE NULLS) OVER before, k.scopes) AS scopes,
+            coalesce(k.shared_with, []::VARCHAR[]) AS shared_with
+        FROM envelopes AS e LEFT JOIN closed AS k ON k.org = e.org AND k.id = e.entity_id
+        WHERE e.entity_id IN (SELECT id FROM closed UNION SELECT entity_id FROM envelopes WHERE {_CLOSES})
+        WINDOW before AS (PARTITION BY e.org, e.entity_id ORDER BY e.position ROWS UNBOUNDED PRECEDING)
+    )
+    WHERE type = '{KnowledgeRated.name}' AND scopes IS NOT NULL AND NOT list_contains(scopes, 'public')
+        AND NOT {may_judge("actor", "through", readers(), shared(readers()))}
+)
+"""
+# The first version of an item that nobody knew is the one that is saved; the others build on it.
+_VERSIONS = f"""
+SELECT position, item_version::INTEGER AS item_version, closes,
+    CASE type WHEN '{KnowledgeSaved.name}' THEN item_version = 1 AND coalesce(owner, actor) = actor
+        ELSE item_version > 1 AND actor = item_owner AND owner IS NULL
+            AND coalesce(expected_version = item_version - 1, true) END AS counts
+FROM (
+    SELECT e.position, e.type, e.actor, e.owner, e.expected_version,
+        coalesce(k.version, 0) + row_number() OVER versions AS item_version,
+        coalesce(lag(e.position) OVER versions, k.version_position) AS closes,
+        coalesce(k.owner, first_value(e.actor) OVER versions) AS item_owner
+    FROM envelopes AS e LEFT JOIN known AS k ON k.org = e.org AND k.id = e.entity_id
+    WHERE e.type IN {_MADE}
+    WINDOW versions AS (PARTITION BY e.org, e.entity_id ORDER BY e.position)
+)
+ORDER BY position
+"""
+_ITEMS = f"""
+SELECT org, entity_id, count(*) FILTER (type IN {_MADE}) AS versions,
+    max(position) FILTER (type IN {_MADE}) AS version_position,
+    max(position) AS position, make_timestamptz(arg_max(stored_us, position)) AS updated_at,
+    sum(helpful)::BIGINT AS helpful, sum(harmful)::BIGINT AS harmful,
+    arg_min(actor, position) AS owner, min(position) AS created_position,
+    make_timestamptz(arg_min(stored_us, position)) AS created_at,
+    bool_or(type = '{KnowledgeSaved.name}') AS saved
+FROM envelopes GROUP BY org, entity_id
+"""
+_RENEW = f"""
+UPDATE knowledge_state SET version = knowledge_state.version + i.versions,
+    version_position = coalesce(i.version_position, knowledge_state.version_position),
+    position = i.position, updated_at = i.updated_at,
+    helpful = knowledge_state.helpful + i.helpful, harmful = knowledge_state.harmful + i.harmful
+FROM ({_ITEMS}) AS i WHERE NOT i.saved AND knowledge_state.id = i.entity_id AND knowledge_state.org = i.org
+"""
+_ADD = f"""
+INSERT INTO knowledge_state
+SELECT org, entity_id, owner, versions, 'active', helpful, harmful, created_position, created_at, version_position,
+    position, updated_at, 0, 0, NULL
+FROM ({_ITEMS}) WHERE saved
+"""
+
+
+def plain(facts: Collection[type[Fact]]) -> bool:
+    """Whether these are what plain events say."""
+    return _PLAIN.issuperset(facts)
+
+
+def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None:
+    """position, item_version and closes of each plain event that makes a version, in the order of the log.
+
+    They are asked of the relation `envelopes`. None where not every one of its events is sure to count; a table without
+    columns where all do and none makes a version.
+    """
+    some_make = any(fact in facts for fact in MAKE_VERSIONS)
+    if not _holds(bench, _NEW.format(more="" if some_make else _RATED_ALONE)):
+        return None
+    if not some_make:
+        return pa.table({})
+    bench.present({"known": bench.table(_KNOWN)})
+    if KnowledgeRated in facts:
+        bench.present({"closed": bench.table(_CLOSED)})
+        if not _holds(bench, _RATED) or not _holds(bench, _READ):
+            return None
+    made = bench.table(_VERSIONS)
+    return made if pc.all(made["counts"], skip_nulls=False).as_py() else None
+
+
+def count(bench: Workbench, facts: Collection[type[Fact]]) -> None:
+    """Renew the rows of the items that the relation `envelopes` is about, every event of which counts."""
+    bench.run(_RENEW)
+    if KnowledgeSaved in facts:
+        bench.run(_ADD)
+
+
+def _holds(bench: Workbench, question: str) -> bool:
+    ((answer,),) = bench.rows(question)
+    return bool(answer)

@@ -1,0 +1,56 @@
+"""Which items does the caller see, newest first? A page of them, with their total."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from projections.fold_kit.page import Asked, Page, page_of
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+
+
+def items(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    offset: int = 0,
+    before: int | None = None,
+    types: Sequence[str] = (),
+    scopes: Sequence[str] = (),
+    owner: str | None = None,
+    visibility: Sequence[str] = (),
+    status: str = "active",
+    as_of: int | None = None,
+) -> Page:
+    """A page of the items that the caller sees; `types`, `scopes` and `visibility` are each any-of."""
+    seen, seen_values = seen_by(caller, "k.")
+    where, values = ["k.org = ?", seen], [org, *seen_values]
+    for column, wanted in (("types", types), ("scopes", scopes)):
+        if wanted:
+            where.append("(" + " OR ".join(f"list_contains(k.{column}, ?)" for _ in wanted) + ")")
+            values += wanted
+    if owner is not None:
+        where.append("k.owner = ?")
+        values.append(owner)
+    if visibility:
+        where.append("k.visibility IN (" + ", ".join("?" for _ in visibility) + ")")
+        values += visibility
+    if status != "all":
+        where.append("k.status = ?")
+        values.append(status)
+    source = "knowledge AS k"
+    first: list[Any] = []
+    if as_of is not None:
+        source, first = "knowledge_at(?) AS k", [as_of]
+        where.append(
+            f"k.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
+        )
+        values += [org, *seen_values]
+    asked = Asked(source, where, [*first, *values])
+    rows, total, following = page_of(cursor, ITEM_COLUMNS, asked, limit=limit, offset=offset, before=before)
+    return Page([{**item_of(row), "status": row[-1]} for row in rows], total, following)

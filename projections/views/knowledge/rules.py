@@ -1,0 +1,245 @@
+"""May this happen to this item, and what is it then? The decider of knowledge events: state, decide, evolve.
+
+The state is the narrow row of `knowledge_state`: what most rules ask for and what ratings change; who reads an item is
+asked of the version that holds when somebody judges it. What is saved, revised and rated is mostly judged as a set, by
+the same rules in SQL (plain.py beside this): who changes one changes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import duckdb
+import pyarrow as pa
+
+from kledger.contract.errors import (
+    IllegalState,
+    KnowledgeExists,
+    NotOwner,
+    NotReader,
+    UnknownKnowledge,
+    VersionConflict,
+)
+from ledger.readers import may_judge, readers
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+from projections.fold_kit.sql_text import Moment, Value, among, insert, text
+
+
+@dataclass(slots=True)
+class Item:
+    """One item's row of `knowledge_state`; moments are microseconds since 1970 UTC."""
+
+    org: str
+    id: str
+    owner: str
+    version: int
+    status: str
+    helpful: int
+    harmful: int
+    created_position: int
+    created_us: int
+    version_position: int
+    position: int
+    updated_us: int
+    supporting: int = 0
+    opposing: int = 0
+    writers: list[str] | None = None
+    """Who may revise it beside its owner; None for nobody."""
+    scopes: Sequence[str] | None = None
+    shared_with: Sequence[str] | None = None
+    """What the batch states of who reads it; None leaves what its last version before the batch says."""
+
+
+_READ_ELSEWHERE = ("scopes", "shared_with")
+_COLUMNS = tuple(name for name in Item.__dataclass_fields__ if name not in _READ_ELSEWHERE)
+_SCHEMA = pa.schema(
+    [
+        (
+            name,
+            pa.string()
+            if name in ("org", "id", "owner", "status")
+            else pa.int32()
+            if name == "version"
+            else pa.list_(pa.string())
+            if name == "writers"
+            else pa.int64(),
+        )
+        for name in _COLUMNS
+    ]
+)
+_STATE = """
+SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
+    version_position, position, epoch_us(updated_at), supporting, opposing, writers
+FROM knowledge_state WHERE id IN ({about})
+"""
+_SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
+FEW = 256  # rows that are written as literals
+_FIRST = Ruling(version=1)
+_READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
+_WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
+# What an item has to be for it to happen; nothing is asked for what is not listed.
+_NEEDS = {
+    "knowledge.retired": "active",
+    "knowledge.restored": "retired",
+    "knowledge.evolved": "active",
+    "knowledge.absorbed": "active",
+    "knowledge.merged": "active",
+    "knowledge.unmerged": "merged",
+}
+_BECOMES = {
+    "knowledge.retired": "retired",
+    "knowledge.restored": "active",
+    "knowledge.merged": "merged",
+    "knowledge.unmerged": "active",
+}
+
+
+class KnowledgeRules:
+    """The items that a batch is about, and what may happen to them next."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
+        state = con.execute(_STATE.format(about=about)).fetchall()
+        self._items = {(row[0], row[1]): Item(*row) for row in state}
+        self._touched: dict[tuple[str, str], Item] = {}
+        self._con = con
+        self._held = {key: item.version_position for key, item in self._items.items()}
+        self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
+
+    def decide(self, event: Candidate) -> Ruling:
+        """Judge one event in stream order; see projections.engine.gate.Rules."""
+        key = (event.org, event.entity_id)
+        item = self._items.get(key)
+        kind = event.type
+        if item is None:
+            if kind != "knowledge.saved":
+                return Ruling(
+                    UnknownKnowledge.code, f"there is no item {event.entity_id} to be {kind.partition('.')[2]}"
+                )
+            return self._saved(key, event)
+        if kind == "knowledge.saved":
+            return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
+        refused = self._unread(key, item, event) if kind in _READERS else _refused(item, event)
+        if refused is not None:
+            return refused
+        self._touched[key] = item
+        item.position, item.updated_us = event.position, event.stored_us
+        if kind == "knowledge.rated":
+            item.helpful += event.helpful
+            item.harmful += event.harmful
+            return ACCEPTED
+        if kind == "knowledge.confirmed":
+            return ACCEPTED
+        return self._changed(item, event)
+
+    def _saved(self, key: tuple[str, str], event: Candidate) -> Ruling:
+        owner = event.owner or event.actor
+        if owner != event.actor:
+            return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
+        at, moment = event.position, event.stored_us
+        item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
+        item.scopes, item.shared_with = event.scopes or (), ()
+        self._items[key] = self._touched[key] = item
+        return _FIRST
+
+    def _changed(self, item: Item, event: Candidate) -> Ruling:
+        closes = item.version_position
+        item.version += 1
+        item.version_position = event.position
+        item.status = _BECOMES.get(event.type, item.status)
+        if event.writers is not None:
+            item.writers = event.writers or None
+        if event.owner is not None:
+            item.owner = event.owner
+        if event.scopes is not None:
+            item.scopes = event.scopes
+        if event.readers is not None:
+            item.shared_with = event.readers
+        return Ruling(version=item.version, closes=closes)
+
+    def _unread(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
+        """Why a verdict of somebody who does not read the item does not count, None when it does."""
+        scopes, shared_with = item.scopes, item.shared_with
+        if scopes is None or shared_with is None:
+            scopes_then, shared_then = self._before_the_batch()[self._held[key]]
+            scopes = scopes_then if scopes is None else scopes
+            shared_with = shared_then if shared_with is None else shared_with
+        if may_judge(event.actor, event.through, readers(scopes, shared_with, item.owner)):
+            return None
+        through = "" if event.through is None else f" through {event.through}"
+        verb = event.type.partition(".")[2]
+        return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
+
+    def _before_the_batch(self) -> dict[int, tuple[Sequence[str], Sequence[str]]]:
+        """Scopes and ACL of the versions that the batch's items had before it, by their positions."""
+        if self._shared is None:
+            held = list(self._held.values())
+            if len(held) <= FEW:
+                found = self._con.execute(_SHARED.format(positions=among(held))).fetchall()
+            else:
+                self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
+                found = self._con.execute(_SHARED.format(positions="SELECT position FROM held")).fetchall()
+                self._con.unregister("held")
+            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in found}
+        return self._shared
+
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Renew the rows of the items that were touched."""
+        if 0 < len(self._touched) <= FEW:
+            con.execute(f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._touched))})")
+            insert(con, "knowledge_state", map(_row, self._touched.values()))
+        elif self._touched:
+            columns = zip(*map(attrgetter(*_COLUMNS), self._touched.values()), strict=True)
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
+            con.register("touched", pa.table(arrays, schema=_SCHEMA))
+            con.execute(
+                "DELETE FROM knowledge_state USING touched t "
+                "WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
+            )
+            con.execute("""
+                INSERT INTO knowledge_state
+                SELECT org, id, owner, version, status, helpful, harmful, created_position,
+                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us),
+                    supporting, opposing, writers
+                FROM touched
+            """)
+            con.unregister("touched")
+
+
+def _refused(item: Item, event: Candidate) -> Ruling | None:
+    """Why an event of the owner's, or of a writer's, does not count, None when it does."""
+    if event.actor != item.owner and not _may_revise(item, event):
+        return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
+    needed = _NEEDS.get(event.type)
+    if needed is not None and item.status != needed:
+        verb = event.type.partition(".")[2]
+        return Ruling(IllegalState.code, f"{item.id} is {item.status}: only what is {needed} can be {verb}")
+    if event.expected_version is not None and event.expected_version != item.version:
+        return Ruling(
+            VersionConflict.code,
+            f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
+        )
+    return None
+
+
+def _may_revise(item: Item, event: Candidate) -> bool:
+    """Whether somebody who is not the owner may say this: a writer, who leaves owner and scopes as they are."""
+    return (
+        event.type in _WRITERS_TOO
+        and event.actor in (item.writers or ())
+        and event.owner is None
+        and event.scopes is None
+    )
+
+
+def _pair(key: tuple[str, str]) -> str:
+    return f"({text(key[0])}, {text(key[1])})"
+
+
+def _row(item: Item) -> list[Value]:
+    return [
+        Moment(value) if name in ("created_us", "updated_us") else value
+        for name in _COLUMNS
+        for value in [getattr(item, name)]
+    ]

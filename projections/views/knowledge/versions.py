@@ -1,0 +1,90 @@
+"""What did one version of an item say? Everything that stating it anew takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from ledger.event import JsonObject
+from ledger.events.knowledge import KnowledgeReverted, Source
+from projections.views.knowledge.ask import LISTED, listed, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version as it was made, and what the item has come to: its present version and status.
+
+    `erased`: its content was erased with a person.
+    """
+
+    version: int
+    types: list[str]
+    task: str
+    content: str
+    tags: JsonObject
+    scopes: list[str]
+    resource_ids: list[str]
+    source: Source
+    score: int
+    owner: str
+    current: int
+    status: str
+    writers: list[str] | None
+    erased: bool
+
+    def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
+        """The fact that brings this version back."""
+        return KnowledgeReverted(
+            to_version=self.version,
+            types=self.types,
+            task=self.task,
+            content=self.content,
+            tags=self.tags,
+            scopes=self.scopes,
+            resource_ids=self.resource_ids,
+            source=self.source,
+            score=self.score,
+            cause=cause,
+        )
+
+
+_COLUMNS = """v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
+    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers, v.erased"""
+_TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id"
+
+
+def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> Version | None:
+    """One version; None when the item never had it. Who may read it is the caller's to ask."""
+    row = cursor.execute(
+        f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id = ? AND v.version = ?", [org, item_id, version]
+    ).fetchone()
+    return None if row is None else _version(row)
+
+
+def version_made_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> int:
+    """The number of the version that an item had once the event at this position was folded."""
+    row = cursor.execute(
+        "SELECT max(version) FROM knowledge_versions WHERE org = ? AND id = ? AND valid_from <= ?",
+        [org, item_id, position],
+    ).fetchone()
+    return 0 if row is None else int(row[0] or 0)
+
+
+def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str, int]) -> dict[str, Version]:
+    """The version asked for of each item, by the item's id, where it had it."""
+    rows = cursor.execute(
+        f"SELECT v.id, {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id IN ({LISTED})", [org, listed(list(wanted))]
+    ).fetchall()
+    return {row[0]: _version(row[1:]) for row in rows if row[1] == wanted[row[0]]}
+
+
+def _version(row: Sequence[Any]) -> Version:
+    return Version(*[*row[:4], parsed(row[4]), *row[5:7], _source(row[7]), *row[8:]])
+
+
+def _source(told: str | None) -> Source:
+    said = {name: value for name, value in parsed(told).items() if value is not None}
+    return Source.model_validate(said, strict=False)

@@ -1,0 +1,111 @@
+"""Why may somebody read an item, since when, and who may change it (mission S2, S5)?
+
+A reason holds since the first of the versions in a row, up to the present one, in which it held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+
+from kledger.contract.scopes import PUBLIC, Caller
+from ledger.event import JsonObject
+from projections.views.knowledge.ask import readable_by, rfc3339
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    version: int
+    change: str
+    position: int
+    time_us: int
+    event_id: str
+    actor: str
+    scopes: list[str]
+    shared_with: list[str]
+    writers: list[str]
+    owner: str
+    visibility: str
+
+
+def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> JsonObject | None:
+    """Every reason for which the caller may read an item; None when there is no such item or no reason.
+
+    `because` has `kind` (scope, acl, owner, operator), `entity` (null for the operator), for an ACL entry its
+    `permission`, and `since`, the event that made it so. `recalled`: the caller finds it in lists and searches, not by
+    its id alone. `also` are entities through which it can be read too and that the caller does not have.
+    """
+    may, values = readable_by(caller)
+    if not cursor.execute(
+        f"SELECT 1 FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
+    ).fetchone():
+        return None
+    rows = cursor.execute(
+        """SELECT version, change, valid_from, epoch_us(valid_from_time), event_id, actor, scopes, shared_with, writers,
+               owner, visibility
+           FROM knowledge_versions WHERE org = ? AND id = ? ORDER BY valid_from DESC""",
+        [org, item_id],
+    ).fetchall()
+    versions = [_Version(*row) for row in rows]
+    now, entities = versions[0], caller.reading_as()
+    because = [_scoped(scope, versions) for scope in caller.visible_scopes() if scope in now.scopes]
+    because += [_shared(entity, versions) for entity in entities if entity in now.shared_with]
+    if now.owner in entities:
+        because.append(_reason("owner", now.owner, versions, lambda v: v.owner == now.owner))
+    recalled = bool(because) or caller.reads_all
+    if caller.is_operator:
+        because.append(_reason("operator", None, versions, lambda _: True))
+    return {
+        "id": item_id,
+        "visibility": now.visibility,
+        "because": because,
+        "recalled": recalled,
+        "also": [e for e in dict.fromkeys([*now.scopes, *now.shared_with]) if e not in entities and e != PUBLIC],
+        "may_change": {"owner": now.owner, "writers": now.writers, "you": _part(now, caller)},
+    }
+
+
+def _scoped(scope: str, versions: list[_Version]) -> JsonObject:
+    return _reason("scope", scope, versions, lambda version: scope in version.scopes)
+
+
+def _shared(entity: str, versions: list[_Version]) -> JsonObject:
+    writes = entity in versions[0].writers
+
+    def holds(version: _Version) -> bool:
+        return entity in version.shared_with and (entity in version.writers) == writes
+
+    reason = _reason("acl", entity, versions, holds)
+    return {**reason, "permission": "read_write" if writes else "read"}
+
+
+def _part(now: _Version, caller: Caller) -> str | None:
+    """In which part the caller may change the item."""
+    if caller.is_operator:
+        return "operator"
+    if now.owner in caller.entities():
+        return "owner"
+    return "writer" if set(now.writers) & set(caller.entities()) else None
+
+
+def _reason(kind: str, entity: str | None, versions: list[_Version], holds: Callable[[_Version], bool]) -> JsonObject:
+    """A reason that holds for the first of `versions`, which are the newest first."""
+    since = versions[0]
+    for version in versions:
+        if not holds(version):
+            break
+        since = version
+    return {
+        "kind": kind,
+        "entity": entity,
+        "since": {
+            "position": since.position,
+            "version": since.version,
+            "change": since.change,
+            "event_id": since.event_id,
+            "by": since.actor,
+            "time": rfc3339(since.time_us),
+        },
+    }

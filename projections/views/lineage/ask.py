@@ -1,0 +1,221 @@
+"""Where did a fact come from, and what came of it? Links between events, both ways (mission L3).
+
+A link is an event that names a reference: `trace:T`, `message:M`, `event:E`, `correlation:C`, `resource:R`.
+From an item the question runs up to what its events named, and down to what named its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import orjson
+
+from kledger.contract.scopes import Caller
+from ledger.event import FROM, JsonObject
+from ledger.events.knowledge import KnowledgeScored
+from projections.fold_kit.erased import NOTHING, Places, places_of, within
+from projections.views.knowledge.ask import LISTED, listed, parsed, readable_by, rfc3339
+from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
+
+MAX_EDGES = 10_000
+"""Links, and events, in one answer."""
+_EVENT = (
+    *("event_id", "event_type", "entity", "entity_id", "actor"),
+    *("trace_id", "message_id", "position", "time"),
+)
+_LINK = ("direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time")
+_CASE = ("task", "query", "outcome", "reason")
+_PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """An event that the view has."""
+
+    event_id: str
+    type: str
+    entity_id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatedEvent(KeptEvent):
+    """The same, with what it says, and where in that somebody's words were erased."""
+
+    data: JsonObject
+    erased: Places = NOTHING
+
+    def erases(self, field: str) -> bool:
+        """Whether words of this field were erased: it says nothing that could be compared."""
+        return within(self.erased, field)
+
+
+def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[int, bool]:
+    """The position of the last event that the stream kept up to `moment`, 0 when there was none.
+
+    The second is true when no later event is folded, so that the answer may still grow.
+    """
+    microseconds = int(moment.timestamp() * 1_000_000)
+    found = cursor.execute(
+        """SELECT coalesce(max(position) FILTER (epoch_us(stream_time) <= ?), 0),
+               coalesce(max(epoch_us(stream_time)), 0) <= ? FROM events""",
+        [microseconds, microseconds],
+    ).fetchone()
+    assert found is not None  # an aggregate has a row
+    return found[0], found[1]
+
+
+def kept_events(
+    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_ids: Sequence[str]
+) -> dict[str, KeptEvent]:
+    """The events out of `event_ids` that the view has of these actors, by id; another's of such an id is no answer."""
+    rows = cursor.execute(
+        f"""SELECT event_id, type, entity_id, position FROM events
+            WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
+        [org, listed(event_ids), listed(sorted(actors))],
+    ).fetchall()
+    return {row[0]: KeptEvent(*row) for row in rows}
+
+
+def stated_events(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    actors: Collection[str],
+    event_ids: Sequence[str],
+    beginning: str | None = None,
+) -> dict[str, StatedEvent]:
+    """The same as kept_events, with what each says; and those whose ids have this beginning."""
+    begins = "" if beginning is None else "starts_with(event_id, ?) OR "
+    rows = cursor.execute(
+        f"""SELECT event_id, type, entity_id, position, data::VARCHAR FROM events
+            WHERE org = ? AND ({begins}event_id IN ({LISTED})) AND actor IN ({LISTED})""",
+        [org, *([] if beginning is None else [beginning]), listed(event_ids), listed(sorted(actors))],
+    ).fetchall()
+    erased = places_of(cursor, [row[3] for row in rows])
+    return {
+        own_id: StatedEvent(own_id, kind, entity_id, position, orjson.loads(data), erased.get(position, NOTHING))
+        for own_id, kind, entity_id, position, data in rows
+    }
+
+
+def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
+    """The links around `ref` (an item's id, or a reference), in the order of the log, at most MAX_EDGES.
+
+    `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
+    name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
+    has a `served` link to it. A verdict on an item came of it, and so did the trace that the verdict names: `to`.
+    Each is told only when the caller may read what its event is about. `stated_in` says where a trace or message is
+    named: in which parts of the event's data, else in its envelope.
+    """
+    may, may_values = _readable_events(org, caller)
+    walk, walked = around(org, ref, may, may_values)
+    rows = cursor.execute(
+        f"""
+        {walk},
+        found AS (
+            SELECT 'from' AS direction, l.relation, l.ref, l.position
+            FROM lineage AS l WHERE l.position IN (SELECT position FROM up) AND l.org = ? AND l.ref <> ?
+                AND (NOT ? OR l.relation IN ('trace', 'correlation'))
+            UNION
+            SELECT 'to', l.relation, l.ref, l.position
+            FROM lineage AS l SEMI JOIN judging AS j ON j.position = l.position
+            WHERE l.org = ? AND l.ref <> ?
+            UNION
+            SELECT 'to', relation, NULL, position FROM down
+        )
+        SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
+            e.position, epoch_us(e.stream_time),
+            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END
+        FROM found AS f JOIN events AS e ON e.position = f.position
+        WHERE e.org = ? AND {may}
+        ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
+        """,
+        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
+    ).fetchall()
+    return [_edge(ref, row[:-1], row[-1]) for row in rows]
+
+
+def _edge(asked: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
+    """A link as it is told. `parts` are those of its event's data that may name a trace or a message."""
+    told = {**dict(zip(_LINK, row, strict=True)), "time": rfc3339(row[-1])}
+    if parts is None:
+        return told
+    relation = told["relation"]
+    name = (told["ref"] if told["direction"] == "from" else asked).removeprefix(f"{relation}:")
+    said = [part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name]
+    return told | {"stated_in": said or ["envelope"]}
+
+
+def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
+    """The events around `ref`, each once, in the order of the log, at most MAX_EDGES, with the role of each."""
+    may, may_values = _readable_events(org, caller)
+    walk, walked = around(org, ref, may, may_values)
+    rows = cursor.execute(
+        f"""
+        {walk},
+        seen AS (
+            SELECT position, '{OWN}' AS place, NULL::VARCHAR AS relation FROM own
+            UNION ALL SELECT position, '{ABOVE}', NULL FROM up
+            UNION ALL SELECT position, '{BELOW}', relation FROM down
+        ),
+        once AS (
+            SELECT position, list(DISTINCT place) AS places,
+                list(DISTINCT relation) FILTER (relation IS NOT NULL) AS relations
+            FROM seen GROUP BY position
+        )
+        SELECT o.places, o.relations, e.event_id, e.type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id,
+            e.position, epoch_us(e.stream_time),
+            CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END,
+            f.verdict, f.task, f.query, f.outcome, f.reason
+        FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
+        WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
+        """,
+        [*walked, org, *may_values],
+    ).fetchall()
+    return [_step(ref, row) for row in rows]
+
+
+def _step(ref: str, row: Sequence[Any]) -> JsonObject:
+    places, relations, *told = row
+    named, (score, verdict, *case) = told[: len(_EVENT)], told[len(_EVENT) :]
+    step = dict(zip(_EVENT, named, strict=True))
+    step |= {"role": role_of(ref, step["event_type"], places, relations or ()), "time": rfc3339(step["time"])}
+    if score is not None:
+        step["score"] = score
+    if verdict is not None:
+        said = zip(_CASE, case, strict=True)
+        step |= {"verdict": verdict, "case": {name: value for name, value in said if value is not None}}
+    return step
+
+
+def links(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
+) -> tuple[list[JsonObject], list[JsonObject]] | None:
+    """The events around `ref` (_steps) and the links (_edges); None when nothing that the caller may read names it."""
+    steps = _steps(cursor, org, caller, ref)
+    return (steps, _edges(cursor, org, caller, ref)) if steps else None
+
+
+def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
+    """How many events of the log do not count."""
+    found = cursor.execute("SELECT count(*) FROM refused_events").fetchone()
+    return 0 if found is None else int(found[0])
+
+
+def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:
+    """The predicate over `events AS e` of what the caller may know of; the operator of all."""
+    if caller.is_operator:
+        return "TRUE", []
+    may, values = readable_by(caller, "k.")
+    entities = caller.entities()
+    marks = ", ".join("?" * len(entities))
+    return (
+        f"""CASE e.entity
+            WHEN 'knowledge' THEN e.entity_id IN (SELECT k.id FROM knowledge AS k WHERE k.org = ? AND {may})
+            ELSE e.actor IN ({marks}) END""",
+        [org, *values, *entities],
+    )

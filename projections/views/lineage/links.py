@@ -1,0 +1,86 @@
+"""Which links does an event state? What it came from, and what it refers to (mission L3)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from ledger.event import Fact
+from ledger.events.conflict import ConflictRecorded
+from ledger.events.evolution import EvolutionRequested
+from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import (
+    KnowledgeAbsorbed,
+    KnowledgeEvolved,
+    KnowledgeMerged,
+    KnowledgeReverted,
+    KnowledgeRevised,
+    KnowledgeSaved,
+)
+from ledger.events.recall import RecallServed
+from projections.fold_kit.envelopes import named_in
+from projections.fold_kit.workbench import Facts, table_of
+
+SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
+"""What a fact that hands out items links them by."""
+
+_LINKS = (
+    ("trace", "trace:", "trace_id"),
+    ("message", "message:", "message_id"),
+    ("caused_by", "event:", "causation_id"),
+    ("correlation", "correlation:", "correlation_id"),
+)
+
+
+class Reference(NamedTuple):
+    """One relation of a fact to something else: the field that names it, or lists many."""
+
+    relation: str
+    field: str
+    many: bool = False
+
+
+_RESOURCES = Reference("resource", "resource_ids", many=True)
+REFERS: dict[type[Fact], tuple[Reference, ...]] = {
+    KnowledgeSaved: (_RESOURCES,),
+    KnowledgeRevised: (_RESOURCES,),
+    KnowledgeEvolved: (Reference("evolution", "evolution"),),
+    KnowledgeReverted: (Reference("undoes", "cause"),),
+    KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
+    KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
+    EvolutionRequested: (Reference("about", "item_id"),),
+    ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
+}
+"""What a fact refers to."""
+PREFIXES = {"resource": "resource:"}
+
+
+@cache
+def links(facts: Facts) -> str:
+    """The query over `envelopes` and the parsed tables of these facts: the columns of `lineage`."""
+    row = "position, stream_time, event_id, type, org, entity, entity_id"
+    selects = [
+        f"SELECT {row}, '{relation}' AS relation, concat('{prefix}', {column}) AS ref "
+        f"FROM envelopes WHERE {column} IS NOT NULL"
+        for relation, prefix, column in _LINKS
+    ]
+    for fact in facts:
+        for relation, prefix, column in _LINKS[:2]:
+            named = [column]  # the envelope's, or the first of the data, which is a link already
+            for said in named_in(fact, column):
+                new = " AND ".join(f"{said} IS DISTINCT FROM {before}" for before in named)
+                selects.append(
+                    f"SELECT {row}, '{relation}', concat('{prefix}', {said}) FROM {table_of(fact)} "
+                    f"WHERE {said} IS NOT NULL AND {new}"
+                )
+                named.append(said)
+        for relation, field, many in REFERS.get(fact, ()):
+            prefix = PREFIXES.get(relation, "")
+            if many:
+                ref, there = f"unnest(d.{field})", f"len(d.{field}) > 0"
+            else:
+                ref, there = f"d.{field}", f"d.{field} IS NOT NULL"
+            selects.append(f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {there}")
+        if fact in SERVING:
+            selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
+    return " UNION ALL ".join(selects)

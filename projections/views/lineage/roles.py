@@ -1,0 +1,98 @@
+"""Which events stand around a reference, and which role has each? The walk up and down the links, and its words.
+
+Roles of events around an item: `origin` is its save, `change` every later event of its own that is no verdict,
+`verdict` a rating, confirmation or score, `cause` what brought one of its own changes about, `use` a recall or goal
+that gave it out, `mention` an event of something else that names it, `effect` what one of these events caused. Around a
+trace, message or event each event has the role that it has for the item that it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal, get_args
+
+from ledger.event import Fact
+from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
+from projections.views.lineage.links import SERVING
+
+Role = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
+MAX_STEPS = 64
+"""How many causes in a row are followed; a longer chain is asked on from its last event."""
+
+OWN, ABOVE, BELOW = "own", "above", "below"
+"""Where an event stands: it is the reference's own, above it (its causes) or below it (what names it)."""
+
+_VERDICTS: tuple[type[Fact], ...] = (KnowledgeRated, KnowledgeConfirmed, KnowledgeScored)
+_OF_TYPE: dict[str, Role] = {
+    **{fact.name: "change" for fact in FACTS},
+    **{fact.name: "verdict" for fact in _VERDICTS},
+    **{fact.name: "use" for fact in SERVING},
+    KnowledgeSaved.name: "origin",
+}
+_JUDGES = ", ".join(f"'{fact.name}'" for fact in _VERDICTS)
+
+
+def is_item(ref: str) -> bool:
+    """Whether a reference is an item's id."""
+    return not ref.startswith(PREFIXES)
+
+
+def role_of(ref: str, event_type: str, places: Collection[str], relations: Collection[str]) -> Role:
+    """The role of one event around `ref`, which stands at `places`, below by these `relations`."""
+    if OWN in places:
+        return _OF_TYPE.get(event_type, "change")
+    if ABOVE in places:
+        return "cause"
+    if not is_item(ref):
+        return _OF_TYPE.get(event_type, "effect")
+    if set(relations) <= {"caused", "caused_by"}:
+        return "effect"
+    return "use" if _OF_TYPE.get(event_type) == "use" else "mention"
+
+
+def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str, list[str | int]]:
+    """The WITH clause of what stands around `ref`, and its values: `own`, `judging`, `up` and `down`.
+
+    `judging` are those of an item's own events that are verdicts: what they name did not make the item. `may` is the
+    predicate over `events AS e` of what the caller may know of: no walk begins at, or goes on from, what it may not.
+    """
+    own, values = _own(org, ref)
+    verdicts = f"type IN ({_JUDGES})" if is_item(ref) else "FALSE"
+    return (
+        f"""
+        WITH RECURSIVE own AS ({own} AND {may}),
+        judging AS (SELECT position FROM own WHERE {verdicts}),
+        up AS (
+            SELECT position, 0 AS step FROM own ANTI JOIN judging USING (position)
+            UNION
+            SELECT e.position, up.step + 1 FROM up JOIN lineage AS l ON l.position = up.position
+                JOIN events AS e ON e.event_id = substr(l.ref, 7) AND e.org = l.org
+            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ? AND {may}
+        ),
+        down AS (
+            SELECT l.position, l.event_id, l.relation, 1 AS step
+            FROM lineage AS l JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND (l.ref = ? OR l.ref IN (SELECT 'event:' || event_id FROM own)) AND {may}
+            UNION
+            SELECT l.position, l.event_id, 'caused', down.step + 1
+            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ? AND {may}
+        )""",
+        [*values, *may_values, org, MAX_STEPS, *may_values, org, ref, *may_values, org, MAX_STEPS, *may_values],
+    )
+
+
+def _own(org: str, ref: str) -> tuple[str, list[str]]:
+    """The events that `ref` itself stands for: those of an item, one event, or those that bear a message."""
+    kind, _, name = ref.partition(":")
+    told = "SELECT e.position, e.event_id, e.type FROM events AS e"
+    if kind == "event":
+        return f"{told} WHERE e.org = ? AND e.event_id = ?", [org, name]
+    if kind == "message":  # a message is of a trace: the events that bear both say of which
+        return f"{told} JOIN lineage AS l ON l.position = e.position WHERE l.org = ? AND l.ref = ?", [org, ref]
+    if not is_item(ref):
+        return f"{told} WHERE FALSE", []
+    return f"{told} WHERE e.org = ? AND e.entity = 'knowledge' AND e.entity_id = ?", [org, ref]

@@ -1,0 +1,118 @@
+"""How far is an evolution, an extraction, a slim or a conflict, and what was said at each stage (mission K4-K6)?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import JsonObject
+from projections.views.knowledge.ask import LISTED, listed, rfc3339
+
+_NAMES = (("requested", "'item_id'"), ("recorded", "'first'"), ("recorded", "'second'"))
+"""Where a process names the items that it is about."""
+_COLUMNS = """p.kind, p.id, p.owner, p.stage, p.outcome, p.said::VARCHAR, p.requested_event, p.requested_position,
+    epoch_us(p.requested_at), p.position, epoch_us(p.updated_at)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process. `said` has the data of each stage by its name; moments are microseconds since 1970 UTC."""
+
+    kind: str
+    id: str
+    owner: str
+    stage: str
+    outcome: str | None
+    said: JsonObject
+    requested_event: str
+    requested_position: int
+    requested_us: int
+    position: int
+    updated_us: int
+    trace_id: str | None = None
+    message_id: str | None = None
+
+    @property
+    def status(self) -> str:
+        """What became of it: the outcome that an item tells, else its last stage."""
+        return self.outcome or self.stage
+
+    @property
+    def requested(self) -> JsonObject:
+        """What was asked for."""
+        first: JsonObject = next(iter(self.said.values()), {})
+        return first
+
+    def told(self) -> JsonObject:
+        """What every door tells of any process."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "owner": self.owner,
+            "requested_at": rfc3339(self.requested_us),
+            "updated_at": rfc3339(self.updated_us),
+            "position": self.position,
+        }
+
+
+def process(cursor: duckdb.DuckDBPyConnection, org: str, kind: str, process_id: str) -> Process | None:
+    """One process with the trace and message of its request; None when its request does not count."""
+    row = cursor.execute(
+        f"""SELECT {_COLUMNS}, e.trace_id, e.message_id
+            FROM processes AS p LEFT JOIN events AS e ON e.position = p.requested_position
+            WHERE p.org = ? AND p.kind = ? AND p.id = ?""",
+        [org, kind, process_id],
+    ).fetchone()
+    return None if row is None else _process(row)
+
+
+def processes(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    kind: str,
+    owners: Sequence[str] | None,
+    *,
+    status: str | None = None,
+    item_id: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> tuple[list[Process], int]:
+    """A page of the processes of these owners (None: of all), newest first, and how many there are in all.
+
+    Those about one item where `item_id` says so.
+    """
+    where, values = ["p.org = ?", "p.kind = ?"], [org, kind]
+    if owners is not None:
+        where.append(f"p.owner IN ({LISTED})")
+        values.append(listed(owners))
+    if status is not None:
+        where.append("coalesce(p.outcome, p.stage) = ?")
+        values.append(status)
+    if item_id is not None:
+        where.append("(" + " OR ".join(f"(p.said->'{stage}'->>{field}) = ?" for stage, field in _NAMES) + ")")
+        values += [item_id] * len(_NAMES)
+    matching = f"FROM processes AS p WHERE {' AND '.join(where)}"
+    rows = cursor.execute(
+        f"""SELECT {_COLUMNS} {matching}
+            ORDER BY p.requested_position DESC LIMIT {int(limit)} OFFSET {int(offset)}""",
+        values,
+    ).fetchall()
+    counted = cursor.execute(f"SELECT count(*) {matching}", values).fetchone()
+    return [_process(row) for row in rows], int(counted[0]) if counted else 0
+
+
+def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:
+    """US dollars that models cost since then, as far as nodes say it in the log: anybody else may claim anything."""
+    found = cursor.execute(
+        "SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE stated_by = 'node' AND time >= ?", [moment]
+    ).fetchone()
+    return float(found[0]) if found else 0.0
+
+
+def _process(row: Sequence[Any]) -> Process:
+    return Process(*[*row[:5], orjson.loads(row[5]), *row[6:]])

@@ -1,0 +1,151 @@
+"""How far is each process, and what did it say at each stage (mission K4-K6)?
+
+Processes are few beside the knowledge they are about: a batch's are taken up one by one, in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import Fact
+from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted
+from ledger.events.process import ProcessFact
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.sql_text import Json, Moment, among, insert, literal
+from projections.fold_kit.workbench import Facts, Workbench, table_of
+
+_OUTCOMES: dict[type[Fact], tuple[str, str]] = {
+    KnowledgeEvolved: ("evolution", "applied"),
+    KnowledgeReverted: ("cause", "reverted"),
+}
+"""What an item says of an evolution: the field that names it, and what became of it."""
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """One event as this fold takes it: of a process, or of an item that names one."""
+
+    position: int
+    stored_us: int
+    fact: type[Fact]
+    org: str
+    entity_id: str
+    actor: str
+    event_id: str
+    data: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Process:
+    owner: str
+    stage: str
+    requested_position: int
+    requested_event: str
+    requested_us: int
+    position: int
+    updated_us: int
+    outcome: str | None = None
+    outcome_position: int | None = None
+    said: dict[str, Any] = field(default_factory=dict)
+
+
+def _concerns(fact: type[Fact]) -> bool:
+    return issubclass(fact, ProcessFact) or fact in _OUTCOMES
+
+
+def fold(bench: Workbench, facts: Facts) -> None:
+    """Take up the batch's stages and outcomes, in the order of the log."""
+    stated: list[_Stated] = []
+    for fact in filter(_concerns, facts):
+        rows = bench.rows(f"SELECT position, stored_us, org, entity_id, actor, event_id, data FROM {table_of(fact)}")
+        stated += [
+            _Stated(at, us, fact, org, name, actor, event_id, orjson.loads(data))
+            for at, us, org, name, actor, event_id, data in rows
+        ]
+    _take_up(bench.con, sorted(stated, key=lambda event: event.position))
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    _take_up(
+        con,
+        [
+            _Stated(
+                *(c.position, c.stored_us, type(c.fact), c.org, c.entity_id, c.envelope.actor, c.envelope.id),
+                orjson.loads(c.fact.__pydantic_serializer__.to_json(c.fact)),
+            )
+            for c in counted
+            if _concerns(type(c.fact))
+        ],
+    )
+
+
+def _take_up(con: duckdb.DuckDBPyConnection, stated: list[_Stated]) -> None:
+    if not stated:
+        return
+    processes = _known(con, {name for event in stated if (name := _named(event)[2])})
+    touched: dict[Key, _Process] = {}
+    for event in stated:
+        key = _named(event)
+        process = processes.get(key)
+        if issubclass(event.fact, ProcessFact):
+            processes[key] = touched[key] = _staged(process, event, event.fact)
+        elif process is not None and _is_of(process, event):
+            process.outcome, process.outcome_position = _OUTCOMES[event.fact][1], event.position
+            process.position, process.updated_us = event.position, event.stored_us
+            touched[key] = process
+    if touched:
+        keys = ", ".join(f"({', '.join(map(literal, key))})" for key in touched)
+        con.execute(f"DELETE FROM processes WHERE (org, kind, id) IN ({keys})")
+        insert(con, "processes", (_row(key, process) for key, process in touched.items()))
+
+
+def _named(event: _Stated) -> Key:
+    """The process that an event is about."""
+    if issubclass(event.fact, ProcessFact):
+        return event.org, event.fact.entity(), event.entity_id
+    return event.org, "evolution", event.data.get(_OUTCOMES[event.fact][0]) or ""
+
+
+def _is_of(process: _Process, event: _Stated) -> bool:
+    """Whether the item that names an evolution is the one that it is about: anybody could name any."""
+    return process.owner == event.actor and process.said.get("requested", {}).get("item_id") == event.entity_id
+
+
+def _staged(process: _Process | None, event: _Stated, fact: type[ProcessFact]) -> _Process:
+    verb = fact.verb()
+    if process is None:
+        at, us = event.position, event.stored_us
+        process = _Process(event.actor, verb, at, event.event_id, us, at, us)
+    process.position, process.updated_us = event.position, event.stored_us
+    if not fact.repeatable:
+        process.stage = verb
+        process.said[verb] = event.data
+    return process
+
+
+def _known(con: duckdb.DuckDBPyConnection, ids: Iterable[str]) -> dict[Key, _Process]:
+    rows = con.execute(
+        f"""SELECT org, kind, id, owner, stage, requested_position, requested_event, epoch_us(requested_at), position,
+            epoch_us(updated_at), outcome, outcome_position, said::VARCHAR FROM processes WHERE id IN ({among(ids)})"""
+    ).fetchall()
+    return {
+        (org, kind, name): _Process(*rest, orjson.loads(said))  # type: ignore[call-arg]  # mypy counts a star as any
+        for org, kind, name, *rest, said in rows
+    }
+
+
+def _row(key: Key, process: _Process) -> tuple[Any, ...]:
+    return (
+        *(*key, process.owner, process.stage, process.outcome, process.outcome_position),
+        Json(orjson.dumps(process.said).decode()),
+        *(process.requested_position, process.requested_event, Moment(process.requested_us)),
+        *(process.position, Moment(process.updated_us)),
+    )

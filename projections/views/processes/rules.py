@@ -1,0 +1,62 @@
+"""May this process go on like that? The decider of evolutions, extractions, slims and conflicts.
+
+A process belongs to the actor who began it, and nobody else states its stages. What its items say of it (an
+evolution that was applied) is no stage: it is seen in the view, and decides nothing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from kledger.contract.errors import IllegalState, NotOwner, UnknownProcess
+from ledger.events import FACTS
+from ledger.events.process import ProcessFact
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+
+_FACTS = {name: fact for name, fact in FACTS.items() if issubclass(fact, ProcessFact)}
+KINDS = tuple(dict.fromkeys(fact.entity() for fact in _FACTS.values()))
+
+
+@dataclass(slots=True)
+class Process:
+    """What the rules need to know of one process."""
+
+    owner: str
+    stage: str
+
+
+class ProcessRules:
+    """The processes of all kinds that a batch is about, and what may happen to them next."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
+        rows = con.execute(f"SELECT org, kind, id, owner, stage FROM processes WHERE id IN ({about})").fetchall()
+        self._processes = {(org, kind, name): Process(owner, stage) for org, kind, name, owner, stage in rows}
+
+    def decide(self, event: Candidate) -> Ruling:
+        """Judge one event in stream order; see projections.engine.gate.Rules."""
+        fact = _FACTS[event.type]
+        key = (event.org, fact.entity(), event.entity_id)
+        named = f"the {fact.entity()} {event.entity_id}"
+        process = self._processes.get(key)
+        if not fact.follows:
+            if process is not None:
+                return Ruling(IllegalState.code, f"{named} has begun already")
+            self._processes[key] = Process(event.actor, fact.verb())
+            return ACCEPTED
+        if process is None:
+            return Ruling(UnknownProcess.code, f"{named} was never begun")
+        if process.owner != event.actor:
+            return Ruling(NotOwner.code, f"{named} is {process.owner}'s, not {event.actor}'s")
+        if process.stage not in fact.follows:
+            return Ruling(
+                IllegalState.code,
+                f"{named} is {process.stage}, and {fact.verb()} comes after {' or '.join(fact.follows)}",
+            )
+        if not fact.repeatable:
+            process.stage = fact.verb()
+        return ACCEPTED
+
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Nothing: the fold keeps the stages."""

@@ -1,0 +1,25 @@
+"""Who may say what a model cost? A node alone, which speaks as `user:local`: the broker lets no publisher do that."""
+
+from __future__ import annotations
+
+import duckdb
+
+from kledger.contract.errors import NotOwner
+from ledger.privacy.personal import NOBODY
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+
+
+class ModelRules:
+    """What counts as said by a node; it depends on nothing that was said before."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
+        """Nothing is looked up."""
+
+    def decide(self, event: Candidate) -> Ruling:
+        """Judge one event; see projections.engine.gate.Rules."""
+        if event.actor != NOBODY:
+            return Ruling(NotOwner.code, f"what a model cost is the node's to say, not {event.actor}'s")
+        return ACCEPTED
+
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Nothing: the events themselves are what there is to know."""

@@ -1,0 +1,90 @@
+"""How is a memory put before a model? As Markdown between the markers of source 003 (mission P3).
+
+The `user` memory is for a router agent, the `work` memory for a worker agent. What is null or empty is left out, and so
+is what nobody stated (stated.py beside this). Texts stand as they were said, and no text can close the section that it
+stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from ledger.event import JsonObject
+from ledger.events.profile import MemoryType
+from projections.fold_kit.prompt_text import harmless, indented
+
+AgentType = Literal["router", "worker"]
+READERS: dict[MemoryType, AgentType] = {"user": "router", "work": "worker"}
+"""Which agent a memory is for."""
+
+
+def markers(memory_type: MemoryType) -> tuple[str, str]:
+    """The comments between which the memory stands in a system prompt."""
+    name = memory_type.upper()
+    return f"<!-- {name}_MEMORY_START -->", f"<!-- {name}_MEMORY_END -->"
+
+
+def build_memory_prompt(memory_type: MemoryType, content: JsonObject | None) -> str | None:
+    """The section of one memory, of what was stated in it; None when there is no memory to put in."""
+    if content is None:
+        return None
+    start, end = markers(memory_type)
+    said = "\n".join(_lines(content, 0)) or "- nothing yet"
+    return f"{start}\n## {memory_type} memory\n{harmless(said)}\n{end}"
+
+
+def _lines(content: JsonObject, depth: int) -> Iterator[str]:
+    by = "  " * depth
+    for name, value in content.items():
+        told = _told(value)
+        label = name.replace("_", " ")
+        if told is not None:
+            yield f"{by}- {label}: {indented(told, by + '  ')}"
+        elif isinstance(value, dict):
+            inner = list(_lines(value, depth + 1))
+            if inner:
+                yield f"{by}- {label}:"
+                yield from inner
+        elif isinstance(value, list) and value:
+            yield f"{by}- {label}:"
+            for entry in value:
+                yield from _entry(entry, depth + 1)
+
+
+def _told(value: Any) -> str | None:
+    """What fits behind a label on one line; None for what needs lines of its own, or says nothing."""
+    if value is None or value == "" or isinstance(value, dict):
+        return None
+    if isinstance(value, list):
+        if not value or any(isinstance(each, (dict, list)) for each in value):
+            return None
+        return ", ".join(str(each) for each in value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _entry(entry: Any, depth: int) -> Iterator[str]:
+    """One entry of a list: its name first, or the hours of a window; the rest below it."""
+    by = "  " * depth
+    if not isinstance(entry, dict):
+        yield f"{by}- {indented(_told(entry) or str(entry), by + '  ')}"
+        return
+    rest = dict(entry)
+    meta = rest.pop("meta", None)
+    if {"start", "end"} <= rest.keys():
+        days = ", ".join(str(day) for day in rest.pop("weekdays", None) or []) or "every day"
+        head = f"{days} {rest.pop('start')}-{rest.pop('end')}"
+    else:
+        head = str(rest.pop("name", "entry"))
+    yield f"{by}- {indented(head, by + '  ')}{_sureness(meta)}"
+    yield from _lines(rest, depth + 1)
+
+
+def _sureness(meta: Any) -> str:
+    """How sure an entry is, where from and since when, in brackets."""
+    if not isinstance(meta, dict):
+        return ""
+    parts = [f"confidence {meta['confidence']}"] if meta.get("confidence") is not None else []
+    parts += [f"source {meta['source']}"] if meta.get("source") else []
+    parts += [f"updated {str(meta['last_updated_at'])[:10]}"] if meta.get("last_updated_at") else []
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,86 @@
+"""When was an entry of a memory last touched, and how sure is it? What a writer leaves open is filled in here (P1).
+
+An entry is a person, a place, a routine, a project: whatever has a name and a `meta`. One that is new, or says
+something else than the one of its name before it, gets the moment as its `last_updated_at` when the writer gave none;
+one that says the same keeps the moment that it had. An entry without any `meta` keeps the source and the confidence
+of the one before it: a writer that does not know of them does not wipe them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, get_args
+
+from ledger.event import JsonObject
+from ledger.events.profile import MemoryType
+from projections.views.profiles.content import CONTENTS, filled
+
+
+def _entry_lists(memory_type: MemoryType) -> tuple[str, ...]:
+    """The fields that list entries with a `meta`."""
+    found = []
+    for name, info in CONTENTS[memory_type].model_fields.items():
+        entry = next(iter(get_args(info.annotation)), None)
+        if isinstance(entry, type) and "meta" in getattr(entry, "model_fields", ()):
+            found.append(name)
+    return tuple(found)
+
+
+ENTRY_LISTS: dict[MemoryType, tuple[str, ...]] = {each: _entry_lists(each) for each in CONTENTS}
+
+
+def stamped(memory_type: MemoryType, said: JsonObject, before: Mapping[str, Any], now: datetime) -> JsonObject:
+    """What a writer said (a content or a patch), with the `meta` of each entry filled up out of `before` and `now`.
+
+    `before` is the content that the memory had, complete. What has not the shape of an entry stays as it is, for the
+    check that follows.
+    """
+    filled = dict(said)
+    for name in ENTRY_LISTS[memory_type]:
+        entries = said.get(name)
+        if isinstance(entries, list):
+            known = _by_name(before.get(name))
+            filled[name] = [_stamped_entry(entry, known, now) for entry in entries]
+    return filled
+
+
+def says_the_same(memory_type: MemoryType, said: JsonObject, kept: Mapping[str, Any]) -> bool:
+    """Whether a kept event states this `content` or `patch`, the `meta` of entries apart, which it filled up."""
+    stated = {name: filled(memory_type, value) if name == "content" else value for name, value in said.items()}
+    return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in stated.items())
+
+
+def _without_meta(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_meta(part) for name, part in value.items() if name != "meta"}
+    return [_without_meta(part) for part in value] if isinstance(value, list) else value
+
+
+def _by_name(entries: Any) -> dict[str, list[JsonObject]]:
+    """The entries of a list by their name, in their order: a name may stand there twice."""
+    found: dict[str, list[JsonObject]] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            found.setdefault(str(entry.get("name")), []).append(entry)
+    return found
+
+
+def _stamped_entry(entry: Any, known: dict[str, list[JsonObject]], now: datetime) -> Any:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        return entry
+    same_name = known.get(entry["name"]) or []
+    earlier = same_name.pop(0) if same_name else None
+    had = (earlier or {}).get("meta") or {}
+    meta = entry.get("meta", {name: had[name] for name in ("source", "confidence") if name in had})
+    if not isinstance(meta, dict) or meta.get("last_updated_at") is not None:
+        return entry
+    unchanged = earlier is not None and _says(entry, meta) == _says(earlier, had)
+    moment = had.get("last_updated_at") if unchanged else None
+    return {**entry, "meta": {**meta, "last_updated_at": moment or now.isoformat()}}
+
+
+def _says(entry: JsonObject, meta: JsonObject) -> JsonObject:
+    """What an entry says apart from when, its empty fields left out, so that a default equals an absence."""
+    said = {name: value for name, value in entry.items() if name != "meta" and value not in (None, [])}
+    return {**said, "source": meta.get("source"), "confidence": meta.get("confidence", 0.5)}

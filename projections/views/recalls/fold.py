@@ -1,0 +1,54 @@
+"""What was served to whom, for which trace, out of which state? One row an item served (mission K7)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.events.recall import RecallServed
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.sql_text import Moment, insert
+from projections.fold_kit.workbench import Facts, Workbench, table_of
+from projections.views.recalls.ranked import EACH_ITEM, RANKED_COLUMNS, ranked
+
+TABLES = """
+CREATE TABLE recalls (
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, recall_id VARCHAR NOT NULL, org VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL, query VARCHAR NOT NULL, rank INTEGER, item_id VARCHAR, item_version BIGINT,
+    relevance DOUBLE, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+    view_position BIGINT NOT NULL
+);
+COMMENT ON TABLE recalls IS 'Items that were served; a recall that served none has one row without an item';
+COMMENT ON COLUMN recalls.rank IS '1 is the best';
+COMMENT ON COLUMN recalls.view_position IS 'Log position that the answer knew';
+"""
+
+
+def fold(bench: Workbench, facts: Facts) -> None:
+    """Append what the batch's recalls served."""
+    if RecallServed not in facts:
+        return
+    bench.run(f"""
+        INSERT INTO recalls
+        SELECT position, stream_time, entity_id, org, d.kind, d.query, {RANKED_COLUMNS},
+            actor, trace_id, message_id, d.view_position
+        FROM {table_of(RecallServed)}
+        {EACH_ITEM}
+    """)
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    insert(
+        con,
+        "recalls",
+        (
+            (
+                *(c.position, Moment(c.stored_us), c.entity_id, c.org, fact.kind, fact.query),
+                *item,
+                *(c.envelope.actor, c.trace_id, c.message_id, fact.view_position),
+            )
+            for c in counted
+            if isinstance(fact := c.fact, RecallServed)
+            for item in ranked(fact.items)
+        ),
+    )

@@ -1,0 +1,108 @@
+"""How is knowledge put before a model? As the numbered list that source 001 shows on a goal (mission K7, K12).
+
+In Chinese with the words of the source, in English with their translation. What nobody said of an item is not shown as
+if somebody had: counts that it began with are no verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kledger.contract.language import ENGLISH, Language
+from ledger.event import JsonObject
+from ledger.events import new_item
+from projections.fold_kit.prompt_text import harmless, indented, shortened
+
+SHOWN_CHARACTERS = 2_000
+"""Of one item's content; whoever needs the rest asks for the item by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What stands around the knowledge, in one language."""
+
+    knowledge: str
+    profile: str
+    one: str
+    many: str
+    none_found: str
+    focused: str
+    goal: str
+    score: str
+    confidence: str
+    verdicts: str
+    not_judged: str
+
+
+WORDS: dict[Language, Words] = {
+    "zh": Words(
+        knowledge="📚 相关知识",
+        profile="👤 用户画像",
+        one="条",
+        many="条",
+        none_found="没有找到相关知识；知识不足时先调研，再用 knowledge_save 保存结果。",
+        focused="✅ Goal 已聚焦",
+        goal="当前 Goal",
+        score="评分 {score}",
+        confidence="置信度 {confidence:g}",
+        verdicts="有用 {helped} 次，有害 {harmed} 次",
+        not_judged="尚无评价",
+    ),
+    "en": Words(
+        knowledge="📚 Related knowledge",
+        profile="👤 User profile",
+        one="item",
+        many="items",
+        none_found="Nothing related was found. Where knowledge is missing, research first, then keep the result with "
+        "knowledge_save.",
+        focused="✅ Goal focused",
+        goal="Current goal",
+        score="score {score}",
+        confidence="confidence {confidence:g}",
+        verdicts="helped {helped}, harmed {harmed}",
+        not_judged="not judged yet",
+    ),
+}
+
+
+def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
+    """`📚 Related knowledge (n items):` and one numbered entry an item: task, types, content, id and verdicts."""
+    return _section(items, WORDS[language].knowledge, language)
+
+
+def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
+    """The same of the items that say who the user is."""
+    return _section(items, WORDS[language].profile, language)
+
+
+def goal_text(description: str, items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
+    """What an agent reads when its goal is focused (source 001)."""
+    return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language)}"
+
+
+def _section(items: Sequence[JsonObject], title: str, language: Language) -> str:
+    words = WORDS[language]
+    entries = "\n".join(_entry(number, item, words) for number, item in enumerate(items, 1))
+    counted = f"{len(items)} {words.one if len(items) == 1 else words.many}"
+    return harmless(f"{title} ({counted}):\n{entries or words.none_found}")
+
+
+def _entry(number: int, item: JsonObject, words: Words) -> str:
+    by = "   "
+    return (
+        f"{number}. {indented(item['task'], by)} [{', '.join(item['types'])}]\n"
+        f"{by}{indented(shortened(item['content'], SHOWN_CHARACTERS), by)}\n"
+        f"{by}({item['id']}; {_judged(item['eval'], words)})"
+    )
+
+
+def _judged(counts: JsonObject, words: Words) -> str:
+    """What was said of an item; the score and the counts that every item begins with are nobody's words."""
+    helped, harmed = new_item.helped_and_harmed(counts)
+    judged = bool(helped or harmed)
+    parts = [words.score.format(score=counts["score"])] if judged or counts["score"] != new_item.SCORE else []
+    parts += [words.verdicts.format(helped=helped, harmed=harmed)] if judged else [words.not_judged]
+    if judged or counts["confidence"] != new_item.CONFIDENCE:
+        parts.append(words.confidence.format(confidence=counts["confidence"]))
+    return ", ".join(parts)

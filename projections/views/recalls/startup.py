@@ -1,0 +1,109 @@
+"""What should an agent know before anybody asked? The caller's profile, and what has served best (mission K7, P4).
+
+Every question carries the caller into its SQL, as projections/views/knowledge/ask.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from projections.fold_kit.sql_text import among, text
+from projections.search.ranking import reading_scope, scope_priority
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
+from projections.views.scope_types.ask import priorities
+
+PROFILE_TYPE = "user_profile"
+FRESH_WORTH = 4.0
+"""What an item that changed just now is worth beside its quality: as much as the quality of a new item."""
+FRESH_HALF_LIFE_DAYS = 30.0
+
+_QUALITY = "(score + helpful - 2 * harmful)"
+
+
+def profile_items(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, *, limit: int, min_score: int
+) -> list[JsonObject]:
+    """The user_profile items that the caller sees, by confidence and then by how often they helped (source 000).
+
+    When there are more than `limit`, those of the calling user stay.
+    """
+    own = str(caller.person())
+    rows = _chosen(
+        cursor,
+        org,
+        caller,
+        min_score=min_score,
+        where=f"list_contains(types, {text(PROFILE_TYPE)})",
+        order=f"(owner = {text(own)} OR list_contains(scopes, {text(own)})) DESC, confidence DESC, helpful DESC",
+        limit=limit,
+    )
+    return sorted(rows, key=lambda item: (-item["eval"]["confidence"], -item["eval"]["helpful"], item["id"]))
+
+
+def best_items(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    min_score: int,
+    now: datetime,
+    types: Sequence[str] = (),
+) -> list[JsonObject]:
+    """What has served the caller's scopes best and lately, profiles apart, the most specific scope first.
+
+    Each has its `relevance`: quality plus up to FRESH_WORTH for freshness, halved every FRESH_HALF_LIFE_DAYS.
+    """
+    age_days = f"greatest(0, {int(now.timestamp() * 1e6)} - epoch_us(updated_at)) / 86400e6"
+    worth = f"({_QUALITY} + {FRESH_WORTH} * pow(0.5, {age_days} / {FRESH_HALF_LIFE_DAYS}))"
+    wanted = " OR ".join(f"list_contains(types, {text(name)})" for name in types) or "true"
+    rows = _chosen(
+        cursor,
+        org,
+        caller,
+        min_score=min_score,
+        where=f"NOT list_contains(types, {text(PROFILE_TYPE)}) AND ({wanted})",
+        order=f"{worth} DESC",
+        limit=limit,
+        relevance=worth,
+    )
+    visible = frozenset(caller.searched_scopes())
+    worths = priorities(cursor, org, caller.visible_scopes())
+
+    def place(item: JsonObject) -> float:
+        return -scope_priority(reading_scope(scopes_of(item), item["owner"], visible, worths) or "", worths)
+
+    return sorted(rows, key=place)
+
+
+def _chosen(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    min_score: int,
+    where: str,
+    order: str,
+    limit: int,
+    relevance: str = "confidence",
+) -> list[JsonObject]:
+    """The active items that the caller sees and that may be shown (K8), in an order, with their relevance."""
+    seen, values = seen_by(caller)
+    chosen = cursor.execute(
+        f"""SELECT version_position, {relevance}::DOUBLE FROM knowledge
+            WHERE org = ? AND status = 'active' AND NOT erased AND score >= {int(min_score)}
+                AND {_QUALITY} >= 0 AND {where} AND {seen}
+            ORDER BY {order}, id LIMIT {int(limit)}""",
+        [org, *values],
+    ).fetchall()
+    worth = dict(chosen)
+    rows = cursor.execute(
+        f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(worth)})"
+    ).fetchall()
+    found = {row[-1]: {**item_of(row), "relevance": round(worth[row[-1]], 6)} for row in rows}
+    return [found[at] for at, _ in chosen if at in found]

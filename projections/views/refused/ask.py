@@ -1,0 +1,32 @@
+"""Which events are not counted, and why? The rows of `refused_events`, for the operator."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ledger.event import JsonObject
+from projections.views.knowledge.ask import rfc3339
+
+MOST_BODY = 2_000
+
+
+def refused_events(
+    cursor: duckdb.DuckDBPyConnection, *, after: int = 0, limit: int = 100, code: str | None = None
+) -> list[JsonObject]:
+    """The refused events after a position, in order: position, time, subject, event_id, type, code, reason, body.
+
+    `body` is cut after MOST_BODY characters; `refused_events` has the whole of it.
+    """
+    rows = cursor.execute(
+        f"""SELECT position, epoch_us(time), subject, event_id, type, code, reason, left(body, {MOST_BODY})
+        FROM refused_events WHERE position > ? AND (? IS NULL OR code = ?) ORDER BY position LIMIT ?""",
+        [after, code, code, limit],
+    ).fetchall()
+    names = ("position", "time", "subject", "event_id", "type", "code", "reason", "body")
+    return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[1])} for row in rows]
+
+
+def refused_by_code(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """How many events were refused, by code."""
+    rows = con.execute("SELECT code, count(*) FROM refused_events GROUP BY code ORDER BY code").fetchall()
+    return {str(code): int(count) for code, count in rows}

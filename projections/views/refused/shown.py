@@ -1,0 +1,69 @@
+"""What of a refused event may an operator read? All of it but the secret of a resource.
+
+A foreign client may publish one in clear: the fold refuses the event, and this page keeps the secret out of the views.
+What cannot be taken apart, and may hold one, is not shown at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from ledger.event import StoredEvent
+from ledger.events.resource import SEALED_PATTERN, ResourceSaved
+from ledger.wire.subjects import ROOT
+
+WITHHELD = "[withheld: it may be a secret]"
+_SECRET = "secure_body"
+_DEEPEST = 100
+_SEALED = re.compile(SEALED_PATTERN)
+_OF_RESOURCE = re.compile(rf"{ROOT}\.[^.]*\.resource\.")
+_SAID = frozenset({*ResourceSaved.model_fields, "reason"})
+
+
+def body_of(event: StoredEvent, document: object) -> str:
+    """The body as `refused_events` shows it; `document` is what it says as JSON, None when it is none."""
+    of_resource = _OF_RESOURCE.match(event.subject) is not None or b'"resource.' in event.body
+    if isinstance(document, dict) and (of_resource or _mentions(document)):
+        return orjson.dumps(_without(document, of_resource)).decode()
+    if of_resource or _SECRET.encode() in event.body:
+        return f"{WITHHELD} {len(event.body)} bytes that are no JSON object"
+    return event.body.decode(errors="backslashreplace")
+
+
+def _mentions(document: object) -> bool:
+    stack = [document]  # nested a thousand deep, as JSON may be, a function that calls itself would not come back
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            if _SECRET in part:
+                return True
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return False
+
+
+def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
+    """The document without what may be a secret: under its name anywhere; in a resource's data under any odd name."""
+    shown: dict[str, Any] = _cleared(document)
+    if of_resource and "data" in shown:
+        data = shown["data"]
+        named = isinstance(data, dict)
+        shown["data"] = {k: v if k in _SAID else WITHHELD for k, v in data.items()} if named else WITHHELD
+    return shown
+
+
+def _cleared(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict | list) and depth == _DEEPEST:
+        return WITHHELD
+    if isinstance(value, dict):
+        return {name: _secret(part) if name == _SECRET else _cleared(part, depth + 1) for name, part in value.items()}
+    return [_cleared(part, depth + 1) for part in value] if isinstance(value, list) else value
+
+
+def _secret(value: object) -> object:
+    sealed = value is None or (isinstance(value, str) and _SEALED.fullmatch(value) is not None)
+    return value if sealed else WITHHELD

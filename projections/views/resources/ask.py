@@ -1,0 +1,195 @@
+"""Which resources are there, now and at any position, and who may see them (mission X1-X4)?
+
+Every question carries the caller into its SQL, as of an item (projections/views/knowledge/ask.py): a resource is seen
+through its scopes, by those it is shared with (sharing the secret shows the resource), and by its owner. The secret is
+never opened here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from ledger.privacy.sealed import ERASED
+from ledger.readers import readers
+from projections.fold_kit.erased import positions_of
+from projections.fold_kit.page import Asked, Page, page_of
+from projections.views.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
+from projections.views.resources.tables import HAS_SECURE
+
+_COLUMNS = """id, title, body, has_secure, content_type, metadata::VARCHAR, expired, scopes, owner, visibility,
+    shared_with, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
+_NAMES = (
+    *("id", "title", "body", "has_secure", "content_type", "metadata", "expired", "scopes", "owner", "visibility"),
+    *("shared_with", "version", "position", "created_at", "updated_at", "status"),
+)
+_VERSION_NAMES = (
+    *("version", "change", "title", "body", "has_secure", "content_type", "metadata", "scopes", "owner"),
+    *("shared_with", "status", "valid_from", "valid_to", "valid_from_time", "valid_to_time", "actor", "trace_id"),
+    *("message_id", "event_id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a change needs to know of a resource, whoever asks. `readable`: the caller may know that it is there."""
+
+    owner: str
+    version: int
+    status: str
+    position: int
+    readable: bool
+    event_id: str
+    sealed: str
+    """The secret as views hold it; empty when there is none."""
+    statement: tuple[Any, ...]
+    erased: bool
+    """What it said was erased with a person."""
+
+
+def standing(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
+) -> Standing | None:
+    """One resource as it stands, or stood; None when the id is free, or was."""
+    held = "valid_to IS NULL" if as_of is None else "valid_from <= ? AND (valid_to IS NULL OR valid_to > ?)"
+    readable, values = readable_by(caller)
+    row = cursor.execute(
+        f"""SELECT owner, version, status, valid_from, {readable}, event_id, secure_body, title, body, content_type,
+                metadata::VARCHAR, scopes, shared_with
+            FROM resource_versions WHERE {held} AND org = ? AND id = ?""",
+        [*values, *([] if as_of is None else [as_of, as_of]), org, resource_id],
+    ).fetchone()
+    if row is None:
+        return None
+    metadata = orjson.loads(row[10])
+    owner, version, status, position, can_read, event_id, sealed = row[:7]
+    statement = (*row[7:10], metadata, *row[11:])
+    gone = is_erased(cursor, org, resource_id, version) if row[7] == ERASED else False
+    return Standing(owner, version, status, position, can_read, event_id, sealed, statement, gone)
+
+
+def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, resource_id: str, version: int) -> bool:
+    """Whether what this version says was erased: the last save up to it states all that it says."""
+    saved = cursor.execute(
+        """SELECT max(valid_from) FROM resource_versions
+           WHERE org = ? AND id = ? AND change = 'saved' AND version <= ? HAVING count(*) > 0""",
+        [org, resource_id, version],
+    ).fetchall()
+    return bool(positions_of(cursor, [at for (at,) in saved], "title"))
+
+
+def kept_version(
+    cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_id: str
+) -> tuple[str, int, int] | None:
+    """(id, version, position) of the version that an event of one of these actors made."""
+    row: tuple[str, int, int] | None = cursor.execute(
+        f"""SELECT id, version, valid_from FROM resource_versions
+            WHERE org = ? AND actor IN ({LISTED}) AND event_id = ?""",
+        [org, listed(sorted(actors)), event_id],
+    ).fetchone()
+    return row
+
+
+def resource(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
+) -> tuple[JsonObject, str, bool] | None:
+    """One resource, its sealed secret, and whether this is how it stands now; None when the caller may not see it.
+
+    As of a position it has to be readable then and now: what was closed since stays closed.
+    """
+    readable, values = readable_by(caller)
+    source, where = "resources", f"org = ? AND id = ? AND {readable}"
+    bound: list[Any] = [org, resource_id, *values]
+    if as_of is not None:
+        where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
+        source = "resources_at(?)"
+    row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
+    if row is None:
+        return None
+    told = _told(row)
+    ((sealed, current),) = cursor.execute(
+        "SELECT secure_body, valid_to IS NULL FROM resource_versions WHERE valid_from = ?", [told["position"]]
+    ).fetchall()
+    return told, sealed, current
+
+
+def resources(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    offset: int = 0,
+    before: int | None = None,
+    content_type: str | None = None,
+    status: str = "active",
+    as_of: int | None = None,
+) -> Page:
+    """A page of the resources that the caller sees, newest first, without their secrets."""
+    seen, seen_values = seen_by(caller)
+    where, values = ["org = ?", seen], [org, *seen_values]
+    for column, wanted in (("content_type", content_type), ("status", None if status == "all" else status)):
+        if wanted is not None:
+            where.append(f"{column} = ?")
+            values.append(wanted)
+    source, first = "resources", list[Any]()
+    if as_of is not None:
+        source, first = "resources_at(?)", [as_of]
+        where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
+        values += [org, *seen_values]
+    asked = Asked(source, where, [*first, *values])
+    rows, total, following = page_of(cursor, _COLUMNS, asked, limit=limit, offset=offset, before=before)
+    return Page([_told(row) for row in rows], total, following)
+
+
+def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
+    """The ids out of `ids` of resources that the caller may read."""
+    readable, values = readable_by(caller)
+    rows = cursor.execute(
+        f"SELECT id FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}", [org, listed(ids), *values]
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def readers_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Everybody who reads each of the resources out of `ids` that the caller may read, by id."""
+    readable, values = readable_by(caller)
+    rows = cursor.execute(
+        f"""SELECT id, scopes, shared_with, owner FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}""",
+        [org, listed(ids), *values],
+    ).fetchall()
+    return {row[0]: readers(*row[1:]) for row in rows}
+
+
+def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> list[JsonObject] | None:
+    """Every version that the caller may read, oldest first, each by the scopes it had then and without its secret.
+
+    None when the caller may not read the resource as it is now.
+    """
+    if not readable_ids(cursor, org, caller, [resource_id]):
+        return None
+    readable, values = readable_by(caller)
+    rows = cursor.execute(
+        f"""SELECT version, change, title, body, {HAS_SECURE}, content_type, metadata::VARCHAR,
+                scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time),
+                epoch_us(valid_to_time), actor, trace_id, message_id, event_id
+            FROM resource_versions WHERE org = ? AND id = ? AND {readable} ORDER BY valid_from""",
+        [org, resource_id, *values],
+    ).fetchall()
+    return [_with_times(_VERSION_NAMES, row, "valid_from_time", "valid_to_time") for row in rows]
+
+
+def _told(row: Sequence[Any]) -> JsonObject:
+    return _with_times(_NAMES, row, "created_at", "updated_at")
+
+
+def _with_times(names: Sequence[str], row: Sequence[Any], *times: str) -> JsonObject:
+    told = dict(zip(names, row, strict=True))
+    told["metadata"] = orjson.loads(told["metadata"])
+    return told | {name: None if told[name] is None else rfc3339(told[name]) for name in times}

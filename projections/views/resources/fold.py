@@ -1,0 +1,144 @@
+"""Which versions follow from resource events (mission X1-X4)?"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import duckdb
+import orjson
+
+from ledger.event import Fact
+from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
+from projections.fold_kit.close_versions import end_versions
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.sql_text import Json, Moment, Value, among, insert
+from projections.fold_kit.workbench import Facts, Workbench, table_of
+
+# What an event states; what it leaves null stays as in the version before. A save states the whole resource.
+_STATED: dict[type[Fact], dict[str, str]] = {
+    ResourceSaved: {
+        "title": "d.title",
+        "body": "d.body",
+        "secure_body": "coalesce(d.secure_body, '')",
+        "content_type": "d.content_type",
+        "metadata": "d.metadata",
+        "scopes": "d.scopes",
+        "owner": "d.owner",
+        "shared_with": "d.shared_with",
+        "status": "'active'",
+        "created_position": "CASE WHEN closes IS NULL THEN position END",
+        "created_at": "CASE WHEN closes IS NULL THEN stream_time END",
+    },
+    ResourceRetired: {"status": "'retired'"},
+    ResourceRestored: {"status": "'active'"},
+    ResourceSecretDestroyed: {"secure_body": "''"},
+}
+_KEPT = dict.fromkeys(_STATED[ResourceSaved], "VARCHAR") | {
+    "metadata": "JSON",
+    "scopes": "VARCHAR[]",
+    "shared_with": "VARCHAR[]",
+    "created_position": "BIGINT",
+    "created_at": "TIMESTAMPTZ",
+}
+_EVENT = {
+    "org": "org",
+    "id": "entity_id",
+    "version": "item_version",
+    "change": "split_part(type, '.', 2)",
+    "moment": "stream_time",
+    "actor": "actor",
+    "trace_id": "trace_id",
+    "message_id": "message_id",
+    "event_id": "event_id",
+}
+
+
+def fold(bench: Workbench, facts: Facts) -> None:
+    """Append the batch's versions and end the ones they replace."""
+    said = tuple(fact for fact in facts if fact in _STATED)
+    if said:
+        bench.run(_made(said))
+        bench.run(_ENDED)
+
+
+_ENDED = """
+UPDATE resource_versions SET valid_to = a.position, valid_to_time = a.stream_time
+FROM accepted a WHERE a.entity = 'resource' AND a.closes IS NOT NULL AND resource_versions.valid_from = a.closes
+"""
+
+
+@cache
+def _made(facts: Facts) -> str:
+    """The batch's versions: each field is the last one stated, starting from the version before the batch."""
+    told = ", ".join(_EVENT.values())
+    stated = " UNION ALL ".join(
+        f"SELECT position, {told}, "
+        + ", ".join(f"({_STATED[fact].get(name, 'NULL')})::{kind}" for name, kind in _KEPT.items())
+        + f" FROM {table_of(fact)}"
+        for fact in facts
+    )
+    unsaid = ", ".join(f"NULL AS {name}" for name in _EVENT if name not in ("org", "id"))
+    filled = ", ".join(f"last_value({name} IGNORE NULLS) OVER w AS {name}" for name in _KEPT)
+    return f"""
+INSERT INTO resource_versions
+SELECT org, id, version, change, position, NULL, moment, NULL, actor, trace_id, message_id, event_id, {", ".join(_KEPT)}
+FROM (
+    SELECT position, {", ".join(_EVENT)}, {filled} FROM (
+        SELECT v.valid_from AS position, v.org, v.id, {unsaid}, {", ".join(f"v.{name}" for name in _KEPT)}
+        FROM resource_versions v JOIN accepted a ON v.valid_from = a.closes AND a.entity = 'resource'
+        UNION ALL
+        {stated}
+    ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
+) WHERE change IS NOT NULL
+"""
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same, of a few events."""
+    made = [c for c in counted if type(c.fact) in _STATED]
+    closed = [c for c in made if c.closes is not None]
+    known = _versions_at(con, [c.closes for c in closed if c.closes is not None]) if closed else {}
+    rows: list[tuple[Value, ...]] = []
+    for c in made:
+        now = known[c.position] = {**_begun(c), **(known[c.closes] if c.closes is not None else {}), **_said(c.fact)}
+        about = (c.org, c.entity_id, c.version, c.fact.verb(), c.position, None, Moment(c.stored_us), None)
+        from_event = (c.envelope.actor, c.trace_id, c.message_id, c.envelope.id)
+        rows.append((*about, *from_event, *(now[name] for name in _KEPT)))
+    insert(con, "resource_versions", rows)
+    end_versions(con, "resource_versions", closed)
+
+
+def _begun(c: Counted) -> dict[str, Value]:
+    """When the resource began, if it begins with this event."""
+    return {"created_position": c.position, "created_at": Moment(c.stored_us)} if c.closes is None else {}
+
+
+def _said(fact: Fact) -> dict[str, Value]:
+    match fact:
+        case ResourceSaved():
+            said: dict[str, Value] = fact.model_dump(exclude={"expected_version"})
+            metadata = Json(orjson.dumps(fact.metadata).decode())
+            return {**said, "metadata": metadata, "secure_body": fact.secure_body or "", "status": "active"}
+        case ResourceRetired():
+            return {"status": "retired"}
+        case ResourceRestored():
+            return {"status": "active"}
+        case _:
+            return {"secure_body": ""}
+
+
+def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, dict[str, Value]]:
+    """What these versions say, by the position that made them."""
+    read = {"metadata": "metadata::VARCHAR", "created_at": "epoch_us(created_at)"}
+    typed: dict[str, Any] = {"metadata": Json, "created_at": Moment}
+    found = con.execute(
+        f"SELECT valid_from, {', '.join(read.get(name, name) for name in _KEPT)} FROM resource_versions "
+        f"WHERE valid_from IN ({among(positions)})"
+    ).fetchall()
+    return {
+        row[0]: {
+            name: typed[name](value) if name in typed else value for name, value in zip(_KEPT, row[1:], strict=True)
+        }
+        for row in found
+    }
