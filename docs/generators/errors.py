@@ -11,7 +11,7 @@ from kledger.contract.errors import LedgerError, NodeUnreachable
 from producers.http.errors import STATUS
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("ledger", "projections", "consumers", "producers")
+PACKAGES = ("kledger", "ledger", "projections", "consumers", "producers")
 
 
 def errors_page() -> str:

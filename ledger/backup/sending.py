@@ -105,7 +105,7 @@ class Sender:
             one = self._following(one)
             if not self._fits(one, 0):
                 raise PayloadTooLarge(
-                    f"the event at position {one.event.position} does not fit with the headers of a restore: raise "
+                    f"the event at position {one.event.position} does not fit with what a restore adds to it: raise "
                     f"max_payload of the broker, which is {self._connection.client.max_payload:,}, by 1 KiB"
                 )
             try:

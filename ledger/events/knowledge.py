@@ -73,10 +73,7 @@ class Case(BaseModel):
 
 
 class KnowledgeSaved(Fact):
-    """A new item. Version 1 was the form with a single `type` and no score (ledger/vocabulary/upcasts.py).
-
-    Version 3 has `origin`.
-    """
+    """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`."""
 
     name: ClassVar[str] = "knowledge.saved"
     version: ClassVar[int] = 3

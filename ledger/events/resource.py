@@ -88,7 +88,7 @@ class ResourceFact(Fact):
 class ResourceSaved(ResourceFact):
     """The owner states the whole resource: the first time a new one, later its next version.
 
-    `secure_body` is sealed with a key of the resource's own (ledger/privacy/secure_body.py); in clear it is refused.
+    `secure_body` is sealed with a key of the resource's own; in clear it is refused.
     Version 2 has `origin`.
     """
 

@@ -22,7 +22,7 @@ from producers.cli.examples import HEAD
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import ITEM
-from tests.house.project import ROOT
+from tests.house.project import modules
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def test_no_message_of_the_product_speaks_of_headers_to_who_uses_the_command() -
     """Every text in the code that an error may say, but for what is wrong with a request that no command sends."""
     spoken = re.compile(r"[Xx]-[Ll]edger|[Hh]eaders?\b|Authorization|\b(GET|POST|PUT|PATCH|DELETE)\b")
     left, seen = [], 0
-    for module in [*(ROOT / "producers").rglob("*.py"), *(ROOT / "ledger").glob("*.py")]:
-        raised_alone = module.parent.name not in ("operations", "access")  # elsewhere other texts speak of headers too
+    for module in modules(("kledger", "ledger", "producers")):
+        raised_alone = not {"operations", "access"} & set(module.parts)  # elsewhere other texts speak of headers too
         for node in ast.walk(ast.parse(module.read_text("utf-8"))):
             kinds = (ast.Raise,) if raised_alone else (ast.Raise, ast.Return, ast.Assign)
             for text in texts_in(node) if isinstance(node, kinds) else ():

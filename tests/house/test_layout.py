@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tests.conftest import LONGEST
 from tests.house.project import PACKAGES, ROOT, modules, text_files
 
 MOST_LINES = 350
+MOST_MODULES = 20
+"""In one folder, beside `__init__.py`."""
 # A module that is longer, and why it still has one job.
 LONGER = {
     "tests/analysts/test_quack_attacks.py": "one list of attacks on one door",
@@ -41,6 +44,11 @@ def test_no_module_is_longer_than_one_job_needs() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
     }
     assert longer.keys() <= LONGER.keys(), f"over {MOST_LINES} lines: {longer}; split them, or say why not"
+
+
+def test_a_folder_of_the_product_can_be_surveyed() -> None:
+    folders = Counter(shown(path.parent) for path in modules(PACKAGES) if path.name != "__init__.py")
+    assert {folder: count for folder, count in folders.items() if count > MOST_MODULES} == {}
 
 
 def test_the_files_that_are_begun_first_are_there() -> None:

@@ -21,7 +21,7 @@ from tests.knowhub.checklist import Line, lines
 
 ROOT = Path(__file__).parents[2]
 MUTATIONS = Path(__file__).with_name("mutations.toml")
-COPIED = ("ledger", "projections", "producers", "consumers", "tests", "pyproject.toml", "README.md", "docs")
+COPIED = ("kledger", "ledger", "projections", "producers", "consumers", "tests", "pyproject.toml", "README.md", "docs")
 PASSED, NOT_RUN = 0, {4: "pytest was used wrongly", 5: "no such test"}
 
 
