@@ -76,7 +76,7 @@ docs: $(STAMP) ## write docs/reference again from the code
 lock: ## write requirements.lock again after a change of pyproject.toml
 	@"$(PYTHON)" -m venv "$(VENV)/lock"
 	@"$(VENV)/lock/bin/python" -m pip --disable-pip-version-check --quiet install pip-tools==7.6.2
-	@"$(VENV)/lock/bin/python" -m piptools compile --quiet --generate-hashes --extra dev --build-deps-for editable \
+	@"$(VENV)/lock/bin/python" -m piptools compile --quiet --generate-hashes --extra node --extra dev --build-deps-for editable \
 		--allow-unsafe --strip-extras --no-header --no-emit-index-url --no-emit-find-links \
 		--no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
 

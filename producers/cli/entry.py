@@ -1,0 +1,21 @@
+"""Entry point of the `kledger` command: says which extra is missing where only the client is installed."""
+
+from __future__ import annotations
+
+import sys
+
+_OURS = ("kledger", "ledger", "projections", "consumers", "producers")
+
+
+def main() -> None:
+    """Run the command; exit with 1 and the way to install it where the packages of a node are not there."""
+    try:
+        from producers.cli.main import main as command
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] in _OURS:
+            raise
+        sys.exit(
+            f"kledger: the command needs the packages of a node, and {missing.name} is not installed:\n"
+            "  pip install 'knowledge-ledger[node]'"
+        )
+    command()
