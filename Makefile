@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test damage faults statements lint format check bench docs lock clean
+.PHONY: help setup demo test damage faults properties statements lint format check bench docs lock clean
 
 help: ## explain these commands
 	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
@@ -63,6 +63,9 @@ check: lint test ## lint and test
 faults: $(STAMP) ## 200 kills between any two steps, every promise checked after each; ARGS="--points 20 --seed 7"
 	@"$(PY)" -m tests.faults.harness $(ARGS)
 	@KLEDGER_EVERY_KILL=1 "$(PY)" -m pytest tests/reactors/test_killed_models.py
+
+properties: $(STAMP) ## every property on examples drawn by chance; ARGS="--hypothesis-seed=7" draws the same again
+	@KLEDGER_EXPLORE=1 "$(PY)" -m pytest $$(grep -rl "^from hypothesis" tests --include="test_*.py") $(ARGS)
 
 statements: $(STAMP) ## 20,000 statements as an adversary makes them: no stall, no odd answer; ARGS="--count 2000 --seed 7"
 	@"$(PY)" -m tests.attacks.statements $(ARGS)
