@@ -29,9 +29,9 @@ from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
 
-# No test fails because a machine is slow, and the suite draws the same examples each time: one that fails says something
-# of the change that was made. `make properties` draws others. By name, so that hypothesis' own profile for CI does not
-# come before it.
+# No test fails because a machine is slow, and the suite draws the same examples each time: one that fails says
+# something of the change that was made. `make properties` draws others. By name, so that hypothesis' own profile for CI
+# does not come before it.
 settings.register_profile("fixed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("random", settings.get_profile("fixed"), derandomize=False, print_blob=True)
 settings.load_profile("random" if os.environ.get("KLEDGER_EXPLORE") else "fixed")
