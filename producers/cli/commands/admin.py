@@ -16,7 +16,7 @@ from rich.console import Group, RenderableType
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
-from producers.cli.query_files import Format, format_of, written
+from producers.cli.query_files import Format, encoded, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
@@ -181,12 +181,12 @@ def sql(
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     found = session.ledger.sql(text)
     if out is not None:
-        put(out, written(found, form), force)
+        put(out, encoded(found, form), force)
         wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
         said = f"{len(found['rows'])} rows in {out}, as of position {found['position']}"
         return Answer(wrote, WRITTEN if is_stdout(out) else said)
     if form is not Format.TABLE:
-        sys.stdout.buffer.write(written(found, form))
+        sys.stdout.buffer.write(encoded(found, form))
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]

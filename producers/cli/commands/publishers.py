@@ -54,4 +54,4 @@ def nats_config(
             ("A node of it:", node),
         )
         start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]
-        session.tell(Answer(document, Group(facts(*rows), told, "", *start)))
+        session.print_answer(Answer(document, Group(facts(*rows), told, "", *start)))

@@ -75,7 +75,7 @@ def create(
         from rich.console import Group
 
         said = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
-        session.tell(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
+        session.print_answer(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
 
 
 def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
@@ -101,7 +101,7 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
                 plain(record.name),
             )
         shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"
-        session.tell(Answer({"tokens": [_told(record) for record in records]}, shown))
+        session.print_answer(Answer({"tokens": [_told(record) for record in records]}, shown))
 
 
 def revoke(
@@ -117,7 +117,7 @@ def revoke(
 
     with answering(as_json) as session:
         record = revoke_token(data, token_id)
-        session.tell(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
+        session.print_answer(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
 
 
 def _require_node(data: Path, more: str = "") -> None:
