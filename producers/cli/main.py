@@ -110,7 +110,7 @@ app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recall.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recall.goal))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recall.prompt))
 app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
-app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.import_files))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 evolution.command("show")(as_caller(evolutions.show_evolution))
