@@ -1,1 +1,1 @@
-"""What does a person type? The `kledger` command; `main.py` lists what it can do."""
+"""The `kledger` command line interface; `main.py` registers its commands."""

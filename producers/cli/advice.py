@@ -1,4 +1,4 @@
-"""How does the advice of an error read at a command? A node speaks of headers; here they are options."""
+"""Error messages of a node in terms of this command: options instead of HTTP headers and routes."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ _PHRASES = (
 
 
 def advised(message: str) -> str:
-    """The message of an error with the options of this command in the place of what only HTTP has."""
+    """An error message with the options of this command in place of HTTP terms."""
     message = _ASK_AS.sub(_as_option, message)
-    for phrase, ours in _PHRASES:
-        message = message.replace(phrase, ours)
-    return _HEADER.sub(lambda found: _OPTIONS[found["name"].lower()], message)
+    for phrase, replacement in _PHRASES:
+        message = message.replace(phrase, replacement)
+    return _HEADER.sub(lambda match: _OPTIONS[match["name"].lower()], message)
 
 
 def advised_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The refusal of one among many, with its message so."""
+    """The refusal of one entry of many, with its message translated."""
     return {**row, "message": advised(str(row["message"]))}
 
 
 def advised_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details of an error, with its fields named so."""
+    """The details of an error, with the names of its fields translated."""
     errors = details.get("errors")
     if not isinstance(errors, list):
         return dict(details)
@@ -66,12 +66,12 @@ def advised_details(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def _advised_field(error: Any) -> Any:
     if isinstance(error, dict) and isinstance(error.get("field"), str):
-        return {**error, "field": _HEADER.sub(lambda found: _OPTIONS[found["name"].lower()], error["field"])}
+        return {**error, "field": _HEADER.sub(lambda match: _OPTIONS[match["name"].lower()], error["field"])}
     return error
 
 
-def _as_option(found: re.Match[str]) -> str:
-    kind, name = found["kind"], found["name"]
+def _as_option(match: re.Match[str]) -> str:
+    kind, name = match["kind"], match["name"]
     if kind in _OPTIONS and kind != "scope":
         return f"ask with {_OPTIONS[kind]} {shlex.quote(name)}"
     return f"ask with --entity {shlex.quote(f'{kind}:{name}')}"

@@ -1,4 +1,4 @@
-"""What do two certificates of one log have in common? The part of `kledger verify` that reads files alone."""
+"""Comparison of two certificates: the part of `kledger verify` that reads files alone."""
 
 from __future__ import annotations
 
@@ -13,33 +13,36 @@ from producers.cli.session import Answer
 
 
 def compared_certificates(files: tuple[Path, Path]) -> Answer:
-    """What two certificates have in common, for `kledger verify --certificates A B`."""
+    """Whether two certificates attest the same state, for `kledger verify --certificates A B`."""
     from ledger.integrity.certificate import compare_certificates
 
-    told = compare_certificates(read_document(files[0]), read_document(files[1]))
-    positions = told["positions"]
-    log = "the same" if told["same_log"] else "DIFFERENT"
-    if not told["same_position"]:
+    comparison = compare_certificates(read_document(files[0]), read_document(files[1]))
+    positions = comparison["positions"]
+    log = "the same" if comparison["same_log"] else "DIFFERENT"
+    if not comparison["same_position"]:
         log = (
             f"at position {positions['a']:,} and at {positions['b']:,}: replay both --to the same one and compare those"
         )
     shown: list[RenderableType] = [
         facts(
-            ("state", _equal(told["equal"]) if told["same_position"] else words("not comparable", "bold red")),
+            (
+                "state",
+                _equal(comparison["equal"]) if comparison["same_position"] else words("not comparable", "bold red"),
+            ),
             ("log", log),
             ("position", f"{positions['a']:,}"),
-            *(("fault", fault) for fault in told["faults"]),
-            *(("program differs in", name) for name in told["program_differs"]),
-            ("signed by", f"{told['keys']['a']} and {told['keys']['b']}"),
+            *(("fault", fault) for fault in comparison["faults"]),
+            *(("program differs in", name) for name in comparison["program_differs"]),
+            ("signed by", f"{comparison['keys']['a']} and {comparison['keys']['b']}"),
         )
     ]
-    if told["views"]:
+    if comparison["views"]:
         rows = table("view", "rows in A", "rows in B", "", right=("rows in A", "rows in B"))
-        for view in told["views"]:
+        for view in comparison["views"]:
             counts = [f"{one['rows']:,}" if one else "none" for one in (view["a"], view["b"])]
             rows.add_row(plain(view["view"]), *counts, _equal(view["equal"]))
         shown.append(rows)
-    return Answer(told, Group(*shown), ok=bool(told["equal"]))
+    return Answer(comparison, Group(*shown), ok=bool(comparison["equal"]))
 
 
 def _equal(equal: bool) -> RenderableType:

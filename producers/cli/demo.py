@@ -1,7 +1,7 @@
-"""What does the product do, seen in a minute? A real node, and the commands that a person would type.
+"""`make demo`: a real node, and the commands that a user would type, in about a minute.
 
 Starts `kledger up` on a free port with a data directory of its own, runs each command below with its real
-output, checks what it promises, and stops the node. Exits with 0 only when every promise held.
+output, checks that output, and stops the node. Exits with 0 only when every check passed.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ def _kledger() -> list[str]:
 
 
 class NodeGone(Exception):
-    """The node of the demonstration did not start, or ended before it was told to, or ended badly."""
+    """The node of the demonstration did not start, or ended by itself, or ended with an error."""
 
 
 @dataclass
 class Demo:
-    """A person at the prompt, who looks whether what comes back is what was promised."""
+    """Runs commands and checks their output; `broken` collects the checks that failed."""
 
     environment: dict[str, str]
     broken: list[str] = field(default_factory=list)
 
-    def tell(self, title: str) -> None:
-        """Say what comes next."""
+    def heading(self, title: str) -> None:
+        """Print the heading of the next part."""
         typer.echo(f"\n## {title}")
 
     def run(self, *arguments: str, promises: tuple[str, ...] = ()) -> str:
         """Run one command, show it with its output, and check that the output holds each promise."""
         typer.echo(f"\n$ kledger {shlex.join(arguments)}")
-        ended = subprocess.run(
+        process = subprocess.run(
             [*_kledger(), *arguments],
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -66,29 +66,29 @@ class Demo:
             encoding="utf-8",
             check=False,
         )
-        typer.echo("\n".join(line.rstrip() for line in ended.stdout.splitlines()))
-        if ended.returncode == NO_NODE:
+        typer.echo("\n".join(line.rstrip() for line in process.stdout.splitlines()))
+        if process.returncode == NO_NODE:
             raise NodeGone
-        if ended.returncode != 0:
-            self.miss(f"kledger {arguments[0]} exited with {ended.returncode}")
-        said = " ".join(ended.stdout.split())
+        if process.returncode != 0:
+            self.miss(f"kledger {arguments[0]} exited with {process.returncode}")
+        output = " ".join(process.stdout.split())
         for promise in promises:
-            if promise not in said:
+            if promise not in output:
                 self.miss(f"kledger {arguments[0]} did not say {promise!r}")
-        return said
+        return output
 
     def miss(self, what: str) -> None:
-        """Keep a promise that did not hold."""
+        """Note a check that failed."""
         typer.echo(f"!! {what}")
         self.broken.append(what)
 
 
 def _story(demo: Demo) -> None:
-    demo.tell("Knowledge gets in, once")
+    demo.heading("Knowledge gets in, once")
     demo.run("import", "--sample", promises=("60 saved", "0 refused"))
     demo.run("import", "--sample", promises=("0 saved, 60 unchanged",))
 
-    demo.tell("Somebody saves an item, others say whether it helped")
+    demo.heading("Somebody saves an item, others say whether it helped")
     saved = demo.run(
         *("save", "--id", ITEM, "--types", "strategy", "--scopes", "public", "--user", "jonas"),
         *("--task", "Deploy at night", "--content", "Deploy on Friday night, when nobody uses the service."),
@@ -106,11 +106,11 @@ def _story(demo: Demo) -> None:
         promises=("harmful at position",),
     )
 
-    demo.tell("Search, in both languages")
+    demo.heading("Search, in both languages")
     demo.run("search", "roll back a broken release", "--top-k", "3", promises=("sample-roll-back-first",))
     demo.run("search", "测试有时候会失败", "--top-k", "3", promises=("sample-zh-flaky-test",))
 
-    demo.tell("The owner revises it; what was known before stays known")
+    demo.heading("The owner revises it; what was known before stays known")
     revised = "Deploy on Tuesday before noon, when everybody can help."
     demo.run(
         *("revise", ITEM, "--user", "jonas", "--content", revised, "--reason", "release 45"),
@@ -122,15 +122,15 @@ def _story(demo: Demo) -> None:
     before = position.group(1) if position else "1"
     demo.run("search", "deploy at night", "--top-k", "1", "--as-of", before, promises=(ITEM, "Friday"))
 
-    demo.tell("Its whole life, and where everything came from")
+    demo.heading("Its whole life, and where everything came from")
     demo.run("history", ITEM, promises=("Friday", "Tuesday", "helpful", "harmful"))
     demo.run("lineage", ITEM, promises=(f"trace:{TRACE}", "trace:trace-release-45"))
     demo.run("lineage", f"trace:{TRACE}", promises=(ITEM,))
 
-    demo.tell("Analysts ask the live view")
+    demo.heading("Analysts ask the live view")
     demo.run("sql", BY_OWNER, promises=("owner", "5 rows"))
 
-    demo.tell("The views follow from the log: rebuilt from nothing they are the same")
+    demo.heading("The views follow from the log: rebuilt from nothing they are the same")
     demo.run("rebuild", promises=("digests equal",))
     demo.run("verify", promises=("views equal",))
     demo.run("status", promises=("healthy yes",))
@@ -138,7 +138,7 @@ def _story(demo: Demo) -> None:
 
 @contextmanager
 def _node(data: Path, http: str, log: Path) -> Iterator[None]:
-    """A running node that has printed its ready line; what it logs goes to a file. Raises NodeGone."""
+    """A running node that has printed its ready line; its log goes to a file. Raises NodeGone."""
     typer.echo(f"$ kledger up --data {data} --http {http}")
     with log.open("wb") as errors:
         process = subprocess.Popen(
@@ -191,24 +191,24 @@ def _free_address() -> str:
 
 
 def _environment(http: str) -> dict[str, str]:
-    """That of this process, without identities of its owner, and with this node's address."""
+    """The environment of this process without KLEDGER_ variables, and with the address of this node."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KLEDGER_")}
     return {"COLUMNS": "110", "PYTHONUTF8": "1"} | kept | {"KLEDGER_URL": f"http://{http}"}
 
 
 def main() -> int:
-    """Run the demonstration; 0 when every promise held."""
+    """Run the demonstration; 0 when every check passed."""
     degrade()
     began = time.monotonic()
     http = _free_address()
     demo = Demo(_environment(http))
     with tempfile.TemporaryDirectory(prefix="kledger-demo-") as folder:
         log = Path(folder) / "node.log"
-        demo.tell("A node of its own")
+        demo.heading("A node of its own")
         try:
             with _node(Path(folder) / "data", http, log):
                 _story(demo)
-                demo.tell("Stopping the node")
+                demo.heading("Stopping the node")
         except (NodeGone, subprocess.TimeoutExpired):
             demo.miss("the node did not start, did not stay, or did not stop as it should")
         seconds = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""How does the example of a command stand in its help? On lines of its own, which can be pasted as they are shown."""
+"""Layout of the example in a command's help: on lines of its own, which can be pasted as shown."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ HEAD = "\b\nExample:"
 """Before the example; typer keeps the line breaks of a paragraph that begins with this mark."""
 _MARK = "Example: "
 _WIDTH = 74
-"""Columns: what is longer a terminal of 80 would break in the middle, and a paste would run the first part alone."""
+"""Columns. A terminal of 80 would break a longer line, and a paste would run its first part alone."""
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+""")
 
 
 def with_example(doc: str | None) -> str:
-    """A docstring as help: what follows `Example:` is laid out, a long command broken as a shell takes it."""
+    """A docstring as help: the command after `Example:` gets its own lines, broken with backslashes."""
     text, mark, example = inspect.cleandoc(doc or "").partition(_MARK)
     if not mark:
         return text
@@ -22,7 +22,7 @@ def with_example(doc: str | None) -> str:
 
 
 def broken(command: str) -> list[str]:
-    """A command on lines that end with a backslash but for the last, an option together with its value."""
+    """A command on lines joined by backslashes; an option stays with its value."""
     parts: list[str] = []
     for word in _WORD.findall(command):
         if parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-"):

@@ -1,4 +1,4 @@
-"""What can `kledger` do? One line a command, in the order of the help."""
+"""The root of the `kledger` command: one line registers each command, in the order of the help."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ chain = typer.Typer(no_args_is_help=True, help="What the node signs of its log: 
 token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"kledger {admin.product_version()}")
         raise typer.Exit
 
@@ -62,7 +62,7 @@ def _tell_version(asked: bool) -> None:
 @app.callback()
 def every_command(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Knowledge Ledger: what agents know, where it came from, and what became of it."""
@@ -110,7 +110,7 @@ app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(recall.focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(recall.goal))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(recall.prompt))
 app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.export))
-app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.bring))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(trees.import_files))
 app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)
 
 evolution.command("show")(as_caller(evolutions.show_evolution))
@@ -168,7 +168,7 @@ def main() -> None:
     """The entry point of the `kledger` script."""
     degrade()
     with private_files():
-        app(prog_name=app.info.name)  # also where it is run as a module: completion is told this name
+        app(prog_name=app.info.name)  # shell completion uses this name, also when run as a module
 
 
 if __name__ == "__main__":

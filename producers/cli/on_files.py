@@ -1,4 +1,4 @@
-"""How does a command answer that works on the node's files, and needs no node that runs?"""
+"""Output and errors of commands that work on the node's files and need no running node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_DATA = Path(".kledger")
 
 @contextmanager
 def answering(as_json: bool) -> Iterator[Session]:
-    """A session that answers and has nobody to ask; errors of ours become exit codes."""
+    """A session without a node; a LedgerError becomes an exit code."""
     session = Session("", as_json)
     try:
         with files_named():

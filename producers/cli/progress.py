@@ -1,4 +1,4 @@
-"""How far is it? A bar with a rate, on stderr, so that stdout holds the answer alone."""
+"""A progress bar with a rate, on stderr, so that stdout holds the answer alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEARCHABLE_WITHIN = 120.0
 
 
 class Bar:
-    """One bar: moved by what was read or done, with the number of things and their rate beside it."""
+    """One progress bar, with a count and a rate beside it."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -32,51 +32,51 @@ class Bar:
 
     def read(self, amount: int) -> None:
         """Move the bar to `amount` of its total; never back (requests may overtake each other)."""
-        seen = self._progress.tasks[0].completed
-        self._progress.update(self._task, completed=max(seen, amount))
+        before = self._progress.tasks[0].completed
+        self._progress.update(self._task, completed=max(before, amount))
 
     def at(self, count: int, *, total: int | None = None, rate: float | None = None) -> None:
-        """Say how many things are done, and their rate a second (measured here when not given)."""
+        """Show how many things are done, and their rate a second (measured here when not given)."""
         elapsed = self._progress.tasks[0].elapsed or 0.0
         measured = rate if rate is not None else (count / elapsed if elapsed > 0 else 0.0)
         of = "" if total is None else f" of {total:,}"
-        self._progress.update(self._task, told=f"{count:,}{of}  {measured:,.0f}/s")
+        self._progress.update(self._task, text=f"{count:,}{of}  {measured:,.0f}/s")
 
     def step(self, what: str) -> None:
-        """Begin anew with another thing to do."""
-        self._progress.reset(self._task, description=what, total=None, told="")
+        """Restart the bar for the next step."""
+        self._progress.reset(self._task, description=what, total=None, text="")
 
     def span(self, total: int) -> None:
-        """The total that is known by now, 0 while it is not."""
+        """Set the total; 0 while it is unknown."""
         if total:
             self._progress.update(self._task, total=total)
 
 
 def until_searchable(ledger: LedgerClient, seconds: float, shown: Bar) -> dict[str, Any]:
-    """Wait for what was written to be found by every search; what a command answers of that."""
-    goal, seen = ledger.written, 0
+    """Wait until every search finds what was written; the fields of the answer about that."""
+    goal, reached = ledger.written, 0
 
-    def told(position: int) -> None:
-        nonlocal seen
-        if not seen:
+    def progressed(position: int) -> None:
+        nonlocal reached
+        if not reached:
             shown.step("index")
             shown.span(goal)
-        seen = position
+        reached = position
         shown.read(position)
         shown.at(position, total=goal)
 
     try:
-        done = ledger.wait_searchable(timeout=seconds, told=told)
-    except LedgerError:  # it is kept whatever hinders searches
+        done = ledger.wait_searchable(timeout=seconds, told=progressed)
+    except LedgerError:  # the write is durable whatever hinders searches
         done = False
-    return {"searchable": done, "searchable_to": goal if done else seen}
+    return {"searchable": done, "searchable_to": goal if done else reached}
 
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Bar]:
-    """A bar on stderr; without a total it only moves."""
+    """A bar on stderr; indeterminate without a total."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, TimeElapsedColumn(), console=stderr()) as progress:
-        yield Bar(progress, progress.add_task(what, total=total, told=""))
+        yield Bar(progress, progress.add_task(what, total=total, text=""))

@@ -1,4 +1,4 @@
-"""How is the answer to a query written for another program? As CSV, as Parquet with its types, or as JSON."""
+"""Query results for other programs: as CSV, as Parquet with types, or as JSON."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Format(StrEnum):
 
 
 def format_of(form: Format | None, out: Path | None) -> Format:
-    """The format that is asked for, or that the file's name stands for. Raises typer.BadParameter."""
+    """The requested format, else the one of the file's suffix. Raises typer.BadParameter."""
     if form is None:
-        ending = "" if out is None else out.suffix.lstrip(".").lower()
+        suffix = "" if out is None else out.suffix.lstrip(".").lower()
         try:
-            form = Format(ending) if ending else Format.TABLE
+            form = Format(suffix) if suffix else Format.TABLE
         except ValueError:
             raise typer.BadParameter("name a file .csv, .parquet or .json, or add --format") from None
     if form is Format.TABLE and out is not None:
@@ -40,27 +40,27 @@ def format_of(form: Format | None, out: Path | None) -> Format:
     return form
 
 
-def written(found: Table, form: Format) -> bytes:
+def encoded(result: Table, form: Format) -> bytes:
     """The rows in a format for programs."""
     match form:
         case Format.CSV:
-            return _csv(found)
+            return _csv(result)
         case Format.PARQUET:
-            return _parquet(found)
+            return _parquet(result)
         case _:
-            return (json.dumps(found, ensure_ascii=False) + "\n").encode()
+            return (json.dumps(result, ensure_ascii=False) + "\n").encode()
 
 
-def _csv(found: Table) -> bytes:
+def _csv(result: Table) -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(found["columns"])
-    rows.writerows([_cell(value) for value in row] for row in found["rows"])
+    rows.writerow(result["columns"])
+    rows.writerows([_cell(value) for value in row] for row in result["rows"])
     return text.getvalue().encode()
 
 
 def _cell(value: Any) -> Any:
-    """What is no single value is JSON in its cell; NULL is an empty one."""
+    """One CSV cell: lists and objects are JSON, NULL is empty."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
@@ -68,19 +68,19 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _parquet(found: Table) -> bytes:
+def _parquet(result: Table) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = list(zip(*found["rows"], strict=True)) or [()] * len(found["columns"])
-    arrays = [_array(list(values), kind) for values, kind in zip(columns, found["types"], strict=True)]
+    columns = list(zip(*result["rows"], strict=True)) or [()] * len(result["columns"])
+    arrays = [_array(list(values), kind) for values, kind in zip(columns, result["types"], strict=True)]
     out = io.BytesIO()
-    pq.write_table(pa.table(arrays, names=_told_apart(found["columns"])), out)
+    pq.write_table(pa.table(arrays, names=_distinct(result["columns"])), out)
     return out.getvalue()
 
 
 def _array(values: list[Any], kind: str) -> Any:
-    """A column in its type; one that JSON could not carry is text, nested values are JSON."""
+    """A column in its DuckDB type; types that JSON cannot carry become text, nested values JSON."""
     import pyarrow as pa
 
     texts = [None if value is None else value if isinstance(value, str) else json.dumps(value) for value in values]
@@ -100,15 +100,15 @@ def _array(values: list[Any], kind: str) -> Any:
         return as_text
 
 
-def _told_apart(names: list[str]) -> list[str]:
-    """Names of which each is there once, as DuckDB makes them: `a`, `b`, `a_1`."""
+def _distinct(names: list[str]) -> list[str]:
+    """Column names made unique as DuckDB does: `a`, `b`, `a_1`."""
     taken: set[str] = set()
-    made = []
+    distinct = []
     for name in names:
         unique, n = name, 0
         while unique.lower() in taken:
             n += 1
             unique = f"{name}_{n}"
         taken.add(unique.lower())
-        made.append(unique)
-    return made
+        distinct.append(unique)
+    return distinct

@@ -1,4 +1,4 @@
-"""How does what a person typed become what the ledger takes: lists, tags, moments, JSON?"""
+"""Arguments and options shared by commands, and their parsing: lists, tags, positions and times, JSON."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def several(values: Many) -> list[str] | None:
 
 def tags(values: Many) -> dict[str, str] | None:
     """`--tag name=value` as an object; None when there is none."""
-    stated = {}
+    parsed = {}
     for value in values or []:
         name, equals, text = value.partition("=")
         if not (name and equals):
             raise typer.BadParameter(f"{value!r} is not name=value", param_hint="--tag")
-        stated[name] = text
-    return stated or None
+        parsed[name] = text
+    return parsed or None
 
 
 def moment(value: str | None) -> int | str | None:
-    """A position when it is a number, else a time; the node says when it is neither."""
+    """A position when it is a number, else a time; the node refuses anything else."""
     return int(value) if value is not None and value.isdecimal() else value
 
 
 def text(value: str) -> str:
-    """The text itself, or what stands on standard input for `-`, without the line's end. Raises typer.BadParameter."""
+    """The text itself; for `-` standard input without its last newlines. Raises typer.BadParameter."""
     if value != "-":
         return value
     try:
@@ -63,30 +63,30 @@ def json_object(value: str) -> dict[str, Any]:
     """A JSON object from `-` (stdin), `@FILE`, or the text itself."""
     try:
         if value == "-":
-            stated = orjson.loads(sys.stdin.buffer.read())
+            document = orjson.loads(sys.stdin.buffer.read())
         elif value.startswith("@"):
-            stated = orjson.loads(Path(value[1:]).read_bytes())
+            document = orjson.loads(Path(value[1:]).read_bytes())
         else:
-            stated = orjson.loads(value)
+            document = orjson.loads(value)
     except OSError as error:
         raise typer.BadParameter(f"{value[1:]} cannot be read: {error.strerror}") from error
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(f"this is not JSON: {error}") from error
-    if not isinstance(stated, dict):
+    if not isinstance(document, dict):
         raise typer.BadParameter('give a JSON object, for example {"timezone": "Asia/Shanghai"}')
-    return stated
+    return document
 
 
 def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
-    """A JSON list of objects out of a file, `-` for stdin, which no message quotes. Raises typer.BadParameter."""
+    """A JSON list of objects from a file, `-` for stdin. No error quotes its content. Raises typer.BadParameter."""
     try:
-        stated = orjson.loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
+        document = orjson.loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(f"{file} is not JSON: {error}", param_hint=option) from None
-    if not (isinstance(stated, list) and all(isinstance(each, dict) for each in stated)):
+    if not (isinstance(document, list) and all(isinstance(each, dict) for each in document)):
         raise typer.BadParameter(
             'give a JSON list of objects, for example [{"id": "code/a", "title": "A"}]', param_hint=option
         )
-    return stated
+    return document

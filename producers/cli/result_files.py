@@ -1,4 +1,4 @@
-"""How does what a command found become a file that its user named? Checked before a node is asked, then at once."""
+"""Writing a result to a file that the user named: checked before the node is called, then written atomically."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ledger.runtime.whole_file import check_place, in_place
 Force = Annotated[bool, typer.Option("--force", help="Write over the file if it is there.")]
 
 READER_WITHIN = 5.0
-"""Seconds in which somebody has to read a FIFO: the system itself would wait for ever."""
+"""Seconds within which a FIFO needs a reader: open() itself would block for ever."""
 _PAUSE = 0.02
 
 
 def check_file(file: Path, force: bool) -> None:
-    """Raise InvalidPayload when the file cannot be written, or is there and is not to be written over."""
+    """Raise InvalidPayload when the file cannot be written, or exists and `force` is not given."""
     if _is_stream(followed(file)):
         return
     if file.is_file() and not force:
@@ -42,26 +42,26 @@ def put(file: Path, content: bytes, force: bool) -> None:
 
 
 def is_stdout(file: Path) -> bool:
-    """Whether what is written to `file` goes where the command itself answers."""
+    """Whether `file` leads to the command's own stdout."""
     place = followed(file)
-    return place.name == "1" and (is_descriptor(place) or place.parent == Path("/dev/fd"))  # a device elsewhere
+    return place.name == "1" and (is_descriptor(place) or place.parent == Path("/dev/fd"))  # elsewhere it is a device
 
 
 def _is_stream(place: Path) -> bool:
-    """Such as where /dev/stdout leads: nothing is lost that stood there."""
+    """Whether it is a descriptor, device or FIFO, where nothing can be overwritten."""
     return is_descriptor(place) or place.is_char_device() or place.is_fifo()
 
 
-def _opened(place: Path, stated: Path) -> int:
-    """A descriptor to write to. What this process has open already is gone on with, not begun anew."""
+def _opened(place: Path, file: Path) -> int:
+    """A descriptor to write to. One that this process has open is continued, not truncated."""
     if is_descriptor(place):
         return os.dup(int(place.name))
-    descriptor = _read_by_somebody(place, stated)
+    descriptor = _with_reader(place, file)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
-def _read_by_somebody(place: Path, stated: Path) -> int:
+def _with_reader(place: Path, file: Path) -> int:
     until = time.monotonic() + READER_WITHIN
     while True:
         try:
@@ -71,6 +71,6 @@ def _read_by_somebody(place: Path, stated: Path) -> int:
                 raise
         if time.monotonic() > until:
             raise InvalidPayload(
-                f"{stated} is not written: nobody reads this FIFO; start its reader first, or name a file", errors=[]
+                f"{file} is not written: nobody reads this FIFO; start its reader first, or name a file", errors=[]
             )
         time.sleep(_PAUSE)

@@ -1,4 +1,4 @@
-"""How does text reach a person: as wide as the screen, in colour if it can, and never as commands?"""
+"""Terminal output with rich: tables and text fitted to the width, with control characters replaced."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rich.text import Text
 
 WIDTH_WITHOUT_SCREEN = 120
 NARROW = 100
-"""Columns: below these a table of texts would take a screen for a row."""
+"""Columns. A table of texts on a narrower screen would fill it with one row."""
 _READ = 16
-"""Columns in which a text can still be read, broken over lines."""
+"""Columns: the least width at which wrapped text is readable."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
-# What somebody saved may hold escape sequences; a terminal must show them, not obey them.
+# Saved text may hold escape sequences, which the terminal must not interpret.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
 
 
 def degrade() -> None:
-    """Have what a terminal cannot show stand there as an escape (`\\u6d4b`), in answers, errors and help.
+    """Write characters that the terminal's encoding lacks as escapes (`\\u6d4b`), in answers, errors and help.
 
-    Nothing fails of it. So it is with a terminal of ASCII, and with bytes of a command line that are no text, in any.
+    Otherwise an ASCII terminal, or a command line with bytes that are no text, would raise UnicodeEncodeError.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -36,12 +36,12 @@ def degrade() -> None:
 
 
 def stdout() -> Console:
-    """Where answers go."""
+    """The console for answers."""
     return _console(stderr=False)
 
 
 def stderr() -> Console:
-    """Where progress goes."""
+    """The console for progress."""
     return _console(stderr=True)
 
 
@@ -52,7 +52,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def plain(value: object) -> str:
-    """A value as text that a terminal can only show."""
+    """A value as text, with control characters replaced."""
     return str(value).translate(_CONTROLS)
 
 
@@ -62,7 +62,7 @@ def words(value: object, style: str = "") -> Text:
 
 
 def exact(value: object, style: str = "") -> Text:
-    """What is to be copied: one line however narrow the screen is, which breaks it without an end of line."""
+    """Text to copy: never wrapped, so that the terminal breaks it without inserting a newline."""
     return Text(plain(value), style=style, no_wrap=True, overflow="ignore")
 
 
@@ -73,7 +73,7 @@ def snippet(value: object, length: int = 120) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of what `noun` names: 1 item, 2 items."""
+    """A number with its noun: 1 item, 2 items."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -84,7 +84,7 @@ def short_time(value: object) -> str:
 
 
 class _Table(Table):
-    """A table in which a moment stands on one line: the columns beside it give way."""
+    """A table that never wraps a timestamp; other columns shrink instead."""
 
     def add_row(self, *cells: Any, **how: Any) -> None:
         for column, cell in zip(self.columns, cells, strict=False):
@@ -93,20 +93,20 @@ class _Table(Table):
 
 
 def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:
-    """An empty table; numbers stand `right`, ids are kept `whole` (broken over lines, never cut)."""
-    made = _Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    """An empty table; columns in `right` are aligned right, those in `whole` (ids) are never cut."""
+    new = _Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for heading in headings:
-        made.add_column(
+        new.add_column(
             heading,
             justify="right" if heading in set(right) else "left",
             overflow="fold",
             no_wrap=heading in set(whole),
         )
-    return made
+    return new
 
 
 class Rows:
-    """A table where the screen is wide enough for it, else some lines for each row, each cut to the screen."""
+    """A table on a wide screen; on a narrow one a few lines a row, each truncated to the width."""
 
     def __init__(self, wide: Table, narrow: Iterable[Sequence[Text]]) -> None:
         self._wide = wide
@@ -127,7 +127,7 @@ class Rows:
 
 
 class Result:
-    """Rows of any columns: a table where each column is wide enough to be read, else each row as names and values."""
+    """Rows of any columns: a table if each column gets its least width, else each row as names and values."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str] = ()) -> None:
         self._columns = columns
@@ -136,17 +136,17 @@ class Result:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if sum(map(self._least, range(len(self._columns)))) <= options.max_width:
-            made = table(*self._columns, right=self._right)
+            rows = table(*self._columns, right=self._right)
             for row in self._rows:
-                made.add_row(*row)
-            yield made
+                rows.add_row(*row)
+            yield rows
             return
         for number, row in enumerate(self._rows, 1):
             yield words(f"row {number}", "dim")
             yield facts(*zip(self._columns, row, strict=True))
 
     def _least(self, column: int) -> int:
-        """How wide a column has to be for its values to be read, with the space beside it."""
+        """The least readable width of a column, padding included."""
         values = [self._columns[column], *(row[column] for row in self._rows)]
         longest = max(cell_len(line) for value in values for line in (value.splitlines() or [""]))
         whole = any(_MOMENT.fullmatch(value) for value in values)
@@ -154,13 +154,13 @@ class Result:
 
 
 def facts(*pairs: tuple[str, object]) -> Table:
-    """Names and values, one pair a line; a renderable value is shown as it is."""
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
+    """Names and values, one pair a line; a rich renderable is kept as it is."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, value in pairs:
-        made.add_row(name, _shown(value))
-    return made
+        grid.add_row(name, _shown(value))
+    return grid
 
 
 def _shown(value: object) -> Any:

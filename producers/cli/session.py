@@ -1,7 +1,7 @@
-"""Whom does a command speak to, for whom, and how does it answer: for a reader, or as one JSON document?
+"""The session of one command: the node, the caller, and the output as text or as one JSON document.
 
-A command is a plain function that takes a session and returns an Answer. `as_caller` and `as_operator` make
-it a command of the line: they add the options that all of them share, and turn errors into exit codes.
+A command is a plain function that takes a session and returns an Answer. `as_caller` and `as_operator` turn it into a
+typer command: they add the shared options and map errors to exit codes.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _identity(kind: str) -> Any:
 
 _AROUND = 10  # characters
 WRITTEN = ""
-"""What is shown of an answer that the command has written to stdout itself."""
+"""The `shown` of an answer that the command has written to stdout itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command found: the document that --json prints, what a reader sees, and whether all is well."""
+    """The result of a command: the document for --json, its rendering for a terminal, and whether it succeeded."""
 
     document: Any
     shown: RenderableType
@@ -82,12 +82,12 @@ class Session:
     caller: dict[str, str | None] = field(default_factory=dict)
     token_file: Path | None = None
     further: list[str] = field(default_factory=list)
-    empty: str | None = None  # the variable of the environment that should name who asks, and is empty
+    empty: str | None = None  # the environment variable that should name the caller, and is empty
     settled: bool = False  # the command has waited for the views itself
 
     @cached_property
     def ledger(self) -> LedgerClient:
-        """The node, asked as the caller; closed when the command ends."""
+        """A client of the node for the caller; closed when the command ends."""
         from kledger import LedgerClient
 
         client = LedgerClient(self.url, token=self._token())
@@ -95,7 +95,7 @@ class Session:
 
     @property
     def wire(self) -> Wire:
-        """The same for a command that awaits; it closes the connection itself."""
+        """The same for an asynchronous command, which closes the connection itself."""
         from kledger import AsyncLedgerClient
 
         client = AsyncLedgerClient(self.url, token=self._token())
@@ -103,7 +103,7 @@ class Session:
 
     def _named(self) -> dict[str, str | None]:
         if self.empty is not None:
-            # As good as unset to many programs; here a script whose substitution failed would act as the operator.
+            # Many programs treat it as unset; here a script whose substitution failed would act as the operator.
             raise IllegalScope(f"{self.empty} is empty: name somebody, or unset it", errors=[])
         return self.caller
 
@@ -113,7 +113,7 @@ class Session:
     def settle(self) -> None:
         """Return when every view has what this command wrote, so that the next command sees it.
 
-        It was kept whatever happens here: after a while, or where the caller may not ask, nothing is said.
+        The write is durable already: a timeout, and a refused status request, are ignored.
         """
         if self.settled or "ledger" not in self.__dict__ or not self.ledger.written:
             return
@@ -121,7 +121,7 @@ class Session:
 
         until = time.monotonic() + SETTLED_WITHIN
         try:
-            for pause in pauses():  # the views are not held up while they take in thousands
+            for pause in pauses():  # growing pauses do not slow a view that folds thousands
                 views = self.ledger.acting_as().status()["views"]
                 if all(view["position"] >= self.ledger.written for view in views) or time.monotonic() + pause > until:
                     return
@@ -134,8 +134,8 @@ class Session:
         if "ledger" in self.__dict__:
             self.ledger.close()
 
-    def tell(self, answer: Answer) -> None:
-        """Print the answer on stdout; one that the command wrote itself is neither."""
+    def print_answer(self, answer: Answer) -> None:
+        """Print the answer on stdout, unless the command has written it itself."""
         if answer.shown == WRITTEN:
             return
         if self.as_json:
@@ -143,21 +143,20 @@ class Session:
         else:
             from producers.cli.screen import stdout
 
-            stdout().print(answer.shown, crop=False)  # what is to be copied may be longer than a line
-        for line in _lacks(answer.document):
+            stdout().print(answer.shown, crop=False)  # text to copy may be longer than a line
+        for line in _warnings(answer.document):
             sys.stderr.write(f"{line}\n")
 
     def refuse(self, error: LedgerError) -> None:
-        """Print the error for a reader on stderr, and for a machine on stdout."""
+        """Print the error as text on stderr, and with --json as a document on stdout."""
         message = advised(error.message)
         if self.as_json:
             _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
-        sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to a terminal of ASCII
+        sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to an ASCII terminal
 
 
-def _lacks(document: Any) -> Iterator[str]:
-    """A line for each thing that was kept and will not work, and each part that an answer could not use, or not up to
-    date."""
+def _warnings(document: Any) -> Iterator[str]:
+    """A line for each warning of a write, and for each part that an answer lacks or has out of date."""
     from producers.cli.screen import plain
 
     if not isinstance(document, dict):
@@ -186,7 +185,7 @@ def _print_json(document: Any) -> None:
 
 
 def _in_json(text: str, encoding: str | None) -> str:
-    """JSON whose characters a terminal has, the others as the escapes of JSON."""
+    """JSON with the characters that the terminal's encoding lacks as JSON escapes."""
     try:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:
@@ -198,23 +197,23 @@ def _in_json(text: str, encoding: str | None) -> str:
 
 @contextmanager
 def files_named() -> Iterator[None]:
-    """What the system says of a file that the user named, as an error of ours: InvalidPayload."""
+    """Turn an OSError about a file that the user named into InvalidPayload."""
     try:
         yield
-    except BrokenPipeError:  # whoever read the answer has enough of it
+    except BrokenPipeError:  # the reader closed the pipe
         raise
     except UnicodeEncodeError as error:
-        said = error.object[max(error.start - _AROUND, 0) : error.end + _AROUND].encode("ascii", "backslashreplace")
+        excerpt = error.object[max(error.start - _AROUND, 0) : error.end + _AROUND].encode("ascii", "backslashreplace")
         raise InvalidPayload(
-            f"'{said.decode()}' on the command line is no text in {sys.getfilesystemencoding()}, the encoding here: "
+            f"'{excerpt.decode()}' on the command line is no text in {sys.getfilesystemencoding()}, the encoding here: "
             "type it in that encoding, or set PYTHONUTF8=1 where the terminal has UTF-8",
             errors=[],
         ) from error
     except OSError as error:
-        why = error.strerror or str(error) or type(error).__name__
+        reason = error.strerror or str(error) or type(error).__name__
         if error.filename is not None:
-            why = f"{os.fsdecode(error.filename)}: {why}; give a path that is there and that you may use"
-        raise InvalidPayload(why, errors=[]) from error
+            reason = f"{os.fsdecode(error.filename)}: {reason}; give a path that is there and that you may use"
+        raise InvalidPayload(reason, errors=[]) from error
 
 
 def _open_as_caller(
@@ -238,7 +237,7 @@ def _open_as_caller(
 ) -> Session:
     named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
     of_environment = {kind for kind in named if _source(context, kind) == "ENVIRONMENT"}
-    # As with a token: whoever names somebody is exactly those, whatever else the surroundings would add.
+    # As with a token: identities on the command line replace those of the environment.
     alone = bool(entity) or any(_source(context, kind) == "COMMANDLINE" for kind in named)
     left_out = of_environment if alone else ()
     empty = None if alone else next(filter(_is_empty, map(_variable, named)), None)
@@ -247,7 +246,7 @@ def _open_as_caller(
 
 
 def _is_empty(variable: str) -> bool:
-    """Whether the environment has this variable and no name in it; to typer it is then as good as unset."""
+    """Whether the environment has this variable without a name in it, which typer treats as unset."""
     return not os.environ.get(variable, "somebody").strip()
 
 
@@ -261,26 +260,26 @@ def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_fil
 
 
 def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that asks for somebody: --user, --agent, --project, --team, --org, --entity, or the operator."""
+    """A command for a caller: --user, --agent, --project, --team, --org, --entity, or else the operator."""
     return _command(function, _open_as_caller)
 
 
 def as_operator(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command of the operator: it never says who asks, whatever the environment holds."""
+    """A command of the operator: it sends no identity, whatever the environment holds."""
     return _command(function, _open_as_operator)
 
 
 def as_server(function: Callable[[Wire], Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """A command that asks for somebody as long as it runs, and answers to a program on stdout."""
+    """A command for a caller that serves a program over stdin and stdout until it ends."""
     shared = [parameter for parameter in _parameters(_open_as_caller) if parameter.name != "as_json"]
 
-    def run(**given: Any) -> None:
+    def run(**options: Any) -> None:
         import asyncio
         import signal
 
-        # A thread waits for stdin and cannot be told to stop; nothing is under way that the node would not keep.
+        # A thread that reads stdin cannot be stopped; no work is lost, because the node keeps what it acknowledged.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        session = _open_as_caller(**given)
+        session = _open_as_caller(**options)
         try:
             asyncio.run(function(session.wire))
         except LedgerError as error:
@@ -294,18 +293,18 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
     shared = _parameters(opened)
     own = _parameters(function)[1:]  # the first is the session
 
-    def run(**given: Any) -> None:
-        session = opened(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+    def run(**options: Any) -> None:
+        session = opened(**{parameter.name: options.pop(parameter.name) for parameter in shared})
         try:
             with files_named():
-                answer = function(session, **given)
+                answer = function(session, **options)
                 session.settle()
         except LedgerError as error:
             session.refuse(error)
             raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error
         finally:
             session.close()
-        session.tell(answer)
+        session.print_answer(answer)
         if not answer.ok:
             raise typer.Exit(FAILED)
 
@@ -315,7 +314,7 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
 def _as_typed(
     run: Callable[..., None], function: Callable[..., Any], parameters: list[inspect.Parameter]
 ) -> Callable[..., None]:
-    """What typer reads to build the command line: the command's own parameters, then the shared ones."""
+    """Give `run` the signature from which typer builds the command line: own parameters, then the shared ones."""
     run.__doc__ = function.__doc__
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -1,1 +1,1 @@
-"""The MCP door: the tools of the SDK for any client of the Model Context Protocol, over stdio and at a node's /mcp."""
+"""The MCP interface: the SDK's tools for any Model Context Protocol client, over stdio and at a node's /mcp."""

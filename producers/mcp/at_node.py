@@ -1,8 +1,8 @@
-"""How does a node itself serve MCP? Streamable HTTP at /mcp, whose tools ask the node's own HTTP door, in process.
+"""MCP at a node: Streamable HTTP at /mcp, whose tools call the node's own HTTP interface in process.
 
-Every request stands alone: there are no sessions and no open streams, so that any node behind a proxy may answer, and
-nothing is held when a node stops. The headers that say who asks go on to the door with each call, so that tokens,
-identities, limits and errors are the door's own; one tool call counts as one request.
+Requests are stateless: there are no sessions and no open streams, so that any node behind a proxy may answer, and
+nothing is held when a node stops. Identity headers are forwarded to HTTP with each call, so that tokens, identities,
+limits and errors are those of HTTP; one tool call counts as one request.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ from producers.http.known_parameters import refuse_others
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
 
 PATH = "/mcp"
-HERE = "http://127.0.0.1"  # a name that every node takes for its own; no socket is opened to it
-_REMEMBERED = 1_000  # callers whose last write is known; a forgotten one's next read may be a moment old
+HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
+_REMEMBERED = 1_000  # callers whose last write is known; the next read of an evicted one may be slightly stale
 _OURS = b"x-ledger-"
-_HANDED_ON = (b"authorization", b"accept-language")
+_FORWARDED = (b"authorization", b"accept-language")
 _PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
 
 
-def _no_hang_up(record: logging.LogRecord) -> bool:
-    """Whether a line of the SDK's log is about anything but a client that went away, which is nobody's fault."""
+def _not_a_disconnect(record: logging.LogRecord) -> bool:
+    """Log filter for the MCP SDK: False for a client that disconnected, which is no error."""
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 
 
 class McpAtNode:
-    """The endpoint of one app. `path` is how the metrics name it."""
+    """The endpoint of one app. `path` is its name in the metrics."""
 
     path = PATH
 
     def __init__(self, app: ASGIApp, limits: Limits, counted: Counted) -> None:
-        logging.getLogger(streamable_http.__name__).addFilter(_no_hang_up)
+        logging.getLogger(streamable_http.__name__).addFilter(_not_a_disconnect)
         self._app = app
         self._manager = StreamableHTTPSessionManager(
             create_server(self._wire_of, counted),
             stateless=True,
             json_response=True,
-            # The tool with the longest arguments is a batch; each endpoint has a limit of its own behind this one.
+            # The largest tool call is a batch; each HTTP endpoint enforces its own limit as well.
             max_request_body_size=limits.batch_body,
         )
         self._connections: OrderedDict[bytes, Connection] = OrderedDict()
 
     @property
     def route(self) -> Route:
-        """What the app routes to this endpoint."""
+        """The route of this endpoint."""
         return Route(PATH, self, include_in_schema=False)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer while the block runs."""
+        """Serve while the block runs."""
         async with self._manager.run():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request of the protocol. There are neither streams to GET nor sessions to DELETE."""
+        """One MCP request. Only POST: there are neither streams to GET nor sessions to DELETE."""
         scope["route"] = self
         refuse_others(Request(scope), ())
         if scope["method"] != "POST":
@@ -82,7 +82,7 @@ class McpAtNode:
 
     async def _wire_of(self, call: Call) -> Wire:
         request = call.request
-        assert isinstance(request, Request)  # this server is asked over HTTP alone
+        assert isinstance(request, Request)  # this server is called over HTTP alone
         caller = await caller_of(request)
         if caller.is_operator and request.scope.get(SCOPE_KEY) is None:
             caller = NOBODY_NAMED
@@ -92,23 +92,23 @@ class McpAtNode:
         return Wire(connection, caller, Lineage(**asdict(lineage)))
 
     def _connection_of(self, request: Request) -> Connection:
-        """The connection of whoever asks: it sends who that is, and remembers what they wrote, for their next read."""
-        says = [
+        """The connection of a caller: it sends the identity headers, and remembers the last write for the next read."""
+        headers = [
             (name, value)
             for name, value in request.headers.raw
-            if name in _HANDED_ON or (name.startswith(_OURS) and name not in _PER_CALL)
+            if name in _FORWARDED or (name.startswith(_OURS) and name not in _PER_CALL)
         ]
-        key = sha256(b"\n".join(name + b":" + value for name, value in sorted(says))).digest()
-        known = self._connections.get(key)
-        if known is None:
+        key = sha256(b"\n".join(name + b":" + value for name, value in sorted(headers))).digest()
+        connection = self._connections.get(key)
+        if connection is None:
             client = httpx.AsyncClient(
-                transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=says, trust_env=False
+                transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=headers, trust_env=False
             )
-            known = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
+            connection = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
             if len(self._connections) > _REMEMBERED:
                 self._connections.popitem(last=False)  # nothing to close: it has no socket
         self._connections.move_to_end(key)
-        return known
+        return connection
 
     async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[ADMITTED_KEY] = True

@@ -1,7 +1,7 @@
-"""Which tools does the MCP server list, and how does it tell a client what each takes, gives and changes?
+"""The MCP tool catalogue: name, description, schemas and hints of each tool.
 
-Names, arguments, defaults and words are those of `kledger/tools/functions.py`, forms those that the node takes and
-gives; only the title and the hints stand here.
+Names, arguments, defaults and descriptions come from `kledger/tools/functions.py`, schemas from the request and answer
+models of the node; only titles and hints are defined here.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from producers.http.answers import models as model_answers
 from producers.http.answers import recall as recall_answers
 from producers.http.answers import resources as resource_answers
 from producers.http.answers import slims as slim_answers
-from producers.mcp.schemas import left_out, plain
+from producers.mcp.schemas import plain, without_null
 from producers.requests.knowledge import CaseBody, FeedbackBody, refusal
 from producers.requests.resources import Together
 
 
 class _Arguments(BaseModel):
-    """Base of the arguments of each tool: nothing unknown, nothing converted, as on the other doors."""
+    """Base of the arguments of each tool: unknown fields are refused, nothing is converted, as over HTTP."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True)
 class CataloguedTool:
-    """One tool: the function, its title, and what calling it does to the ledger."""
+    """One tool: its function, its title, and the effect of a call."""
 
     function: Callable[..., Coroutine[Any, Any, Any]]
     title: str
     answers: Any = JsonObject
-    """The form of the node's answer."""
+    """The type of the node's answer."""
     reads: bool = False
     hides: bool = False
-    """It takes items out of recall (nothing is ever lost): a client should ask its user before."""
+    """It removes items from recall (reversibly): a client should ask its user first."""
     repeatable: bool = False
-    """Calling it again with the same arguments changes nothing more."""
+    """Idempotent for the same arguments."""
 
     @property
     def name(self) -> str:
@@ -59,14 +59,14 @@ class CataloguedTool:
             self._form.model_validate(arguments)
         except ValidationError as error:
             raise refusal(error.errors(include_url=False, include_input=False), f"the call of {self.name}") from error
-        told: JsonObject = await self.function(wire, **arguments)
-        if "results" in told:
-            told.pop("metadata", None)  # for programs: a model would read, and pay for, every item twice
-        return told
+        answer: JsonObject = await self.function(wire, **arguments)
+        if "results" in answer:
+            answer.pop("metadata", None)  # for programs; it repeats every item, which costs a model tokens
+        return answer
 
     @cached_property
     def described(self) -> types.Tool:
-        """What tools/list says."""
+        """The entry of tools/list."""
         return types.Tool(
             name=self.name,
             title=self.title,
@@ -84,25 +84,25 @@ class CataloguedTool:
 
     def _input_schema(self) -> JsonObject:
         schema = plain(self._form.model_json_schema())
-        for name, within in schema["properties"].items():
+        for name, argument in schema["properties"].items():
             if name in FORMS:
-                within |= {**plain(TypeAdapter(FORMS[name]).json_schema()), "description": within["description"]}
-        return left_out(schema)
+                argument |= {**plain(TypeAdapter(FORMS[name]).json_schema()), "description": argument["description"]}
+        return without_null(schema)
 
     @cached_property
     def _form(self) -> type[BaseModel]:
-        """The arguments as a model; the wire is ours and no argument."""
+        """A pydantic model of the arguments, which the wire is not one of."""
         hints = get_type_hints(self.function, include_extras=True)
-        stated = list(inspect.signature(self.function).parameters.values())[1:]
+        parameters = list(inspect.signature(self.function).parameters.values())[1:]
         fields: dict[str, Any] = {
             one.name: (hints[one.name], ... if one.default is inspect.Parameter.empty else _plain(one.default))
-            for one in stated
+            for one in parameters
         }
         return create_model(self.name, __base__=_Arguments, **fields)
 
 
 def _plain(default: Any) -> Any:
-    """A default as JSON has it: a text is no more than its letters."""
+    """A default as a JSON value: a subclass of str becomes a plain str."""
     return str(default) if isinstance(default, str) else default
 
 
@@ -126,4 +126,4 @@ FORMS: Mapping[str, Any] = {
     "feedback_list": list[FeedbackBody],
     "resources": Together,
 }
-"""Arguments told in full and judged by the node alone: one verdict of many that does not fit stops no other."""
+"""Arguments whose schema is shown in full and validated by the node alone: one invalid verdict refuses no other."""

@@ -1,4 +1,4 @@
-"""In which trace was a tool called? What the `_meta` of the call says, as the lineage of what it writes.
+"""Lineage of a tool call, from its `_meta`.
 
 `traceparent` is the key that MCP keeps for W3C trace context; its trace is the trace of the call unless `trace_id`
 names another. `trace_id`, `message_id`, `causation_id` and `correlation_id` stand under their own names or after
@@ -19,11 +19,11 @@ _TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)
 
 
 def lineage_of(meta: Mapping[str, Any] | None, known: Lineage) -> Lineage:
-    """The lineage of a call: what its `_meta` names, and for the rest what was `known` without it."""
-    said = {name: value for name in _NAMES if (value := _named(meta or {}, name))}
-    if "trace_id" not in said and (trace := _TRACE.fullmatch(said.get("traceparent", ""))):
-        said["trace_id"] = trace[1]
-    return replace(known, **said)
+    """The lineage of a call: values from its `_meta`, the rest from `known`."""
+    named = {name: value for name in _NAMES if (value := _named(meta or {}, name))}
+    if "trace_id" not in named and (trace := _TRACE.fullmatch(named.get("traceparent", ""))):
+        named["trace_id"] = trace[1]
+    return replace(known, **named)
 
 
 _NAMES = [field.name for field in fields(Lineage)]

@@ -1,4 +1,4 @@
-"""Which prompts does the MCP server hand out? Those of the node, in the language that is asked for."""
+"""MCP prompts: those of the node, in the requested language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_THE_CALLER = ("unknown_prompt", "invalid_payload")
 
 
 async def listed(wire: Wire) -> types.ListPromptsResult:
-    """What prompts/list says. Raises LedgerError."""
+    """The answer to prompts/list. Raises LedgerError."""
     return types.ListPromptsResult(
         prompts=[
             types.Prompt(
@@ -31,17 +31,19 @@ async def listed(wire: Wire) -> types.ListPromptsResult:
     )
 
 
-async def gotten(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+async def get(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """One prompt as a message. Raises LedgerError when there is none of this name or language."""
-    language: Any = arguments.get("language")  # the node says which there are
-    told = await recall.prompt(wire, name, language=language)
-    said = types.TextContent(type="text", text=told["text"])
-    return types.GetPromptResult(description=told["title"], messages=[types.PromptMessage(role="user", content=said)])
+    language: Any = arguments.get("language")  # the node refuses an unknown one
+    prompt = await recall.prompt(wire, name, language=language)
+    content = types.TextContent(type="text", text=prompt["text"])
+    return types.GetPromptResult(
+        description=prompt["title"], messages=[types.PromptMessage(role="user", content=content)]
+    )
 
 
 @contextmanager
 def as_protocol() -> Iterator[None]:
-    """Turn an error of ours into one of the protocol, which has no result of a prompt to put it into."""
+    """Turn a LedgerError into a protocol error, because a prompt has no error result."""
     try:
         yield
     except LedgerError as error:

@@ -1,4 +1,4 @@
-"""How does a JSON schema read to a client and to a model? Short, and without what many of them do not follow."""
+"""JSON Schemas simplified for MCP clients and models: inlined, and without redundant keywords."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def plain(schema: JsonObject) -> JsonObject:
             return part
         if "$ref" in part:
             return resolved(forms[part["$ref"].rpartition("/")[2]])
-        # What stands below `properties` is the name of a field, even where it is called title.
+        # A key directly below `properties` is a field name, even `title`.
         kept = part if names else {key: value for key, value in part.items() if key != "title"}
         return {key: resolved(value, names=key == "properties" and not names) for key, value in kept.items()}
 
-    told: JsonObject = resolved(schema)
-    return told
+    inlined: JsonObject = resolved(schema)
+    return inlined
 
 
-def left_out(schema: JsonObject) -> JsonObject:
-    """A schema of arguments which does not tell that what may be left out may be null as well, to the same effect."""
-    told: JsonObject = _without_null(schema)
-    return told
+def without_null(schema: JsonObject) -> JsonObject:
+    """A schema of arguments in which optional ones are not nullable: to leave one out has the same effect as null."""
+    simplified: JsonObject = _without_null(schema)
+    return simplified
 
 
 def _without_null(part: Any) -> Any:
@@ -40,6 +40,6 @@ def _without_null(part: Any) -> Any:
     kept = {key: _without_null(value) for key, value in part.items()}
     if kept.get("default", ...) is None:
         del kept["default"]
-        stated = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
-        return {**(stated[0] if len(stated) == 1 else {"anyOf": stated} if stated else {}), **kept}
+        options = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
+        return {**(options[0] if len(options) == 1 else {"anyOf": options} if options else {}), **kept}
     return kept

@@ -1,7 +1,7 @@
-"""What does the MCP server answer? The list of tools, for each call what the node says to it, and the prompts.
+"""The MCP server, for both transports: lists and calls tools, and serves prompts.
 
-An error of the ledger is the result of the call, with `isError`, its code and its message, so that a model can read it
-and do better. Only a tool that does not exist is an error of the protocol.
+A LedgerError is the result of the call, with `isError`, its code and its message, so that a model can read and correct
+it. Only an unknown tool is a protocol error.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ INSTRUCTIONS = (
     "secure_body of a resource alone. An error names its code and what to do."
 )
 NOBODY_NAMED = Caller(agent=AGENT)
-"""Who asks where neither the connection nor a token says it: an agent that finds again what it saved, and never the
-operator of the node, whom a model should not be by default."""
-LIST_IS_GOOD_FOR = 3_600_000  # milliseconds; it changes only with the program
+"""The caller where neither the connection nor a token names one: an agent that finds what it saved, and never the
+operator, whose rights a model should not have by default."""
+LIST_IS_GOOD_FOR = 3_600_000  # milliseconds; the list changes only with the version
 
 Call = ServerRequestContext[Any, Any]
 WireOf = Callable[[Call], Awaitable[Wire]]
-"""Through which wire the tools of one request speak. Raises LedgerError where its caller cannot be one."""
+"""Returns the wire for the tools of one request. Raises LedgerError for an invalid caller."""
 Counted = Callable[[str, str], None]
-"""Notes a call: the tool, and `ok` or the code of its error."""
+"""Counts a call: the tool, and `ok` or the code of its error."""
 
 
 def _uncounted(_tool: str, _outcome: str) -> None:
@@ -65,7 +65,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         try:
             wire = await wire_of(call)
             wire = replace(wire, lineage=lineage_of(call.meta, wire.lineage))
-            told = await tool.call(wire, params.arguments or {})
+            answer = await tool.call(wire, params.arguments or {})
         except LedgerError as error:
             counted(tool.name, error.code)
             return _refused(error)
@@ -74,7 +74,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
             counted(tool.name, ServiceFailed.code)
             return _refused(ServiceFailed(f"something inside {tool.name} failed: the log of the server has the cause"))
         counted(tool.name, "ok")
-        return _answer(told)
+        return _answer(answer)
 
     async def list_prompts(call: Call, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         with prompts.as_protocol():
@@ -82,7 +82,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
 
     async def get_prompt(call: Call, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         with prompts.as_protocol():
-            return await prompts.gotten(await wire_of(call), params.name, params.arguments or {})
+            return await prompts.get(await wire_of(call), params.name, params.arguments or {})
 
     return Server(
         NAME,
@@ -98,17 +98,17 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
     )
 
 
-def _answer(told: JsonObject) -> types.CallToolResult:
-    """A document as structured content, and as text for clients that read no other.
+def _answer(document: JsonObject) -> types.CallToolResult:
+    """A document as structured content, and as text for clients that read text alone.
 
-    What a whole answer lacks, nothing, is left out: a model reads every word.
+    An empty `degraded` is left out, to save a model's tokens.
     """
-    told = {name: value for name, value in told.items() if name != "degraded" or value}
-    return types.CallToolResult(content=[_text(told)], structured_content=told)
+    document = {name: value for name, value in document.items() if name != "degraded" or value}
+    return types.CallToolResult(content=[_text(document)], structured_content=document)
 
 
 def _refused(error: LedgerError) -> types.CallToolResult:
-    """An error as text alone: clients hold structured content against the tool's output schema even then."""
+    """An error as text alone: clients validate structured content against the output schema even for errors."""
     body = {"code": error.code, "message": error.message, "details": error.details}
     return types.CallToolResult(content=[_text({"error": body})], is_error=True)
 

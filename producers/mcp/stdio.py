@@ -1,7 +1,7 @@
-"""How does a program that starts `kledger mcp` use a node? MCP over stdin and stdout, HTTP to the node.
+"""`kledger mcp`: MCP over stdin and stdout, HTTP to the node.
 
-A client starts its servers when it starts itself and rarely again. So this one serves whether a node runs or not:
-each call says what is wrong, and is answered once there is a node.
+A client starts its servers once, when it starts itself. So this server runs whether a node runs or not: without a
+reachable node a call is answered with an error, and later calls work once there is one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 async def serve(wire: Wire) -> None:
-    """Answer what comes in on stdin through `wire`, until stdin ends. Stdout carries the protocol and nothing else."""
-
+    """Serve requests from stdin through `wire`, until stdin ends. Stdout carries the protocol alone."""
     if wire.caller.is_operator and wire.connection.token is None:
         wire = replace(wire, caller=NOBODY_NAMED)
 
@@ -30,19 +29,19 @@ async def serve(wire: Wire) -> None:
         return wire
 
     server = create_server(wire_of)
-    looking = asyncio.create_task(_look(wire), name="look for the node")
+    check = asyncio.create_task(_check_node(wire), name="look for the node")
     try:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
-        looking.cancel()
+        check.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await looking
+            await check
         await wire.connection.close()
 
 
-async def _look(wire: Wire) -> None:
-    """Say on stderr, which clients show, whether the node can be used."""
+async def _check_node(wire: Wire) -> None:
+    """Log on stderr, which clients show, whether the node is ready."""
     try:
         await wire.look("/health/ready", also=503)
     except LedgerError as error:

@@ -1,4 +1,4 @@
-"""`kledger up`, `status`, `rebuild`, `replay`, `verify`, `snapshot`, `sql`, `version`: how is the node run?"""
+"""Commands that run a node: `kledger up`, `status`, `rebuild`, `replay`, `verify`, `snapshot`, `sql`, `version`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.console import Group, RenderableType
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
-from producers.cli.query_files import Format, format_of, written
+from producers.cli.query_files import Format, encoded, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session
@@ -39,10 +39,10 @@ def status(session: Session) -> Answer:
 
     Example: kledger status
     """
-    told = session.ledger.status()
-    stream = told["stream"]
+    state = session.ledger.status()
+    stream = state["stream"]
     views = table("view", "position", "lag, events", "lag, seconds", right=("position", "lag, events", "lag, seconds"))
-    for view in told["views"]:
+    for view in state["views"]:
         lag = view.get("lag_seconds")
         views.add_row(
             plain(view["name"]),
@@ -50,29 +50,29 @@ def status(session: Session) -> Answer:
             f"{view['lag_events']:,}",
             "?" if lag is None else f"{lag:.3f}",
         )
-    healthy = words("yes", "green") if told["healthy"] else words("NO", "bold red")
+    healthy = words("yes", "green") if state["healthy"] else words("NO", "bold red")
     heading = facts(
         ("healthy", healthy),
-        *(("reason", reason) for reason in told["reasons"]),
-        *(("attention", warning) for warning in told.get("warnings", [])),
+        *(("reason", reason) for reason in state["reasons"]),
+        *(("attention", warning) for warning in state.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
-        *(("bytes", each) for each in _bytes(told.get("bytes") or {})),
+        *(("bytes", each) for each in _byte_counts(state.get("bytes") or {})),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
-        ("refused", f"{told['refused']:,}"),
-        ("signed", _signed(told.get("chain") or {})),
-        ("up for", f"{told['uptime_seconds']:.0f} s"),
-        ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
+        ("refused", f"{state['refused']:,}"),
+        ("signed", _signed(state.get("chain") or {})),
+        ("up for", f"{state['uptime_seconds']:.0f} s"),
+        ("versions", ", ".join(f"{name} {number}" for name, number in state["versions"].items())),
     )
-    return Answer(told, Group(heading, views), ok=bool(told["healthy"]))
+    return Answer(state, Group(heading, views), ok=bool(state["healthy"]))
 
 
-def _bytes(told: dict[str, Any]) -> Iterator[str]:
-    """How much there is of what, the most first."""
-    for what, sizes in (("on disk", told.get("parts")), ("said by events", told.get("events"))):
-        if sizes:
-            most = sorted(sizes.items(), key=lambda each: -each[1])
-            yield f"{what}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in most)
+def _byte_counts(sizes: dict[str, Any]) -> Iterator[str]:
+    """The bytes on disk and in events by part, the largest first."""
+    for label, parts in (("on disk", sizes.get("parts")), ("said by events", sizes.get("events"))):
+        if parts:
+            largest_first = sorted(parts.items(), key=lambda each: -each[1])
+            yield f"{label}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in largest_first)
 
 
 def rebuild(session: Session) -> Answer:
@@ -82,20 +82,20 @@ def rebuild(session: Session) -> Answer:
 
     Example: kledger rebuild
     """
-    told = run_job(session, "rebuild")
+    outcome = run_job(session, "rebuild")
     shown: list[RenderableType] = [
         facts(
-            ("events", f"{told['events']:,} in {told['seconds']:.2f} s ({told['rate']:,.0f} a second)"),
-            ("position", f"{told['position']:,}"),
-            ("live", _digest(told["live"])),
-            ("rebuilt", _digest(told["rebuilt"])),
-            ("digests", _equal(told["equal"])),
-            *_vectors(told),
-            ("swapped", "yes" if told["swapped"] else "no"),
-            ("certificate", told.get("certificate") or "none"),
+            ("events", f"{outcome['events']:,} in {outcome['seconds']:.2f} s ({outcome['rate']:,.0f} a second)"),
+            ("position", f"{outcome['position']:,}"),
+            ("live", _digest(outcome["live"])),
+            ("rebuilt", _digest(outcome["rebuilt"])),
+            ("digests", _equal(outcome["equal"])),
+            *_vectors(outcome),
+            ("swapped", "yes" if outcome["swapped"] else "no"),
+            ("certificate", outcome.get("certificate") or "none"),
         )
     ]
-    return Answer(told, Group(*shown, *_differences(told)), ok=bool(told["equal"]))
+    return Answer(outcome, Group(*shown, *_differences(outcome)), ok=bool(outcome["equal"]))
 
 
 def verify(
@@ -113,14 +113,14 @@ def verify(
     """
     if certificates is not None:
         return compared_certificates(certificates)
-    told = run_job(session, "verify")
+    outcome = run_job(session, "verify")
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
-    for view in told["views"]:
-        digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the head is mostly zeros
+    for view in outcome["views"]:
+        digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the leading digits are mostly zeros
         views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
-    equal = all(view["equal"] for view in told["views"])
-    verdict = facts(("views", _equal(equal)), *_vectors(told), ("position", f"{told['position']:,}"))
-    return Answer(told, Group(views, verdict, *_differences(told)), ok=bool(told["equal"]))
+    equal = all(view["equal"] for view in outcome["views"])
+    verdict = facts(("views", _equal(equal)), *_vectors(outcome), ("position", f"{outcome['position']:,}"))
+    return Answer(outcome, Group(views, verdict, *_differences(outcome)), ok=bool(outcome["equal"]))
 
 
 def replay(
@@ -134,10 +134,12 @@ def replay(
 
     Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
     """
-    told = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
-    shown = facts(("file", told["into"]), ("position", f"{told['position']:,}"), ("digest", _digest(told["digest"])))
-    shown.add_row("certificate", plain(told.get("certificate") or "none"))
-    return Answer(told, shown)
+    outcome = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
+    shown = facts(
+        ("file", outcome["into"]), ("position", f"{outcome['position']:,}"), ("digest", _digest(outcome["digest"]))
+    )
+    shown.add_row("certificate", plain(outcome.get("certificate") or "none"))
+    return Answer(outcome, shown)
 
 
 def snapshot(session: Session) -> Answer:
@@ -145,9 +147,11 @@ def snapshot(session: Session) -> Answer:
 
     Example: kledger snapshot
     """
-    told = run_job(session, "snapshot")
-    shown = facts(("file", told["file"]), ("position", f"{told['position']:,}"), ("bytes", f"{told['bytes']:,}"))
-    return Answer(told, shown)
+    outcome = run_job(session, "snapshot")
+    shown = facts(
+        ("file", outcome["file"]), ("position", f"{outcome['position']:,}"), ("bytes", f"{outcome['bytes']:,}")
+    )
+    return Answer(outcome, shown)
 
 
 def sql(
@@ -174,27 +178,27 @@ def sql(
             raise typer.BadParameter("which rows? Give a query, or - for stdin", param_hint="QUERY")
         check_file(out, force)
     if query is None:
-        told = session.ledger.attach()
+        access = session.ledger.attach()
         lead = words("In any DuckDB of the same version (its shell, Python, R, …):", "bold")
-        steps = [exact(told[name]) for name in ("prepare", "statement", "example") if told.get(name)]
-        return Answer(told, Group(lead, "", *steps, "", _KEPT))
+        steps = [exact(access[name]) for name in ("prepare", "statement", "example") if access.get(name)]
+        return Answer(access, Group(lead, "", *steps, "", _KEPT))
     text = typer.get_text_stream("stdin").read() if query == "-" else query
-    found = session.ledger.sql(text)
+    result = session.ledger.sql(text)
     if out is not None:
-        put(out, written(found, form), force)
-        wrote = {"file": str(out), "rows": len(found["rows"]), "position": found["position"]}
-        said = f"{len(found['rows'])} rows in {out}, as of position {found['position']}"
-        return Answer(wrote, WRITTEN if is_stdout(out) else said)
+        put(out, encoded(result, form), force)
+        document = {"file": str(out), "rows": len(result["rows"]), "position": result["position"]}
+        summary = f"{len(result['rows'])} rows in {out}, as of position {result['position']}"
+        return Answer(document, WRITTEN if is_stdout(out) else summary)
     if form is not Format.TABLE:
-        sys.stdout.buffer.write(written(found, form))
+        sys.stdout.buffer.write(encoded(result, form))
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
-    numbers = [name for name, kind in zip(found["columns"], found["types"], strict=True) if _is_number(kind)]
-    values = [["NULL" if value is None else plain(value) for value in row] for row in found["rows"]]
-    rows = Result(found["columns"], values, numbers)
-    count = f"{len(found['rows'])} row" + ("" if len(found["rows"]) == 1 else "s")
-    cut = "; the node left the rest out: add a LIMIT or attach" if found["truncated"] else ""
-    return Answer(found, Group(rows, f"{count}, as of position {found['position']}{cut}"))
+    numbers = [name for name, kind in zip(result["columns"], result["types"], strict=True) if _is_number(kind)]
+    values = [["NULL" if value is None else plain(value) for value in row] for row in result["rows"]]
+    rows = Result(result["columns"], values, numbers)
+    count = f"{len(result['rows'])} row" + ("" if len(result["rows"]) == 1 else "s")
+    cut = "; the node left the rest out: add a LIMIT or attach" if result["truncated"] else ""
+    return Answer(result, Group(rows, f"{count}, as of position {result['position']}{cut}"))
 
 
 def show_version(_session: Session) -> Answer:
@@ -259,46 +263,46 @@ def up(
 
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """
-    gc.disable()  # modules are no garbage: looking for some while they load takes a fifth of the start
+    gc.disable()  # collections while modules load take a fifth of the start
     from producers.node.compose import NodeSettings, run
 
     gc.enable()
-    given: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
-    given |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
-    stated = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
+    options |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
+    settings = {name: value for name, value in options.items() if value is not None}
     if quack is not None:
-        stated["quack"] = _quack(quack)
+        settings["quack"] = _quack(quack)
     if roles is not None:
-        stated["roles"] = _roles(roles)
-    raise typer.Exit(run(NodeSettings(**stated)))
+        settings["roles"] = _roles(roles)
+    raise typer.Exit(run(NodeSettings(**settings)))
 
 
-def _roles(stated: str) -> frozenset[str]:
-    roles = frozenset(part.strip() for part in stated.split(","))
+def _roles(option: str) -> frozenset[str]:
+    roles = frozenset(part.strip() for part in option.split(","))
     if "doors" in roles and roles <= {"doors", "vectors", "reactors"}:
         return roles
-    raise typer.BadParameter(f"{stated!r} is not doors, alone or with vectors and reactors", param_hint="--roles")
+    raise typer.BadParameter(f"{option!r} is not doors, alone or with vectors and reactors", param_hint="--roles")
 
 
-def _quack(stated: str) -> int | None:
-    if stated == "off":
+def _quack(option: str) -> int | None:
+    if option == "off":
         return None
-    if stated.isdecimal() and int(stated) < 2**16:
-        return int(stated)
-    raise typer.BadParameter(f"{stated!r} is neither a port nor off", param_hint="--quack")
+    if option.isdecimal() and int(option) < 2**16:
+        return int(option)
+    raise typer.BadParameter(f"{option!r} is neither a port nor off", param_hint="--quack")
 
 
-def run_job(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
+def run_job(session: Session, kind: JobKind, **arguments: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
-    started = session.ledger.start_job(kind, **given)
+    started = session.ledger.start_job(kind, **arguments)
     with bar(kind, None) as shown:
 
-        def seen(job: Job) -> None:
+        def progressed(job: Job) -> None:
             shown.span(job["total"])
             shown.read(job["done"])
             shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
 
-        done = session.ledger.wait_job(started["id"], seen)
+        done = session.ledger.wait_job(started["id"], progressed)
     return done["result"] or {}
 
 
@@ -309,27 +313,27 @@ def _signed(chain: dict[str, Any]) -> str:
     )
 
 
-def _digest(told: Any) -> str:
-    return plain(told.get("digest", "") if isinstance(told, dict) else told)
+def _digest(digest: Any) -> str:
+    return plain(digest.get("digest", "") if isinstance(digest, dict) else digest)
 
 
 def _equal(equal: bool) -> RenderableType:
     return words("equal", "green") if equal else words("DIFFERENT", "bold red")
 
 
-def _vectors(told: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
-    """What was found of the vectors, which have no digest of their own beside the views' ones."""
-    if (found := told.get("vectors")) is None:
+def _vectors(outcome: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """The result for the vectors, which have no digest of their own."""
+    if (result := outcome.get("vectors")) is None:
         return
-    yield "vectors", words("made anew", "yellow") if found.get("made_anew") else _equal(found["equal"])
-    yield from (("found", plain(each)) for each in found["differences"])
+    yield "vectors", words("made anew", "yellow") if result.get("made_anew") else _equal(result["equal"])
+    yield from (("found", plain(each)) for each in result["differences"])
 
 
-def _differences(told: dict[str, Any]) -> list[RenderableType]:
-    if not told["differences"]:
+def _differences(outcome: dict[str, Any]) -> list[RenderableType]:
+    if not outcome["differences"]:
         return []
     rows = table("view", "key", "what differs")
-    for one in told["differences"]:
+    for one in outcome["differences"]:
         rows.add_row(plain(one["view"]), plain(one["key"]), plain(one["what"]))
     return [rows]
 

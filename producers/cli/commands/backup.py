@@ -1,7 +1,7 @@
-"""`kledger backup`, `restore`, `repair`: how is the log kept a second time, brought back, and mended?
+"""Commands for backups of the log: `kledger backup`, `restore`, `repair`.
 
-A backup is asked of a running node; its check works on the files alone. Restore and repair work where no node
-runs, on a data directory or on a NATS server: they are the administrator of the stream.
+A running node makes a backup; `--check` reads the files alone. Restore and repair need a data directory without a
+running node, or a NATS server, and connect as the administrator of the stream.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, plain, words
 from producers.cli.session import Answer, Session
 
-if TYPE_CHECKING:  # what these need takes a good part of the time of `kledger --help`
+if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.broker.access import BrokerAccess
     from ledger.integrity.signing_keys import VerifyingKey
 
@@ -59,28 +59,31 @@ def backup(
         return _check(directory, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
-    told = admin.run_job(session, "backup", into=directory.absolute())
+    outcome = admin.run_job(session, "backup", into=directory.absolute())
     shown = facts(
-        ("added", f"{counted(told['added'], 'event')} in {counted(told['files'], 'file')}, {told['seconds']:.2f} s"),
-        ("position", f"{told['position']:,} in {counted(told['segments'], 'file')}"),
-        ("chain", told["head"]),
-        ("root", told["root"]),
+        (
+            "added",
+            f"{counted(outcome['added'], 'event')} in {counted(outcome['files'], 'file')}, {outcome['seconds']:.2f} s",
+        ),
+        ("position", f"{outcome['position']:,} in {counted(outcome['segments'], 'file')}"),
+        ("chain", outcome["head"]),
+        ("root", outcome["root"]),
         (
             "signed",
-            f"up to position {told['signed']:,}" if told["signed"] else "not yet: the node signs as events come",
+            f"up to position {outcome['signed']:,}" if outcome["signed"] else "not yet: the node signs as events come",
         ),
-        ("in", told["directory"]),
+        ("in", outcome["directory"]),
     )
-    return Answer(told, shown)
+    return Answer(outcome, shown)
 
 
 def _check(directory: Path, key: str | None) -> Answer:
     from ledger.backup.checking import check_backup
 
-    with bar("check", None) as shown:
-        checked = check_backup(directory, _moving(shown), key=_key(key))
+    with bar("check", None) as moving:
+        checked = check_backup(directory, _moving(moving), key=_key(key))
     verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
-    told = facts(
+    shown = facts(
         ("backup", verdict),
         *(("problem", problem) for problem in checked.problems),
         ("position", f"{checked.position:,} in {counted(checked.segments, 'file')}"),
@@ -88,7 +91,7 @@ def _check(directory: Path, key: str | None) -> Answer:
         ("root", checked.root),
         ("signed", _signed(checked.signed)),
     )
-    return Answer(asdict(checked), told, ok=not checked.problems)
+    return Answer(asdict(checked), shown, ok=not checked.problems)
 
 
 def restore(
@@ -116,20 +119,20 @@ def restore(
             raise typer.BadParameter("say where a backup is brought back with --data DIR or --nats URL")
         return knowledge.restore(session, target, reason)
     from ledger.backup.checking import intact
-    from ledger.backup.restoring import restore as bring_back
+    from ledger.backup.restoring import restore as restore_log
 
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
     with bar("restore", None) as shown:
-        manifest = intact(Path(target), _moving(shown), key=_key(key))  # before anything is made
+        manifest = intact(Path(target), _moving(shown), key=_key(key))  # before anything is created
         shown.step("restore")
         restored = _on_broker(
             data,
             nats,
-            lambda access: bring_back(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
+            lambda access: restore_log(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
         )
-    told = facts(
+    lines = facts(
         (
             "restored",
             f"{counted(restored.position, 'event')} in {restored.seconds:.2f} s, each compared with the backup",
@@ -141,11 +144,11 @@ def restore(
         ("signed", _signed(restored.signed)),
         *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
-    return Answer(asdict(restored), told)
+    return Answer(asdict(restored), lines)
 
 
 def _needs_the_master_key(data: Path | None) -> str:
-    """What is to be done before a node starts, since no backup has the master key."""
+    """What to do before a node starts: no backup has the master key."""
     place = "the data directory's keys/master.key" if data is None else str(data / "keys" / "master.key")
     return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
 
@@ -167,7 +170,7 @@ def repair(
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
     from ledger.backup.manifest import load
-    from ledger.backup.repairing import repair as mend
+    from ledger.backup.repairing import repair as repair_stream
     from ledger.backup.repairing import spelled
     from ledger.backup.witnesses import SignedLog
 
@@ -178,7 +181,7 @@ def repair(
         repaired = _on_broker(
             data,
             nats,
-            lambda access: mend(
+            lambda access: repair_stream(
                 access,
                 source,
                 kept_in,
@@ -206,28 +209,30 @@ def repair(
     return Answer(asdict(repaired), Group(lines, "Start the node, and see with kledger verify that its views agree."))
 
 
-def _signed(told: dict[str, Any] | None) -> str:
-    if told is None:
+def _signed(signed: dict[str, Any] | None) -> str:
+    if signed is None:
         return "by nobody: the chain is compared with the manifest alone"
-    return f"up to position {told['position']:,} with the key {told['key']}, {plain(told['time'])}"
+    return f"up to position {signed['position']:,} with the key {signed['key']}, {plain(signed['time'])}"
 
 
-def _key(stated: str | None) -> VerifyingKey | None:
-    """The public key that was given, as a file or as text. Raises InvalidPayload."""
-    if stated is None:
+def _key(option: str | None) -> VerifyingKey | None:
+    """The public key of --key, a file or the key itself. Raises InvalidPayload."""
+    if option is None:
         return None
     from ledger.integrity.signing_keys import VerifyingKey
 
-    file = Path(stated)
+    file = Path(option)
     try:
-        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else stated)
+        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else option)
     except (OSError, ValueError, InvalidPayload) as error:
         raise InvalidPayload(
-            f"{stated!r} is neither a file with a public key nor a key in base64", errors=[]
+            f"{option!r} is neither a file with a public key nor a key in base64", errors=[]
         ) from error
 
 
 def _moving(shown: Any) -> Callable[[int, int, float], None]:
+    """A progress callback that moves the bar."""
+
     def progress(done: int, total: int, rate: float) -> None:
         shown.span(total)
         shown.read(done)
@@ -239,7 +244,7 @@ def _moving(shown: Any) -> Callable[[int, int, float], None]:
 def _on_broker(
     data: Path | None, nats: str | None, work: Callable[[BrokerAccess], Awaitable[T]], *, must_exist: bool = False
 ) -> T:
-    """What `work` returns, with the broker of a data directory started for it, or one that runs.
+    """Run `work` against the broker of a data directory, started for it, or against a running one.
 
     Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
     """
@@ -262,7 +267,7 @@ def _check_one(data: Path | None, nats: str | None) -> None:
 
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """The answer stands alone on stdout, and what a broker of our own does is no news."""
+    """Log to stderr, warnings alone: stdout holds the answer, and the embedded broker's info lines are noise."""
     import structlog
 
     before = structlog.get_config()

@@ -1,4 +1,4 @@
-"""`kledger evolve`, `evolution`, `revert`, `extract`, `conflicts`: what do models make of knowledge?"""
+"""Commands for models' work: `kledger evolve`, `evolution`, `revert`, `extract`, `conflicts`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def show_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
 
     Example: kledger evolution show evolution-4fc09c01a1a05344 --user ann
     """
-    found = session.ledger.evolution(evolution_id)
-    return _evolution(found, found)
+    evolution = session.ledger.evolution(evolution_id)
+    return _evolution(evolution, evolution)
 
 
 def list_evolutions(
@@ -129,17 +129,19 @@ def extract(
 
     Example: kledger extract conversation.json --kind conversation --user ann --trace t-7
     """
-    said = _said(file)
+    material = _material(file)
     done = session.ledger.within(trace_id=trace, message_id=message).extract(
-        **said, kind=kind, scopes=reading.several(scopes), owner=owner, model=model, wait=wait
+        **material, kind=kind, scopes=reading.several(scopes), owner=owner, model=model, wait=wait
     )
-    told = f"{plain(done['id'])} is {plain(done['status'])}" + (f": {plain(done['reason'])}" if done["reason"] else "")
+    summary = f"{plain(done['id'])} is {plain(done['status'])}" + (
+        f": {plain(done['reason'])}" if done["reason"] else ""
+    )
     if not done["items"]:
-        return Answer(done, told, done["status"] != "failed")
+        return Answer(done, summary, done["status"] != "failed")
     rows = table("knowledge", "became", whole=("knowledge",))
     for item in done["items"]:
         rows.add_row(plain(item["knowledge_id"]), plain(item["action"]))
-    return Answer(done, Group(rows, told))
+    return Answer(done, Group(rows, summary))
 
 
 def list_conflicts(
@@ -179,8 +181,8 @@ def resolve_conflict(
     return Answer(done, f"{plain(done['id'])} is resolved: {plain(winner or 'both')} holds{gone}")
 
 
-def _said(file: str) -> dict[str, Any]:
-    """The text of a file or of standard input, or the messages that it is a JSON list of."""
+def _material(file: str) -> dict[str, Any]:
+    """A file or standard input as the arguments `text` or, for JSON messages, `messages`."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         text = raw.decode()
@@ -213,5 +215,5 @@ def _evolution(evolution: Any, document: Any) -> Answer:
 
 
 def _decided(done: Any) -> Answer:
-    told = f"{plain(done['id'])} is {plain(done['status'])}, at position {done['position']}"
-    return Answer(done, told)
+    summary = f"{plain(done['id'])} is {plain(done['status'])}, at position {done['position']}"
+    return Answer(done, summary)

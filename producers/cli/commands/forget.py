@@ -1,4 +1,4 @@
-"""`kledger forget`: how is a person forgotten, for good?"""
+"""`kledger forget`: erase a person's text by destroying their key."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def forget(
     """
     from ledger.privacy.personal import require_person
 
-    require_person(subject)  # before anybody is asked whether it is meant
+    require_person(subject)  # before the confirmation
     if not yes:
         if session.as_json:
             raise typer.BadParameter("with --json nobody is asked: say --yes when it is meant", param_hint="--yes")
         typer.confirm(f"Forget {plain(subject)}? Nothing brings their words back.", abort=True, err=True)
-    told = run_job(session, "forget", subject=subject)
-    receipt = told["receipt"]
+    outcome = run_job(session, "forget", subject=subject)
+    receipt = outcome["receipt"]
     left = receipt["left_in_clear"]
     never = f"{len(left):,} events stay readable, the first at position {left[0]:,}" if left else ""
     shown = facts(
@@ -41,7 +41,7 @@ def forget(
         ("embeddings removed", f"{receipt['embeddings_removed']:,}"),
         ("snapshots removed", f"{len(receipt['snapshots_removed']):,}"),
         ("secrets destroyed", f"{receipt['secrets_destroyed']:,}"),
-        ("signed", "yes" if told["signature"] else "no"),
+        ("signed", "yes" if outcome["signature"] else "no"),
         *([("never sealed", never)] if never else []),
     )
-    return Answer(told, shown)
+    return Answer(outcome, shown)

@@ -1,4 +1,4 @@
-"""`kledger import`: how do many payloads get in, and what happened to each line that did not?"""
+"""`kledger import`: save the payloads of a JSON Lines file, and report each refused line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kledger.answers.knowledge import SavedMany
     from producers.requests.chunks import Outcome
 
-IN_FLIGHT = 2  # requests at a time; the node folds while the next chunk travels
+IN_FLIGHT = 2  # requests at a time: the node folds one chunk while the next is sent
 SHOWN_ERRORS = 20
 SAMPLE = Path(__file__).parents[2] / "sample" / "knowledge.jsonl"
 
@@ -56,7 +56,7 @@ def import_file(
     name = str(SAMPLE) if file is None else file
     try:
         with _opened(name) as source, bar("import", _size(name)) as shown:
-            _bring(session.ledger, _chunks(source, tally), tally, shown)
+            _import(session.ledger, _chunks(source, tally), tally, shown)
             document = tally.document(began)
             document |= until_searchable(session.ledger, wait, shown)
             session.settled = True
@@ -74,7 +74,7 @@ def import_file(
 
 @dataclass
 class Tally:
-    """What became of the lines so far."""
+    """Counts and errors of the lines so far."""
 
     lines: int = 0
     saved: int = 0
@@ -84,27 +84,27 @@ class Tally:
 
     @property
     def items(self) -> int:
-        """The lines that have their outcome."""
+        """The number of lines with an outcome."""
         return self.saved + self.unchanged + len(self.errors)
 
     def refuse(self, line: int, error: dict[str, Any]) -> None:
-        """Keep why a line was refused."""
+        """Record why a line was refused."""
         self.errors.append(advised_row({"line": line, "code": error.get("code"), "message": error.get("message")}))
 
-    def count(self, chunk: Chunk, told: SavedMany | LedgerError) -> None:
-        """Add what became of a chunk; an error is that of its only line."""
-        if isinstance(told, LedgerError):
-            self.refuse(chunk.lines[0], {"code": told.code, "message": told.message})
+    def count(self, chunk: Chunk, outcome: SavedMany | LedgerError) -> None:
+        """Add the outcome of a chunk; a LedgerError is that of its only line."""
+        if isinstance(outcome, LedgerError):
+            self.refuse(chunk.lines[0], {"code": outcome.code, "message": outcome.message})
             return
-        self.saved += told["saved"]
-        self.unchanged += told["unchanged"]
-        self.position = max(self.position, told["position"])
-        for one in told["results"]:
+        self.saved += outcome["saved"]
+        self.unchanged += outcome["unchanged"]
+        self.position = max(self.position, outcome["position"])
+        for one in outcome["results"]:
             if one["outcome"] == "refused":
                 self.refuse(chunk.lines[one["index"]], one["error"] or {})
 
     def document(self, began: float) -> dict[str, Any]:
-        """What --json prints."""
+        """The document for --json."""
         seconds = time.monotonic() - began
         return {
             "lines": self.lines,
@@ -128,12 +128,12 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _size(name: str) -> int | None:
-    """Bytes of the file; of stdin nobody knows."""
+    """Bytes of the file; None for stdin."""
     return None if name == "-" else Path(name).stat().st_size
 
 
 def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
-    """Read lines into chunks; a line that holds no JSON object is refused at once and holds up nothing."""
+    """Read lines into chunks; a line that holds no JSON object is refused at once and stops nothing."""
     chunk = Chunk()
     end = 0
     for number, raw in enumerate(source, 1):
@@ -159,24 +159,24 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
         yield chunk
 
 
-def _bring(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: Bar) -> None:
+def _import(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: Bar) -> None:
     """Send the chunks, a few at a time; the first error that is not of one payload ends it."""
-    flying: set[Future[list[Outcome]]] = set()
+    in_flight: set[Future[list[Outcome]]] = set()
 
     def land(at_most: int) -> None:
-        nonlocal flying
-        while len(flying) > at_most:
-            landed, flying = wait(flying, return_when=FIRST_COMPLETED)
-            for sent in landed:
-                for chunk, told in sent.result():
-                    tally.count(chunk, told)
+        nonlocal in_flight
+        while len(in_flight) > at_most:
+            done, in_flight = wait(in_flight, return_when=FIRST_COMPLETED)
+            for sent in done:
+                for chunk, outcome in sent.result():
+                    tally.count(chunk, outcome)
                     shown.read(chunk.end)
                 shown.at(tally.items)
 
     with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="import") as pool:
         for chunk in chunks:
             land(IN_FLIGHT - 1)
-            flying.add(pool.submit(send, ledger, chunk))
+            in_flight.add(pool.submit(send, ledger, chunk))
         land(0)
 
 

@@ -1,4 +1,4 @@
-"""`kledger audit`, `prove`, `check-proof`, `key`: is the log what was signed, and how is that shown to others?"""
+"""Commands for the integrity of the log: `kledger audit`, `prove`, `check-proof`, `key`, `chain`."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ def audit(
                 raise InvalidPayload(
                     "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
                 )
-            return _report(_asked(session))
+            return _report(_audit_by_node(session))
         with files_named():
-            _readable(checkpoints or (), repair_from)
-        told = _by_oneself(data, nats, checkpoints or [], key)
-        if told["intact"] or repair_from is None:
-            return _report(told)
-        mended = repair(session, repair_from, data, nats)
-        after = _by_oneself(data, nats, checkpoints or [], key)
+            _require_readable(checkpoints or (), repair_from)
+        report = _audit_files(data, nats, checkpoints or [], key)
+        if report["intact"] or repair_from is None:
+            return _report(report)
+        repaired = repair(session, repair_from, data, nats)
+        after = _audit_files(data, nats, checkpoints or [], key)
     except LedgerError as error:
-        _cannot(session, error)
-    found, now = _report(told), _report(after)
-    shown = Group("before:", found.shown, "", "repaired:", mended.shown, "", "after:", now.shown)
-    return Answer({**after, "before": told, "repaired": mended.document}, shown, ok=now.ok)
+        _exit_unable(session, error)
+    earlier, now = _report(report), _report(after)
+    shown = Group("before:", earlier.shown, "", "repaired:", repaired.shown, "", "after:", now.shown)
+    return Answer({**after, "before": report, "repaired": repaired.document}, shown, ok=now.ok)
 
 
-def _readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
-    """What an audit is to compare with is there, before a broker is started for it. Raises OSError, BackupDamaged."""
+def _require_readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
+    """Check that the inputs of an audit can be read, before a broker is started. Raises OSError, BackupDamaged."""
     from ledger.backup.manifest import load
 
     for file in checkpoints:
@@ -94,25 +94,25 @@ def _readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
         load(backup)
 
 
-def _report(told: dict[str, Any]) -> Answer:
-    """What an audit found."""
-    verdict = words("intact", "green") if told["intact"] else words("NOT INTACT", "bold red")
+def _report(report: dict[str, Any]) -> Answer:
+    """The answer for the report of an audit."""
+    verdict = words("intact", "green") if report["intact"] else words("NOT INTACT", "bold red")
     shown: list[RenderableType] = [
         facts(
             ("log", verdict),
-            ("intact up to", f"position {told['intact_up_to']:,}"),
-            ("signed", f"up to position {told['certified']:,}"),
-            ("end", f"position {told['head']:,}"),
+            ("intact up to", f"position {report['intact_up_to']:,}"),
+            ("signed", f"up to position {report['certified']:,}"),
+            ("end", f"position {report['head']:,}"),
         )
     ]
-    if told["findings"]:
+    if report["findings"]:
         rows = table("what", "first", "last", "finding", right=("first", "last"))
-        for one in told["findings"]:
+        for one in report["findings"]:
             first, last = ("" if one[name] is None else f"{one[name]:,}" for name in ("first", "last"))
             rows.add_row(plain(one["kind"]), first, last, plain(one["message"]))
         shown.append(rows)
-    shown += ["not seen by this audit:", *(f"  - {plain(one)}" for one in told["unseen"])]
-    return Answer(told, Group(*shown), ok=bool(told["intact"]))
+    shown += ["not seen by this audit:", *(f"  - {plain(one)}" for one in report["unseen"])]
+    return Answer(report, Group(*shown), ok=bool(report["intact"]))
 
 
 def prove(
@@ -133,19 +133,19 @@ def prove(
     check_file(file, force)
     proof = session.ledger.prove(item)
     put(file, orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n", force)
-    told = {
+    document = {
         "file": str(file),
         "events": len(proof["events"]),
         "position": proof["checkpoint"]["position"],
         "key": proof["checkpoint"]["key"],
     }
     shown = facts(
-        ("file", told["file"]),
-        ("events", f"{told['events']:,}"),
-        ("signed", f"log of {counted(told['position'], 'event')} at {short_time(proof['checkpoint']['time'])}"),
-        ("key", told["key"]),
+        ("file", document["file"]),
+        ("events", f"{document['events']:,}"),
+        ("signed", f"log of {counted(document['position'], 'event')} at {short_time(proof['checkpoint']['time'])}"),
+        ("key", document["key"]),
     )
-    return Answer(told, WRITTEN if is_stdout(file) else shown)
+    return Answer(document, WRITTEN if is_stdout(file) else shown)
 
 
 def check_proof(
@@ -163,24 +163,27 @@ def check_proof(
     from producers.operations.admin.auditing import read_key
 
     try:
-        found = check(read_document(file), None if key is None else read_key(key))
+        checked = check(read_document(file), None if key is None else read_key(key))
     except LedgerError as error:
-        _cannot(session, error)
-    told = found.to_json()
+        _exit_unable(session, error)
+    document = checked.to_json()
     rows = table("position", "event", "by", "when", "", right=("position",))
-    for one in told["events"]:
-        said = [plain(one.get(name) or "?") for name in ("type", "actor")]
+    for one in document["events"]:
+        labels = [plain(one.get(name) or "?") for name in ("type", "actor")]
         verdict = words("proved", "green") if one["fault"] is None else words(one["fault"], "bold red")
-        rows.add_row(f"{one['position']:,}", *said, short_time(one.get("time") or "?"), verdict)
-    known = "given" if found.trusted else "taken from the proof: compare it with the node's (kledger key show)"
+        rows.add_row(f"{one['position']:,}", *labels, short_time(one.get("time") or "?"), verdict)
+    origin = "given" if checked.trusted else "taken from the proof: compare it with the node's (kledger key show)"
     shown = facts(
-        ("proof", words("holds", "green") if found.holds else words("DOES NOT HOLD", "bold red")),
-        *(("because", fault) for fault in found.faults),
-        ("about", " ".join(f"{name}={value}" for name, value in sorted(found.about.items()) if name != "positions")),
-        ("signed", f"log of {counted(found.checkpoint.position, 'event')} at {short_time(told['checkpoint']['time'])}"),
-        ("key", f"{found.key.id}, {known}"),
+        ("proof", words("holds", "green") if checked.holds else words("DOES NOT HOLD", "bold red")),
+        *(("because", fault) for fault in checked.faults),
+        ("about", " ".join(f"{name}={value}" for name, value in sorted(checked.about.items()) if name != "positions")),
+        (
+            "signed",
+            f"log of {counted(checked.checkpoint.position, 'event')} at {short_time(document['checkpoint']['time'])}",
+        ),
+        ("key", f"{checked.key.id}, {origin}"),
     )
-    return Answer(told, Group(shown, rows), ok=found.holds)
+    return Answer(document, Group(shown, rows), ok=checked.holds)
 
 
 def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
@@ -192,10 +195,10 @@ def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
 
     current = SigningKeys(data / "keys").current()
     keys = public_keys(data / "keys")
-    told = {"current": current.id, "keys": {name: key.pem() for name, key in keys.items()}}
+    document = {"current": current.id, "keys": {name: key.pem() for name, key in keys.items()}}
     earlier = [name for name in keys if name != current.id]
     shown = facts(("in use", current.id), *(("earlier", name) for name in earlier))
-    return Answer(told, Group(shown, "", current.pem().rstrip()))
+    return Answer(document, Group(shown, "", current.pem().rstrip()))
 
 
 def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
@@ -206,8 +209,8 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     from ledger.integrity.signing_keys import SigningKeys
 
     before, after = SigningKeys(data / "keys").rotate()
-    told = {"old": before.id, "new": after.id, "key": after.pem()}
-    return Answer(told, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
+    document = {"old": before.id, "new": after.id, "key": after.pem()}
+    return Answer(document, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
 
 
 def accept_chain(
@@ -228,30 +231,32 @@ def accept_chain(
     if not reason.strip():
         raise typer.BadParameter("say why it is right", param_hint="--reason")
     check_directory_place(data)
-    told = accept(NotaryFiles.of(data), reason.strip()).to_json()
+    beginning = accept(NotaryFiles.of(data), reason.strip()).to_json()
     begins = (
-        "with whatever the first start finds" if told["position"] is None else f"behind position {told['position']:,}"
+        "with whatever the first start finds"
+        if beginning["position"] is None
+        else f"behind position {beginning['position']:,}"
     )
-    return Answer(told, facts(("chain", f"begins {begins}"), ("accepted", told["accepted"])))
+    return Answer(beginning, facts(("chain", f"begins {begins}"), ("accepted", beginning["accepted"])))
 
 
-def _asked(session: Session) -> dict[str, Any]:
-    """The node's own audit."""
+def _audit_by_node(session: Session) -> dict[str, Any]:
+    """Have the node audit its own log."""
     started = session.ledger.start_job("audit")
     with bar("audit", None) as shown:
 
-        def seen(job: Job) -> None:
+        def progressed(job: Job) -> None:
             _move(shown, job["done"], job["total"], job["rate"])
 
-        done = session.ledger.wait_job(started["id"], seen)
+        done = session.ledger.wait_job(started["id"], progressed)
     return done["result"] or {}
 
 
-def _by_oneself(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
-    """An audit of files."""
+def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
+    """Audit a data directory in this process."""
     from producers.operations.admin.auditing import audit_directory, read_key
 
-    # The answer alone goes to standard output; what a broker that is started here logs does not.
+    # Stdout holds the answer alone; a broker that is started here logs to stderr.
     with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
         report = asyncio.run(
             audit_directory(
@@ -271,6 +276,6 @@ def _move(shown: Bar, done: int, total: int, rate: float) -> None:
     shown.at(done, total=total or None, rate=rate)
 
 
-def _cannot(session: Session, error: LedgerError) -> NoReturn:
+def _exit_unable(session: Session, error: LedgerError) -> NoReturn:
     session.refuse(error)
     raise typer.Exit(CANNOT_RUN) from error

@@ -1,4 +1,4 @@
-"""`kledger save`, `revise`, `rate`, `retire`, `restore`: what does a person say about knowledge?"""
+"""Commands that change items: `kledger save`, `revise`, `rate`, `retire`, `restore`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def save(
         raise typer.BadParameter(
             "stdin is read once: take the content or the resources from a file", param_hint="--resources-file"
         )
-    source = _stated(
+    source = _without_none(
         name=source_name,
         category=source_category,
         urls=source_url or None,
@@ -107,7 +107,7 @@ def revise(
 
     Example: kledger revise knowledge-20260305-a1b2 --content "git revert, then push" --user ann
     """
-    fields = _stated(
+    fields = _without_none(
         task=task,
         content=None if content is None else reading.text(content),
         types=reading.several(types),
@@ -143,24 +143,24 @@ def rate(
     """
     if helpful and harmful:
         raise typer.BadParameter("one use either helped or harmed: give --helpful or --harmful")
-    case = _stated(task=task, query=query, outcome=outcome, reason=reason)
+    case = _without_none(task=task, query=query, outcome=outcome, reason=reason)
     if not (helpful or harmful) and (score is None or case):
         raise typer.BadParameter("say --helpful or --harmful, or give a new --score")
     ledger = session.ledger.within(trace_id=trace, message_id=message)
     answers: list[Any] = []
     if helpful or harmful:
-        where = _stated(trace_id=trace, message_id=message)
+        where = _without_none(trace_id=trace, message_id=message)
         answers.append(ledger.rate(item_id, "helpful" if helpful else "harmful", **case, **where))
     if score is not None:
         answers.append(ledger.score(item_id, score))
     document = {
         **answers[-1],
         "events": [event for answer in answers for event in answer["events"]],
-        "fields": {name: told for answer in answers for name, told in answer.get("fields", {}).items()},
+        "fields": {name: outcome for answer in answers for name, outcome in answer.get("fields", {}).items()},
     }
     verdict = "helpful" if helpful else "harmful" if harmful else ""
-    said = " and ".join(part for part in (verdict, f"score {score}" if score else "") if part)
-    return Answer(document, f"rated {plain(item_id)} {said} at position {document['position']}")
+    summary = " and ".join(part for part in (verdict, f"score {score}" if score else "") if part)
+    return Answer(document, f"rated {plain(item_id)} {summary} at position {document['position']}")
 
 
 def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
@@ -181,5 +181,5 @@ def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = 
     return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
 
 
-def _stated(**given: Any) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value is not None}
+def _without_none(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

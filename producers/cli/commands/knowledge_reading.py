@@ -1,4 +1,4 @@
-"""`kledger search`, `list`, `show`, `history`: what is known, and since when?"""
+"""Commands that read items: `kledger search`, `list`, `show`, `history`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def search(
 
     Example: kledger search "how do we roll back a release" --user ann --top-k 3
     """
-    found = session.ledger.within(trace_id=trace, message_id=message).search(
+    answer = session.ledger.within(trace_id=trace, message_id=message).search(
         query,
         top_k=top_k,
         min_score=min_score,
@@ -51,22 +51,24 @@ def search(
         record=record,
         route=route,
     )
-    shown = Group(*(_whole(rank, item) for rank, item in enumerate(found["results"], 1))) if full else _hits(found)
-    seen = f"{counted(found['count'], 'item')}, as of position {found['position']}"
-    if "routed" in found:
-        seen += "; chosen by a model" if found["routed"] else f"; not chosen by a model: {plain(found.get('reason'))}"
-    return Answer(found, Group(shown, seen) if found["results"] else f"nothing found; {seen}")
+    shown = Group(*(_whole(rank, item) for rank, item in enumerate(answer["results"], 1))) if full else _hits(answer)
+    summary = f"{counted(answer['count'], 'item')}, as of position {answer['position']}"
+    if "routed" in answer:
+        summary += (
+            "; chosen by a model" if answer["routed"] else f"; not chosen by a model: {plain(answer.get('reason'))}"
+        )
+    return Answer(answer, Group(shown, summary) if answer["results"] else f"nothing found; {summary}")
 
 
-def _hits(found: SearchResults) -> Rows:
-    """What was found: a table, or two lines each."""
+def _hits(answer: SearchResults) -> Rows:
+    """Search results: a table, or on a narrow screen two lines each."""
     wide = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
     narrow = []
-    for rank, item in enumerate(found["results"], 1):
+    for rank, item in enumerate(answer["results"], 1):
         score, verdicts = _evaluation(item["eval"])
         types, relevance = plain(", ".join(item["types"])), f"{item['relevance']:.3f}"
-        said = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]), (_placed(item), "dim"))
-        wide.add_row(str(rank), plain(item["id"]), said, types, relevance, score, verdicts)
+        knowledge = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]), (_placed(item), "dim"))
+        wide.add_row(str(rank), plain(item["id"]), knowledge, types, relevance, score, verdicts)
         head = Text.assemble(f"{rank}  {relevance}  ", (snippet(item["task"]), "bold"))
         about = Text.assemble(
             ("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}", (_placed(item), "dim")
@@ -83,7 +85,7 @@ def _whole(rank: int, item: Hit) -> Group:
 
 
 def _placed(item: Hit) -> str:
-    """Why it stands before a more relevant one, where it does."""
+    """Why the item is placed before a more relevant one; empty where it is not."""
     return f"\n{plain(item['why'])}" if "why" in item else ""
 
 
@@ -126,8 +128,8 @@ def list_items(
         )
         narrow.append([Text.assemble((plain(item["id"]), "cyan"), "  ", snippet(item["task"], 100), f"  {owner}")])
     rows = Rows(wide, narrow)
-    seen = f"{len(page['results'])} of {counted(page['total'], 'item')}, as of position {page['position']}"
-    return Answer(page, Group(rows, seen) if page["results"] else f"nothing to list; {seen}")
+    summary = f"{len(page['results'])} of {counted(page['total'], 'item')}, as of position {page['position']}"
+    return Answer(page, Group(rows, summary) if page["results"] else f"nothing to list; {summary}")
 
 
 def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:
@@ -136,7 +138,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     Example: kledger show knowledge-20260305-a1b2 --as-of 1200
     """
     item = session.ledger.get(item_id, as_of=reading.moment(as_of))
-    told = item["eval"]
+    evaluation = item["eval"]
     source = {name: value for name, value in item["source"].items() if value}
     shown = facts(
         ("id", item["id"]),
@@ -151,8 +153,8 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
             ", ".join(f"{each['entity']} ({each['permission']})" for each in item.get("acl", [])) or "nobody else",
         ),
         ("tags", ", ".join(f"{name}={value}" for name, value in item["tags"].items()) or "none"),
-        *_verdicts(told),
-        ("source", ", ".join(f"{name} {_listed(value)}" for name, value in source.items()) or "not stated"),
+        *_verdicts(evaluation),
+        ("source", ", ".join(f"{name} {_joined(value)}" for name, value in source.items()) or "not stated"),
         ("resources", ", ".join(item["resource_ids"]) or "none"),
         ("created", item["created_at"]),
         ("updated", f"{item['updated_at']}, by the last version or verdict, at position {item['position']}"),
@@ -160,16 +162,16 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     return Answer(item, Group(shown, "", plain(item["content"])))
 
 
-def _verdicts(told: dict[str, Any]) -> list[tuple[str, object]]:
-    """What was said of an item; what every item begins with is marked as such."""
-    helped, harmed = helped_and_harmed(told)
-    as_it_began = (told["score"], told["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
-    score = f"{told['score']}, confidence {told['confidence']:g}"
-    if as_it_began:
+def _verdicts(evaluation: dict[str, Any]) -> list[tuple[str, object]]:
+    """Score, confidence and verdicts of an item; initial values are marked as such."""
+    helped, harmed = helped_and_harmed(evaluation)
+    initial = (evaluation["score"], evaluation["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
+    score = f"{evaluation['score']}, confidence {evaluation['confidence']:g}"
+    if initial:
         score += ", as every item begins"
     if not helped and not harmed:
         return [("score", score), ("verdicts", "none yet")]
-    cases = (len(told.get("helpful_history", [])), len(told.get("harmful_history", [])))
+    cases = (len(evaluation.get("helpful_history", [])), len(evaluation.get("harmful_history", [])))
     return [
         ("score", score),
         ("helped", _times(helped, cases[0])),
@@ -191,9 +193,9 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
 
     Example: kledger history knowledge-20260305-a1b2
     """
-    told = session.ledger.history(item_id)
+    life = session.ledger.history(item_id)
     versions = table("version", "position", "time", "change", "by", "content", right=("version", "position"))
-    for version in told["versions"]:
+    for version in life["versions"]:
         versions.add_row(
             plain(version["version"]),
             plain(version["valid_from"]),
@@ -203,7 +205,7 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
             snippet(version["content"], 120),
         )
     feedback = table("position", "time", "verdict", "by", "case", right=("position",))
-    for case in told["feedback"]:
+    for case in life["feedback"]:
         feedback.add_row(
             plain(case["position"]),
             short_time(case["time"]),
@@ -211,18 +213,18 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
             plain(case["actor"]),
             snippet(", ".join(f"{name} {case[name]}" for name in _CASE if case.get(name))),
         )
-    parts: list[RenderableType] = [words(told["id"], "bold"), versions]
-    parts += [feedback] if told["feedback"] else ["no feedback yet"]
-    return Answer(told, Group(*parts))
+    parts: list[RenderableType] = [words(life["id"], "bold"), versions]
+    parts += [feedback] if life["feedback"] else ["no feedback yet"]
+    return Answer(life, Group(*parts))
 
 
 _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
 
 
-def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
-    helped, harmed = helped_and_harmed(told)
-    return str(told["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
+def _evaluation(evaluation: dict[str, Any]) -> tuple[str, str]:
+    helped, harmed = helped_and_harmed(evaluation)
+    return str(evaluation["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
 
 
-def _listed(value: object) -> str:
+def _joined(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

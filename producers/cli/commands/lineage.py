@@ -1,4 +1,4 @@
-"""`kledger lineage`: which events made something what it is, where do they come from, and what came of them?"""
+"""`kledger lineage`: the events of an item, trace or message, their sources, and their effects, as a tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kledger.answers.knowledge import LineageEvent, LineageOf
 
 SHOWN = 20
-"""Lines of one branch; the rest is counted. An item that is used every day has thousands."""
+"""Lines shown of one branch; the rest is counted, because a busy item has thousands."""
 _OWN = {"origin", "change", "verdict"}
 _PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 
@@ -33,30 +33,30 @@ def lineage(
 
     Example: kledger lineage trace:release-42
     """
-    told = session.ledger.lineage(ref)
-    tree = Tree(words(told["ref"], "bold"))
-    causes = [event for event in told["events"] if event["role"] == "cause"]
-    _branch(tree, "came from", [*_sources(told), *(_line(event, ref) for event in causes)])
+    graph = session.ledger.lineage(ref)
+    tree = Tree(words(graph["ref"], "bold"))
+    causes = [event for event in graph["events"] if event["role"] == "cause"]
+    _branch(tree, "came from", [*_sources(graph), *(_line(event, ref) for event in causes)])
     if not ref.startswith(_PREFIXES):
-        own = [event for event in told["events"] if event["role"] in _OWN]
+        own = [event for event in graph["events"] if event["role"] in _OWN]
         _branch(tree, "its own events", [_line(event, ref) for event in own])
     else:
         own = []
-    rest = [event for event in told["events"] if event not in causes and event not in own]
+    rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
-    return Answer(told, tree)
+    return Answer(graph, tree)
 
 
-def _sources(told: LineageOf) -> list[Text]:
-    """What the events named as where they come from, each once, and in which part of them."""
+def _sources(graph: LineageOf) -> list[Text]:
+    """The sources that the events name, each once, with the parts of an event that name it."""
     parts: dict[str, dict[str, None]] = {}
-    for edge in told["edges"]:
+    for edge in graph["edges"]:
         if edge["direction"] == "from" and not edge["ref"].startswith("event:"):
-            stated = (part for part in edge.get("stated_in", ()) if part != "envelope")
-            parts.setdefault(edge["ref"], {}).update(dict.fromkeys(stated))
+            places = (part for part in edge.get("stated_in", ()) if part != "envelope")
+            parts.setdefault(edge["ref"], {}).update(dict.fromkeys(places))
     return [
-        Text.assemble((plain(ref), "cyan"), (plain(f"  of its {', '.join(stated)}") if stated else plain(""), "dim"))
-        for ref, stated in parts.items()
+        Text.assemble((plain(ref), "cyan"), (plain(f"  of its {', '.join(places)}") if places else plain(""), "dim"))
+        for ref, places in parts.items()
     ]
 
 
@@ -70,16 +70,16 @@ def _branch(tree: Tree, heading: str, lines: Sequence[Text]) -> None:
 
 def _line(event: LineageEvent, ref: str) -> Text:
     """`rated helpful by user:mei: release 45  in trace:t  at 63, 2026-03-05T12:00:00Z`."""
-    done = event["event_type"].partition(".")[2].replace("_", " ")
+    verb = event["event_type"].partition(".")[2].replace("_", " ")
     subject = "" if event["entity_id"] == ref else f"{event['entity']} {event['entity_id']} "
-    verdict = f" {event['verdict']}" if done == "rated" else f" {event['score']}" if "score" in event else ""
+    verdict = f" {event['verdict']}" if verb == "rated" else f" {event['score']}" if "score" in event else ""
     case = "; ".join(event.get("case", {}).values())
     where = [
-        f"{kind}:{told}" for kind, told in (("trace", event["trace_id"]), ("message", event["message_id"])) if told
+        f"{kind}:{name}" for kind, name in (("trace", event["trace_id"]), ("message", event["message_id"])) if name
     ]
     within = ", ".join(name for name in where if name != ref)
     return Text.assemble(
-        (plain(f"{subject}{done}{verdict}"), "cyan"),
+        (plain(f"{subject}{verb}{verdict}"), "cyan"),
         plain(f" by {event['actor']}"),
         f": {snippet(case)}" if case else "",
         plain(f"  in {within}") if within else "",

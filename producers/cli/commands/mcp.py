@@ -1,4 +1,4 @@
-"""`kledger mcp`: how does an agent's own program use the tools?"""
+"""`kledger mcp`: serve the tools over MCP on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def mcp(wire: Wire) -> None:
 
     Example: kledger mcp --agent scribe
     """
-    # Only here: the SDK of the protocol takes a second to load.
+    # Imported here: the MCP SDK takes a second to load.
     from ledger.runtime.logs import log_to_stderr
     from producers.mcp.stdio import serve
 

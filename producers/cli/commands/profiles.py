@@ -1,4 +1,4 @@
-"""`kledger profile …`: what is remembered of a user?"""
+"""`kledger profile …`: the memories of a user."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def history(session: Session, memory: WhichMemory) -> Answer:
     Example: kledger profile history work --user ann
     """
     _need_user(session)
-    told = session.ledger.memories.history(memory)
+    memory_history = session.ledger.memories.history(memory)
     rows = table("version", "position", "time", "change", "status", right=("version", "position"))
-    for version in told["versions"]:
+    for version in memory_history["versions"]:
         numbers = (plain(version["version"]), plain(version["valid_from"]))
         rows.add_row(
             *numbers, short_time(version["valid_from_time"]), plain(version["change"]), plain(version["status"])
         )
-    return Answer(told, rows)
+    return Answer(memory_history, rows)
 
 
 def set_content(session: Session, memory: WhichMemory, content: Content) -> Answer:
@@ -69,8 +69,8 @@ def set_content(session: Session, memory: WhichMemory, content: Content) -> Answ
     Example: kledger profile set work @profile.json --user ann
     """
     _need_user(session)
-    told = session.ledger.memories.put(memory, reading.json_object(content))
-    return Answer(told, _shown(memory, told))
+    document = session.ledger.memories.put(memory, reading.json_object(content))
+    return Answer(document, _shown(memory, document))
 
 
 def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
@@ -79,8 +79,8 @@ def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
     Example: kledger profile patch user '{"timezone": "Asia/Shanghai"}' --user ann
     """
     _need_user(session)
-    told = session.ledger.memories.patch(memory, reading.json_object(content))
-    return Answer(told, _shown(memory, told))
+    document = session.ledger.memories.patch(memory, reading.json_object(content))
+    return Answer(document, _shown(memory, document))
 
 
 def register(session: Session) -> Answer:

@@ -1,4 +1,4 @@
-"""`kledger nats-config`: how may others publish to a broker of yours, each as itself alone?"""
+"""`kledger nats-config`: a nats-server configuration with one user a publisher, each limited to its own subjects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def nats_config(
                 for one in written.publishers
             ],
         }
-        told = facts(("configuration", document["config"]), ("passwords", document["credentials"]))
+        files = facts(("configuration", document["config"]), ("passwords", document["credentials"]))
         node = f"KLEDGER_NATS_CREDENTIALS={shlex.quote(document['credentials'])} kledger up --nats nats://{listen}"
         steps = (
             ("Start it:", f"nats-server -c {shlex.quote(document['config'])}"),
@@ -54,4 +54,4 @@ def nats_config(
             ("A node of it:", node),
         )
         start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]
-        session.tell(Answer(document, Group(facts(*rows), told, "", *start)))
+        session.print_answer(Answer(document, Group(facts(*rows), files, "", *start)))

@@ -1,4 +1,4 @@
-"""`kledger startup`, `focus`, `goal`, `prompt`: what does an agent get without searching for it?"""
+"""Recall without a search: `kledger startup`, `focus`, `goal`, `prompt`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def startup(
 
     Example: kledger startup "fix the flaky test" --user ann --agent coder
     """
-    told = session.ledger.within(trace_id=trace, message_id=message).startup(
+    answer = session.ledger.within(trace_id=trace, message_id=message).startup(
         query,
         top_k=top_k,
         profile_k=profile_k,
@@ -43,7 +43,7 @@ def startup(
         record=record,
         language=language,
     )
-    return Answer(told, plain(told["prompt"]) or "nothing is known yet that this caller may see")
+    return Answer(answer, plain(answer["prompt"]) or "nothing is known yet that this caller may see")
 
 
 def focus(
@@ -60,10 +60,10 @@ def focus(
 
     Example: kledger focus goal-123 "migrate the database without downtime" --agent coder
     """
-    told = session.ledger.within(trace_id=trace, message_id=message).focus(
+    answer = session.ledger.within(trace_id=trace, message_id=message).focus(
         goal_id, description, top_k=top_k, min_score=min_score, language=language
     )
-    return Answer(told, Group(words(told["title"], "bold"), plain(told["output"])))
+    return Answer(answer, Group(words(answer["title"], "bold"), plain(answer["output"])))
 
 
 def goal(
@@ -76,16 +76,16 @@ def goal(
 
     Example: kledger goal goal-123 --agent coder
     """
-    told = session.ledger.goal(goal_id, owner=owner, language=language)
+    state = session.ledger.goal(goal_id, owner=owner, language=language)
     shown = facts(
-        ("goal", told["goal_id"]),
-        ("description", words(told["description"], "bold")),
-        ("owner", told["owner"]),
-        ("focused", f"{counted(told['focuses'], 'time')}, last {short_time(told['focused_at'])}"),
-        ("trace", told["trace_id"] or "not stated"),
+        ("goal", state["goal_id"]),
+        ("description", words(state["description"], "bold")),
+        ("owner", state["owner"]),
+        ("focused", f"{counted(state['focuses'], 'time')}, last {short_time(state['focused_at'])}"),
+        ("trace", state["trace_id"] or "not stated"),
     )
-    rest = [f"{told['left_out']} more were closed, retired or erased since"] if told["left_out"] else []
-    return Answer(told, Group(shown, "", plain(told["section"]), *rest))
+    rest = [f"{state['left_out']} more were closed, retired or erased since"] if state["left_out"] else []
+    return Answer(state, Group(shown, "", plain(state["section"]), *rest))
 
 
 def prompt(
@@ -98,8 +98,8 @@ def prompt(
     Example: kledger prompt knowledge_management --language en
     """
     if name is not None:
-        found = session.ledger.prompt(name, language=language)
-        return Answer(found, plain(found["text"]).rstrip())
+        document = session.ledger.prompt(name, language=language)
+        return Answer(document, plain(document["text"]).rstrip())
     listed = session.ledger.prompts(language=language)
     rows = table("name", "languages", "what for", whole=("name",))
     for each in listed:

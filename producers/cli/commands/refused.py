@@ -1,4 +1,4 @@
-"""`kledger refused list|retry|dismiss`: which events do not count, and what is done about a parked one?"""
+"""`kledger refused list|retry|dismiss`: refused events, and the decision on a parked one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def list_refused(
 
     Example: kledger refused list --code unfoldable
     """
-    told = session.ledger.refused(after=after, limit=limit, code=code)
+    page = session.ledger.refused(after=after, limit=limit, code=code)
     rows = table("position", "time", "event", "code", "state", "reason", right=("position",))
-    for one in told["refused"]:
+    for one in page["refused"]:
         rows.add_row(
             f"{one['position']:,}",
             short_time(one["time"]),
@@ -35,7 +35,7 @@ def list_refused(
             plain(one["state"] or ""),
             snippet(one["reason"]),
         )
-    return Answer(told, Group(rows, f"{counted(len(told['refused']), 'event')}, as of position {told['position']}"))
+    return Answer(page, Group(rows, f"{counted(len(page['refused']), 'event')}, as of position {page['position']}"))
 
 
 def retry(session: Session, position: Position) -> Answer:
@@ -50,8 +50,8 @@ def retry(session: Session, position: Position) -> Answer:
         done = session.ledger.wait_job(
             started["id"], lambda job: shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
         )
-    told = done["result"] or {}
-    return Answer(told, facts(("folded", f"position {position:,}"), ("views as of", f"{told['position']:,}")))
+    outcome = done["result"] or {}
+    return Answer(outcome, facts(("folded", f"position {position:,}"), ("views as of", f"{outcome['position']:,}")))
 
 
 def dismiss(session: Session, position: Position) -> Answer:
@@ -59,5 +59,5 @@ def dismiss(session: Session, position: Position) -> Answer:
 
     Example: kledger refused dismiss 1234
     """
-    told = session.ledger.dismiss_parked(position)
-    return Answer(told, facts(("dismissed", f"position {position:,}"), ("reason", told["reason"])))
+    decision = session.ledger.dismiss_parked(position)
+    return Answer(decision, facts(("dismissed", f"position {position:,}"), ("reason", decision["reason"])))

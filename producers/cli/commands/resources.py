@@ -1,4 +1,4 @@
-"""`kledger resource …`: which code, credentials and cookies does knowledge refer to, and who reads their secrets?"""
+"""`kledger resource …`: code, credentials and cookies that items refer to, and their secrets."""
 
 from __future__ import annotations
 
@@ -86,26 +86,26 @@ def show(
 
     Example: kledger resource show credentials/website_a --reveal --user ann
     """
-    found: dict[str, Any] = dict(
+    document: dict[str, Any] = dict(
         session.ledger.resources.get(resource_id, as_of=reading.moment(as_of), include_expired=include_expired)
     )
-    if found["secure_body"] is not None and not reveal:
-        found["secure_body"] = HIDDEN
-    secret = f"({found['secure']})" if found["secure_body"] is None else plain(found["secure_body"])
+    if document["secure_body"] is not None and not reveal:
+        document["secure_body"] = HIDDEN
+    secret = f"({document['secure']})" if document["secure_body"] is None else plain(document["secure_body"])
     shown = facts(
-        ("id", found["id"]),
-        ("title", words(found["title"], "bold")),
-        ("type", found["content_type"]),
-        ("status", f"{found['status']}, {'valid' if found['valid'] else 'not valid'}{_expired(found)}"),
-        ("version", f"{found['version']}, at position {found['position']}"),
-        ("owner", found["owner"]),
-        ("scopes", f"{', '.join(found['scopes'])} ({found['visibility']})"),
-        ("shared with", ", ".join(found["shared_with"]) or "nobody"),
-        ("metadata", ", ".join(f"{name}={value}" for name, value in found["metadata"].items()) or "none"),
-        ("updated", found["updated_at"]),
+        ("id", document["id"]),
+        ("title", words(document["title"], "bold")),
+        ("type", document["content_type"]),
+        ("status", f"{document['status']}, {'valid' if document['valid'] else 'not valid'}{_expired(document)}"),
+        ("version", f"{document['version']}, at position {document['position']}"),
+        ("owner", document["owner"]),
+        ("scopes", f"{', '.join(document['scopes'])} ({document['visibility']})"),
+        ("shared with", ", ".join(document["shared_with"]) or "nobody"),
+        ("metadata", ", ".join(f"{name}={value}" for name, value in document["metadata"].items()) or "none"),
+        ("updated", document["updated_at"]),
         ("secret", secret),
     )
-    return Answer(found, Group(shown, "", plain(found["body"])))
+    return Answer(document, Group(shown, "", plain(document["body"])))
 
 
 def list_resources(
@@ -133,8 +133,8 @@ def list_resources(
         about = f"  {snippet(each['title'], 80)}  {', '.join((*names, state))}"
         narrow.append([Text.assemble((plain(each["id"]), "cyan"), about)])
     rows = Rows(wide, narrow)
-    seen = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    return Answer(page, Group(rows, seen) if page["results"] else f"no resource to list; {seen}")
+    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
+    return Answer(page, Group(rows, summary) if page["results"] else f"no resource to list; {summary}")
 
 
 def history(session: Session, resource_id: ResourceId) -> Answer:
@@ -142,13 +142,13 @@ def history(session: Session, resource_id: ResourceId) -> Answer:
 
     Example: kledger resource history credentials/website_a --user ann
     """
-    told = session.ledger.resources.history(resource_id)
+    life = session.ledger.resources.history(resource_id)
     rows = table("version", "position", "time", "change", "by", "title", right=("version", "position"))
-    for version in told["versions"]:
+    for version in life["versions"]:
         moment, by = short_time(version["valid_from_time"]), plain(version["actor"])
         numbers = str(version["version"]), str(version["valid_from"])
         rows.add_row(*numbers, moment, plain(version["change"]), by, snippet(version["title"], 80))
-    return Answer(told, Group(words(told["id"], "bold"), rows))
+    return Answer(life, Group(words(life["id"], "bold"), rows))
 
 
 def retire(
@@ -177,8 +177,8 @@ def restore(session: Session, resource_id: ResourceId, reason: reading.Reason = 
     return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
 
 
-def _expired(told: Any) -> str:
-    return ", expired" if told["expired"] else ""
+def _expired(row: Any) -> str:
+    return ", expired" if row["expired"] else ""
 
 
 def _text_in(file: Path, option: str) -> str:

@@ -1,4 +1,4 @@
-"""`kledger share`, `why-visible`, `scope-type …`: who may see what, and why?"""
+"""Access to items: `kledger share`, `why-visible`, `scope-type …`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Writers = Annotated[
 
 
 def acl(readers: reading.Many, writers: reading.Many) -> list[dict[str, str]]:
-    """What --reader and --writer say, as an ACL; whoever is named as both may write."""
+    """The ACL of --reader and --writer; an entity named in both may write."""
     writing = list(dict.fromkeys(writers or []))
     reading_only = [entity for entity in dict.fromkeys(readers or []) if entity not in writing]
     return [
@@ -41,8 +41,8 @@ def share(
     entries = acl(reader, writer)
     if bool(entries) == nobody:
         raise typer.BadParameter("name who with --reader and --writer, or say --nobody")
-    told = session.ledger.share(item_id, entries)
-    return Answer(told, f"shared {plain(told['id'])} with {len(entries)}, at position {told['position']}")
+    shared = session.ledger.share(item_id, entries)
+    return Answer(shared, f"shared {plain(shared['id'])} with {len(entries)}, at position {shared['position']}")
 
 
 def why_visible(session: Session, item_id: reading.ItemId) -> Answer:
@@ -50,23 +50,23 @@ def why_visible(session: Session, item_id: reading.ItemId) -> Answer:
 
     Example: kledger why-visible knowledge-20260305-a1b2 --user ann
     """
-    told = session.ledger.why_visible(item_id)
+    answer = session.ledger.why_visible(item_id)
     rows = table("because of", "entity", "since", "at", right=("at",))
-    for reason in told["because"]:
+    for reason in answer["because"]:
         since = reason["since"]
         kind = f"{reason['kind']} ({reason['permission']})" if "permission" in reason else reason["kind"]
         when = f"{since['change']} by {since['by']}, {short_time(since['time'])}"
         rows.add_row(plain(kind), plain(reason["entity"] or ""), plain(when), f"{since['position']:,}")
-    may = told["may_change"]
+    may = answer["may_change"]
     rest = facts(
-        ("visibility", told["visibility"]),
-        ("found by", "lists and searches" if told["recalled"] else "its id alone"),
-        ("also read by", ", ".join(told["also"]) or "nobody else by name"),
+        ("visibility", answer["visibility"]),
+        ("found by", "lists and searches" if answer["recalled"] else "its id alone"),
+        ("also read by", ", ".join(answer["also"]) or "nobody else by name"),
         ("owner", may["owner"]),
         ("may revise", ", ".join(may["writers"]) or "nobody else"),
         ("you are its", may["you"] or "reader"),
     )
-    return Answer(told, Group(rows, rest))
+    return Answer(answer, Group(rows, rest))
 
 
 def add_type(
@@ -84,8 +84,11 @@ def add_type(
 
     Example: kledger scope-type add department --priority 2.5
     """
-    told = session.ledger.register_scope_type(name, priority)
-    return Answer(told, f"{plain(told['type'])} has priority {told['priority']:g}, at position {told['position']}")
+    registered = session.ledger.register_scope_type(name, priority)
+    return Answer(
+        registered,
+        f"{plain(registered['type'])} has priority {registered['priority']:g}, at position {registered['position']}",
+    )
 
 
 def list_types(session: Session) -> Answer:
@@ -93,9 +96,9 @@ def list_types(session: Session) -> Answer:
 
     Example: kledger scope-type list
     """
-    told: Any = session.ledger.scope_types()
+    answer: Any = session.ledger.scope_types()
     rows = table("type", "priority", "registered at", right=("priority", "registered at"))
-    for one in told["scope_types"]:
+    for one in answer["scope_types"]:
         at = "built in" if one["built_in"] else f"{one['position']:,}"
         rows.add_row(plain(one["type"]), f"{one['priority']:g}", at)
-    return Answer(told, rows)
+    return Answer(answer, rows)

@@ -1,4 +1,4 @@
-"""`kledger slim`, `slims`: which items say the same, and what becomes of them?"""
+"""`kledger slim`, `slims`: merge near-duplicates, and decide on proposed merges."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kledger.answers.slims import Slim
 
 _SHOWN = 50
-"""Groups that a reader sees; --json has all."""
-_A_LOOK = 0.5
+"""Groups shown as text; --json has all."""
+_POLL_SECONDS = 0.5
 
 
 def slim(
@@ -46,20 +46,20 @@ def slim(
         raise typer.BadParameter("--apply, --revert and --reject stand alone, each with the id of a slim")
     ledger = session.ledger.within(trace_id=trace, message_id=message)
     if apply is not None:
-        told = ledger.slim_apply(apply, wait=0)
+        state = ledger.slim_apply(apply, wait=0)
     elif revert is not None:
-        told = ledger.slim_revert(revert, wait=0)
+        state = ledger.slim_revert(revert, wait=0)
     elif reject is not None:
-        told = ledger.slim_reject(reject)
+        state = ledger.slim_reject(reject)
     else:
-        told = ledger.slim(
+        state = ledger.slim(
             model, scopes=reading.several(scopes), owner=owner, threshold=threshold, dry_run=dry_run, wait=0
         )
     with bar("slimming", None) as moving:
-        while not told["done"]:
-            moving.at(len(told["groups"]))
-            told = ledger.slim_get(told["id"], wait=_A_LOOK)
-    return _told(told)
+        while not state["done"]:
+            moving.at(len(state["groups"]))
+            state = ledger.slim_get(state["id"], wait=_POLL_SECONDS)
+    return _answer(state)
 
 
 def slims(
@@ -84,9 +84,9 @@ def slims(
     return Answer(page, rows if page["results"] else "no slims")
 
 
-def _told(found: Slim) -> Answer:
+def _answer(state: Slim) -> Answer:
     rows = table("group", "survivor", "merged", "similarity", "left as it was", whole=("survivor",))
-    for group in found["groups"][:_SHOWN]:
+    for group in state["groups"][:_SHOWN]:
         first, *more = group["merged"]
         rows.add_row(
             str(group["group"]),
@@ -95,23 +95,23 @@ def _told(found: Slim) -> Answer:
             f"{min(each['similarity'] for each in group['merged']):.2f}",
             plain(group["skipped"] or ""),
         )
-    usage = found["usage"]
+    usage = state["usage"]
     cost = "" if usage is None or usage["cost_usd"] is None else f", {usage['cost_usd']:.4f} US dollars"
-    left = "" if found["items_after"] is None else f"{found['items_before']:,} before, {found['items_after']:,} after"
+    left = "" if state["items_after"] is None else f"{state['items_before']:,} before, {state['items_after']:,} after"
     shown = [
-        ("slim", found["id"]),
-        ("status", found["status"]),
+        ("slim", state["id"]),
+        ("status", state["status"]),
         ("items", left),
         (
             "groups",
-            f"{len(found['groups']):,}" + (f", the first {_SHOWN} shown" if len(found["groups"]) > _SHOWN else ""),
+            f"{len(state['groups']):,}" + (f", the first {_SHOWN} shown" if len(state["groups"]) > _SHOWN else ""),
         ),
         ("model", "none" if usage is None else f"{usage['model']}, {usage['calls']} calls{cost}"),
-        *([("note", found["note"])] if found["note"] else []),
+        *([("note", state["note"])] if state["note"] else []),
         *(
-            [("reason", f"{found['reason']} ({found['code']})" if found["code"] else found["reason"])]
-            if found["reason"]
+            [("reason", f"{state['reason']} ({state['code']})" if state["code"] else state["reason"])]
+            if state["reason"]
             else []
         ),
     ]
-    return Answer(found, Group(facts(*shown), rows) if found["groups"] else facts(*shown), found["status"] != "failed")
+    return Answer(state, Group(facts(*shown), rows) if state["groups"] else facts(*shown), state["status"] != "failed")

@@ -1,4 +1,4 @@
-"""`kledger token create`, `list`, `revoke`: who may use a node? They change a file that a running node looks at."""
+"""`kledger token create`, `list`, `revoke`. They change a file that a running node watches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from producers.cli.session import Answer, AsJson
 if TYPE_CHECKING:
     from producers.access.tokens import TokenRecord
 
-# The files are read by modules that take a while to load: not for --help.
+# A copy of the roles: to import the module that has them would slow down --help.
 Role = Literal["agent", "analyst", "operator"]
 
 
@@ -74,8 +74,8 @@ def create(
         hint = "Keep it now: it is shown this once. Programs of ours take it from KLEDGER_TOKEN or a --token-file."
         from rich.console import Group
 
-        said = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
-        session.tell(Answer({"token": token, **_told(record), "first": first}, Group(*said)))
+        lines = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
+        session.print_answer(Answer({"token": token, **_document(record), "first": first}, Group(*lines)))
 
 
 def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
@@ -90,18 +90,18 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
         records = read_records(tokens_file(data))
         rows = table("id", "role", "bound to", "state", "expires", "name", whole=("id",))
         for record in records:
-            told = _told(record)
-            state = words(told["state"], "green" if told["state"] == "active" else "red")
+            document = _document(record)
+            state = words(document["state"], "green" if document["state"] == "active" else "red")
             rows.add_row(
                 plain(record.id),
                 record.role,
                 plain(_entities(record)),
                 state,
-                short_time(told["expires"] or "never"),
+                short_time(document["expires"] or "never"),
                 plain(record.name),
             )
         shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"
-        session.tell(Answer({"tokens": [_told(record) for record in records]}, shown))
+        session.print_answer(Answer({"tokens": [_document(record) for record in records]}, shown))
 
 
 def revoke(
@@ -117,11 +117,11 @@ def revoke(
 
     with answering(as_json) as session:
         record = revoke_token(data, token_id)
-        session.tell(Answer(_told(record), f"revoked {record.id} ({_entities(record)})"))
+        session.print_answer(Answer(_document(record), f"revoked {record.id} ({_entities(record)})"))
 
 
 def _require_node(data: Path, more: str = "") -> None:
-    """Raise InvalidPayload when no node has anything there: a token that none knows would be good for nothing."""
+    """Raise InvalidPayload when `data` is no data directory: no node would know the token."""
     from ledger.runtime.data_directory import is_data_directory
 
     if not is_data_directory(data):
@@ -133,14 +133,14 @@ def _require_node(data: Path, more: str = "") -> None:
 
 
 def _first(role: Role, data: Path) -> Any:
-    """What changes with the first token of a node."""
-    said = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
+    """The note on what the first token of a node changes."""
+    note = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
     if role != "operator":
-        said += f" Make one for yourself: kledger token create --role operator --data {shlex.quote(str(data))}"
-    return words(said, "yellow")
+        note += f" Make one for yourself: kledger token create --role operator --data {shlex.quote(str(data))}"
+    return words(note, "yellow")
 
 
-def _told(record: TokenRecord) -> dict[str, Any]:
+def _document(record: TokenRecord) -> dict[str, Any]:
     return {
         "id": record.id,
         "role": record.role,
@@ -154,12 +154,12 @@ def _told(record: TokenRecord) -> dict[str, Any]:
 
 
 def _facts(record: TokenRecord) -> Any:
-    told = _told(record)
+    document = _document(record)
     return facts(
         ("id", record.id),
         ("role", record.role),
         ("bound to", _entities(record)),
-        ("expires", told["expires"] or "never"),
+        ("expires", document["expires"] or "never"),
     )
 
 

@@ -1,4 +1,4 @@
-"""`kledger export-tree`, `import-tree`: what is known as a tree of JSON files, out of a node and into one."""
+"""`kledger export-tree`, `import-tree`: knowledge as a tree of JSON files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def export(
     """
     with bar("export", None) as shown:
         written = export_tree(session.ledger, directory, user=session.caller.get("user"), told=shown.at)
-    lost = not_held(written)
+    missing = not_held(written)
     document = {
         "directory": str(directory.absolute()),
         "items": written.items,
         "files": dict(sorted(written.files.items())),
-        "not_held": lost,
+        "not_held": missing,
         "position": written.position,
     }
     counts = (
@@ -52,12 +52,12 @@ def export(
     parts: list[RenderableType] = [counts, rows]
     if len(written.files) > SHOWN:
         parts.append(f"and {counted(len(written.files) - SHOWN, 'more file')}")
-    if lost:
-        parts += ["not held by this form:", facts(*((f"{n:,}", _MEANING[kind]) for kind, n in lost.items()))]
+    if missing:
+        parts += ["not held by this form:", facts(*((f"{n:,}", _MEANING[kind]) for kind, n in missing.items()))]
     return Answer(document, Group(*parts))
 
 
-def bring(
+def import_files(
     session: Session,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A tree as export-tree writes it, or by hand.")],
     wait: Wait = SEARCHABLE_WITHIN,
@@ -70,30 +70,30 @@ def bring(
     """
     with bar("import", None) as shown:
 
-        def told(done: int, total: int) -> None:
+        def progressed(done: int, total: int) -> None:
             shown.span(total)
             shown.read(done)
             shown.at(done, total=total)
 
-        brought = import_tree(session.ledger, directory, user=session.caller.get("user"), told=told)
+        imported = import_tree(session.ledger, directory, user=session.caller.get("user"), told=progressed)
         searchable = until_searchable(session.ledger, wait, shown)
         session.settled = True
-    tree = brought.tree
+    tree = imported.tree
     refused = [advised_row(each) for each in tree.refused]
     document = {
         "directory": str(directory.absolute()),
         "entries": len(tree.entries),
-        "saved": brought.saved,
-        "unchanged": brought.unchanged,
-        "retired": brought.retired,
-        "memories": brought.memories,
+        "saved": imported.saved,
+        "unchanged": imported.unchanged,
+        "retired": imported.retired,
+        "memories": imported.memories,
         "refused": refused,
         "skipped": tree.skipped,
         **searchable,
     }
     counts = (
-        f"{brought.saved} saved, {brought.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
-        f"entries; {brought.retired} retired, {brought.memories} memories stated"
+        f"{imported.saved} saved, {imported.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
+        f"entries; {imported.retired} retired, {imported.memories} memories stated"
     )
     if not searchable["searchable"]:
         counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
