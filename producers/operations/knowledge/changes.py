@@ -181,16 +181,10 @@ async def _earlier_save(
 
 
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
-    events_by_id = await desk.view.ask(events.kept_events, desk.org, actors, [own_id, share_id(own_id)])
-    if own_id not in events_by_id:
+    by_id = await desk.view.ask(events.kept_events, desk.org, actors, [own_id, share_id(own_id)])
+    if own_id not in by_id:
         return None
-    return Saved(
-        events_by_id[own_id].entity_id,
-        max(each.position for each in events_by_id.values()),
-        len(events_by_id),
-        own_id,
-        True,
-    )
+    return Saved(by_id[own_id].entity_id, max(each.position for each in by_id.values()), len(by_id), own_id, True)
 
 
 async def _after_conflict(
@@ -309,11 +303,9 @@ async def owned_or_earlier(
     """The event of an earlier request with the key, whoever owns the item now; else the result of `owned`."""
 
     async def before() -> StatedEvent | None:
-        return (
-            None
-            if retry is None
-            else await earlier_event(desk, await past_actors(desk, caller, item_id), own_id, fields)
-        )
+        if retry is None:
+            return None
+        return await earlier_event(desk, await past_actors(desk, caller, item_id), own_id, fields)
 
     try:
         standing = await owned(desk, caller, item_id)
