@@ -35,7 +35,7 @@ MAX_WAIT = 60.0
 
 
 class LiveView(Protocol):
-    """What the operations need of projections/live/view.py: its position, and queries against it."""
+    """The part of projections/live/view.py that operations use: its position, and queries against it."""
 
     @property
     def position(self) -> int: ...
@@ -46,7 +46,7 @@ class LiveView(Protocol):
 
 
 class Searcher(Protocol):
-    """What the operations need of projections/search: ranked items visible to the caller."""
+    """The part of projections/search that operations use: ranked items visible to the caller."""
 
     @property
     def position(self) -> int: ...
@@ -94,7 +94,7 @@ class Desk:
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, exported with those of the HTTP interface."""
     recorded: Recorded = "all"
-    """Whose searches and session starts are recorded as served recalls."""
+    """The callers whose searches and startups are recorded as served recalls."""
     sizes: Sizes | None = None
     vault: Vault | None = None
     """Holds the keys of secrets; without one, no secret can be stored or read."""

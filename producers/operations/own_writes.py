@@ -27,7 +27,7 @@ Key = tuple[str | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes or reads: the id of the token, None without one, and the caller's entities."""
+    """A writing or reading caller: the id of the token, None without one, and the caller's entities."""
 
     token: str | None
     entities: tuple[str, ...]
@@ -66,7 +66,7 @@ class OwnWrites:
         self._since = since
         self._last: OrderedDict[Key, Written] = OrderedDict()
 
-    def appended(self, events: Sequence[NewEvent], kept: Sequence[Appended]) -> None:
+    def appended(self, events: Sequence[NewEvent], acknowledged: Sequence[Appended]) -> None:
         """Note appended events for the writer of this task, where there is one."""
         writer = _writer.get()
         if writer is None:
@@ -74,7 +74,7 @@ class OwnWrites:
         names = {event.fact.name for event in events}
         if names == {RecallServed.name}:
             return
-        position = max(each.position for each in kept)
+        position = max(each.position for each in acknowledged)
         in_vectors = any(name.startswith("knowledge.") and name != KnowledgeRated.name for name in names)
         self._note(writer, Written(position, position if in_vectors else 0))
 

@@ -49,43 +49,43 @@ def import_tree(
     and another import continues.
     """
     tree = read_tree(directory)
-    brought = Brought(tree)
+    result = Brought(tree)
     done = 0
     for chunk in chunks_of((number, entry.payload) for number, entry in enumerate(tree.entries)):
         for outcome in send(ledger, chunk):
-            _count(ledger, brought, outcome)
+            _count(ledger, result, outcome)
             done += len(outcome[0].payloads)
             told(done, len(tree.entries))
-    for number, item_id in brought.ids.items():
+    for number, item_id in result.ids.items():
         if not tree.entries[number].active:
-            brought.retired += _retire(ledger, item_id)
+            result.retired += _retire(ledger, item_id)
     for owner, memories in tree.memories.items():
         if owner == user:
-            brought.memories += _replace_memories(ledger, memories)
+            result.memories += _replace_memories(ledger, memories)
         else:
             tree.skipped.append(f"the memories of user:{owner}, which only that user may state")
-    return brought
+    return result
 
 
-def _count(ledger: LedgerClient, brought: Brought, outcome: Outcome) -> None:
+def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
     chunk, answer = outcome
-    entries = brought.tree.entries
+    entries = result.tree.entries
     if isinstance(answer, LedgerError):
         (number,) = chunk.lines
-        brought.tree.refuse(entries[number].file, entries[number].number, answer.code, answer.message)
+        result.tree.refuse(entries[number].file, entries[number].number, answer.code, answer.message)
         return
-    for result in answer["results"]:
-        number = chunk.lines[result["index"]]
-        entry, error = entries[number], result["error"] or {}
-        item_id, status = result["id"], result["outcome"]
+    for row in answer["results"]:
+        number = chunk.lines[row["index"]]
+        entry, error = entries[number], row["error"] or {}
+        item_id, status = row["id"], row["outcome"]
         if status == "refused" and error.get("code") in _MAYBE_PRESENT and _is_present(ledger, entry.payload):
             item_id, status = entry.payload["id"], "unchanged"
         if status == "refused" or item_id is None:
-            brought.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
+            result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
             continue
-        brought.saved += status == "saved"
-        brought.unchanged += status == "unchanged"
-        brought.ids[number] = item_id
+        result.saved += status == "saved"
+        result.unchanged += status == "unchanged"
+        result.ids[number] = item_id
 
 
 def _is_present(ledger: LedgerClient, payload: dict[str, Any]) -> bool:

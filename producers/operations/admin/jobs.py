@@ -49,7 +49,7 @@ class Health:
 
 
 class NodeAdmin(Protocol):
-    """What a node does for its operator; the composition root implements it."""
+    """Functions of a node for its operator; the composition root implements them."""
 
     async def status(self) -> JsonObject:
         """Stream head, positions of the views, lag in events and seconds, refused events, versions."""

@@ -331,10 +331,10 @@ async def publish_as_owner(
     """
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
-        found = await owned_or_earlier(desk, caller, item_id, own_id, request_fields(fact), retry)
-        if isinstance(found, StatedEvent):
-            return Changed(item_id, found.position, own_id)
-        item, last = found
+        earlier = await owned_or_earlier(desk, caller, item_id, own_id, request_fields(fact), retry)
+        if isinstance(earlier, StatedEvent):
+            return Changed(item_id, earlier.position, own_id)
+        item, last = earlier
         check(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:

@@ -65,25 +65,25 @@ async def update(
     UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
     PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
-    done, begun = await _updated(desk, caller, lineage, item_id, payload, retry)
+    done, evolution_id = await _updated(desk, caller, lineage, item_id, payload, retry)
     if payload.referred() is not None or payload.scopes is not None or payload.owner is not None:
         done = replace(done, warnings=await _warnings(desk, caller, done))
-    if begun is None:
+    if evolution_id is None:
         return done
-    evolution, ended = await evolutions.awaited(desk, caller, begun, wait)
+    evolution, ended = await evolutions.awaited(desk, caller, evolution_id, wait)
     position = max(done.position, int(evolution["position"]))
     return Evolving(done.id, position, done.events, done.fields, evolution, ended, warnings=done.warnings)
 
 
-async def _warnings(desk: Desk, caller: Caller, done: Updated) -> list[JsonObject]:
+async def _warnings(desk: Desk, caller: Caller, updated: Updated) -> list[JsonObject]:
     """Warnings about the resources that the item refers to after the change."""
     with contextlib.suppress(ViewBehind):  # the change is appended in any case; the warnings use what the view has
-        await desk.view.wait_for(done.position)
-    item = await desk.view.ask(ask.item, desk.org, caller, done.id)
+        await desk.view.wait_for(updated.position)
+    item = await desk.view.ask(ask.item, desk.org, caller, updated.id)
     if item is None or not item["resource_ids"]:
         return []
-    about = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
-    return (await warnings(desk, caller, {0: about})).get(0, [])
+    referring = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
+    return (await warnings(desk, caller, {0: referring})).get(0, [])
 
 
 async def _updated(
@@ -92,11 +92,10 @@ async def _updated(
     """The answer to the change, and the id of the evolution that it requests, None where it requests none."""
     facts = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
-    requested = change(item_id, facts | _rewriting(payload, item_id), lineage, retry)
-    request_lineage = lifted(
-        lineage, payload.add_helpful_case, payload.add_harmful_case
-    )  # of events that are no case themselves
-    begins = evolutions.evolution_id(requested.ids["evolution"]) if "evolution" in requested.facts else ""
+    requested = change(item_id, facts | _rewrite_request(payload, item_id), lineage, retry)
+    # For the events that are no case themselves.
+    request_lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    evolution_id = evolutions.evolution_id(requested.ids["evolution"]) if "evolution" in requested.facts else ""
     for _ in range(ATTEMPTS):
         try:
             judged = await _judged(desk, caller, payload, item_id, facts)
@@ -129,7 +128,7 @@ async def _updated(
         batch = [
             NewEvent(
                 fact,
-                begins if isinstance(fact, EvolutionRequested) else item_id,
+                evolution_id if isinstance(fact, EvolutionRequested) else item_id,
                 judged.writer if part in WRITERS or judged.judge is None else judged.judge.actor,
                 desk.org,
                 lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else request_lineage,
@@ -141,13 +140,17 @@ async def _updated(
         try:
             appended = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := "evolution" in left and await _is_taken(desk, begins):
-                begins = random_id(evolutions.KIND)
+            if taken := "evolution" in left and await _is_taken(desk, evolution_id):
+                evolution_id = random_id(evolutions.KIND)
             if judged.expects is None and not taken:
                 raise
             continue  # a rating may have come in between: the version decides, not the position
-        now = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)}
-        return updated_by(item_id, payload, _kept(earlier) | now, refused), begins if "evolution" in left else None
+        new_parts = {
+            part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)
+        }
+        return updated_by(
+            item_id, payload, _kept_parts(earlier) | new_parts, refused
+        ), evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
@@ -156,11 +159,11 @@ def _answer(
 ) -> tuple[Updated, str | None]:
     """The answer to a change with no part left to append."""
     evolution = earlier.kept.get("evolution")
-    done = updated_by(requested.item_id, payload, _kept(earlier), refused)
+    done = updated_by(requested.item_id, payload, _kept_parts(earlier), refused)
     return done, None if evolution is None else evolution.entity_id
 
 
-def _kept(earlier: Before) -> dict[str, Kept]:
+def _kept_parts(earlier: Before) -> dict[str, Kept]:
     return {part: Kept(event.type, event.event_id, event.position) for part, event in earlier.kept.items()}
 
 
@@ -188,7 +191,7 @@ def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
     return facts
 
 
-def _rewriting(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
+def _rewrite_request(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
     """The request for a rewrite of the item; its base version is filled in once known."""
     if payload.evolve_feedback is None:
         return {}
@@ -228,17 +231,17 @@ async def _judged(
             if not facts:
                 raise
             refused["evolution"] = error
-    written = [part for part, is_there in zip(WRITERS, (revision, rewrites), strict=True) if is_there]
+    writes = [part for part, present in zip(WRITERS, (revision, rewrites), strict=True) if present]
     item: ask.Standing | None = None
     writer, expects = "", None
-    if written := [part for part in written if part not in refused]:
+    if writes := [part for part in writes if part not in refused]:
         try:
             item, last, writer = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         except NotOwner as error:
             if not judging:
                 raise
-            refused |= dict.fromkeys(written, error)
+            refused |= dict.fromkeys(writes, error)
             revision = None
     if item is None:
         item = await _seen(desk, caller, item_id)

@@ -88,8 +88,8 @@ async def get(
 
 async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:
     """Whether the content was erased, rather than being a text that only looks like it."""
-    found: Version | None = await desk.view.ask(version_of, desk.org, item_id, version)
-    return found is not None and found.erased
+    row: Version | None = await desk.view.ask(version_of, desk.org, item_id, version)
+    return row is not None and row.erased
 
 
 async def list_items(

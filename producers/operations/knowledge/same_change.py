@@ -62,12 +62,12 @@ async def before(desk: Desk, caller: Caller, change: Change, judging: Collection
     With a key, any entity of the caller counts as actor: who may publish the change can have changed since, by this
     very change. Raises IdempotencyMismatch where the key has produced more parts, or different ones.
     """
-    seen = desk.view.position
-    found = await _before(desk, caller, change, judging)
-    if found.by_key and found.kept.keys() != change.facts.keys() and await reach_head(desk) > seen:
+    position = desk.view.position
+    earlier = await _before(desk, caller, change, judging)
+    if earlier.by_key and earlier.kept.keys() != change.facts.keys() and await reach_head(desk) > position:
         # All parts of a key are appended in one batch, but may be folded one event after the other.
         return await _before(desk, caller, change, judging)
-    return found
+    return earlier
 
 
 def unkept() -> IdempotencyMismatch:

@@ -76,7 +76,7 @@ async def rate_many(
             if len(keeping) == UNDER_WAY:
                 position = max(position, await keeping.popleft())
             known = [event.id for event in batch if event.id in judging.named]
-            keeping.append(asyncio.create_task(_keep(desk, batch, known)))
+            keeping.append(asyncio.create_task(_append(desk, batch, known)))
             updated += len(batch)
         while keeping:
             position = max(position, await keeping.popleft())
@@ -105,7 +105,7 @@ class _Judging:
     _tail: str = ""
 
     async def look_back(self, retry: uuid.UUID, documents: Sequence[JsonObject]) -> tuple[int, int]:
-        """How many of these verdicts the key has appended before, and the last position of those, 0 of none.
+        """The number of these verdicts that the key has appended before, and their last position, 0 without any.
 
         The id of a verdict holds its number and the size of the request: looked up by prefix, the key's ids tell an
         interrupted request, which is resumed, from another request with fewer or more verdicts.
@@ -132,16 +132,16 @@ class _Judging:
             await self._compare({numbered[own_id]: event for own_id, event in events_by_id.items()}, documents)
         return len(events_by_id), max((event.position for event in events_by_id.values()), default=0)
 
-    async def _compare(self, kept: Mapping[int, StatedEvent], documents: Sequence[JsonObject]) -> None:
+    async def _compare(self, events_by_number: Mapping[int, StatedEvent], documents: Sequence[JsonObject]) -> None:
         """Raise IdempotencyMismatch where one of these verdicts differs from the one that was appended in its place."""
-        for count, (number, event) in enumerate(kept.items(), 1):
+        for count, (number, event) in enumerate(events_by_number.items(), 1):
             verdict = _verdict(documents[number], number)
             if isinstance(verdict, LedgerError):
                 raise mismatch()
             refuse_mismatch(_rated(verdict), verdict.knowledge_id, event)
             if count % READ_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        self._again.update(kept)
+        self._again.update(events_by_number)
 
     async def judged(self, documents: Sequence[JsonObject], first: int) -> list[NewEvent]:
         """The events of the valid verdicts among `documents`, numbered from `first`."""
@@ -189,24 +189,24 @@ class _Judging:
         """
         if new := ids.difference(self._judges):
             before = self.desk.view.position
-            found = await self._query(new)
-            if len(found) < len(new) and await reach_head(self.desk) > before:
-                found = await self._query(new)
-            self._judges |= {item_id: found.get(item_id) for item_id in new}
+            judges_by_item = await self._query(new)
+            if len(judges_by_item) < len(new) and await reach_head(self.desk) > before:
+                judges_by_item = await self._query(new)
+            self._judges |= {item_id: judges_by_item.get(item_id) for item_id in new}
         return self._judges
 
     async def _query(self, ids: set[str]) -> dict[str, Judge]:
         return await self.desk.view.ask(judges, self.desk.org, self.caller, sorted(ids))
 
 
-async def _keep(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
+async def _append(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
     """Append the events that are not in the log yet; the last position of all of them, 0 without any."""
     before = {}
     if known:
-        kept = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
-        before = {name: event.position for name, event in kept.items()}
-    done = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
-    return max((*before.values(), *(kept.position for kept in done)), default=0)
+        existing = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
+        before = {name: event.position for name, event in existing.items()}
+    appended = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
+    return max((*before.values(), *(each.position for each in appended)), default=0)
 
 
 def _verdicts(documents: Sequence[JsonObject], first: int) -> Sequence[FeedbackBody | LedgerError]:

@@ -71,9 +71,9 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
             not process.requested["apply"] or await _is_stale(desk, caller, process)
         )
 
-    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
-    answer = told(found)
-    if found.status == "proposed" and found.requested["apply"] and done:
+    evolution, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    answer = told(evolution)
+    if evolution.status == "proposed" and evolution.requested["apply"] and done:
         answer["reason"] = (
             f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given, or no "
             "longer for you to read: apply nothing, or ask anew"
@@ -100,9 +100,8 @@ async def apply(
         if retry is not None and (before := await _applied(desk, process, own_id)) is not None:
             return before
         item, last, _ = await revisable(desk, caller, request["item_id"])
-        process = await own(
-            desk, caller, KIND, process_id
-        )  # the item's history is folded now, and with it this process
+        # Again: the item's history is folded now, and with it the decisions on this process.
+        process = await own(desk, caller, KIND, process_id)
         if process.status != "proposed":
             raise _illegal_state(process, "applied", "proposed")
         if item.version != request["base_version"]:

@@ -77,8 +77,8 @@ async def extract(
     async def is_settled(process: Process) -> bool:
         return process.status in ("completed", "failed")
 
-    found, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
-    return told(found), done
+    outcome, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
+    return told(outcome), done
 
 
 def _context_scopes(caller: Caller) -> list[str]:

@@ -69,7 +69,7 @@ async def listed(
     desk: Desk,
     caller: Caller,
     kind: str,
-    told: ToJson,
+    to_json: ToJson,
     page: Page,
     *,
     freshness: Freshness = ANY,
@@ -78,7 +78,7 @@ async def listed(
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    found, total = await desk.view.ask(
+    rows, total = await desk.view.ask(
         ask.processes,
         desk.org,
         kind,
@@ -88,7 +88,7 @@ async def listed(
         limit=page.limit,
         offset=page.offset,
     )
-    return ListedProcesses([told(each) for each in found], len(found), total, position)
+    return ListedProcesses([to_json(each) for each in rows], len(rows), total, position)
 
 
 async def settled(

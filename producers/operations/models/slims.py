@@ -71,9 +71,14 @@ async def awaited(
             return process.stage in until
         return process.stage in _ENDED or (process.stage == "reported" and not process.requested["apply"])
 
-    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    current, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
-    return {**told(found), "groups": _groups(found, groups), **_totals(found, groups), "done": done}, done
+    return {
+        **told(current),
+        "groups": _groups(current, groups),
+        **_totals(current, groups),
+        "done": done,
+    }, done
 
 
 async def apply(

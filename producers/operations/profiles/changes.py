@@ -56,9 +56,9 @@ async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
     """
     owner = owner_of(caller)
     standing = await _standing(desk, owner)
-    if begins := _beginnings(desk, owner, lineage, standing):
+    if creations := _creations(desk, owner, lineage, standing):
         try:
-            position = (await publish(desk.ledger, desk.tally, begins))[-1].position
+            position = (await publish(desk.ledger, desk.tally, creations))[-1].position
         except VersionConflict:  # somebody registered the same user in between
             position = (await desk.ledger.head()).position
         await desk.view.wait_for(position)
@@ -73,7 +73,7 @@ async def register_new(desk: Desk, caller: Caller, lineage: Lineage) -> None:
     owner = owner_of(caller)
     standing = await _standing(desk, owner)
     if not any(standing.lasts.values()):
-        await publish(desk.ledger, desk.tally, _beginnings(desk, owner, lineage, standing))
+        await publish(desk.ledger, desk.tally, _creations(desk, owner, lineage, standing))
 
 
 async def replace(
@@ -179,7 +179,7 @@ async def _standing(desk: Desk, owner: str) -> _Standing:
     return _Standing(await desk.view.ask(ask.profiles, desk.org, owner), lasts)
 
 
-def _beginnings(
+def _creations(
     desk: Desk, owner: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None = None
 ) -> list[NewEvent]:
     """The creation events of the memories that are not in the log."""
@@ -202,12 +202,11 @@ def _with_beginnings(
     desk: Desk, fact: ProfileFact, own_id: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None
 ) -> list[NewEvent]:
     """The events of one change, to be appended in one atomic batch."""
-    begins = _beginnings(desk, fact.owner, lineage, standing, retry)
-    expects = (
-        standing.lasts[fact.memory_type] if fact.memory_type in standing.found else None
-    )  # follows its creation in the batch
+    creations = _creations(desk, fact.owner, lineage, standing, retry)
+    # A memory that is created in this batch has no position to expect yet.
+    expects = standing.lasts[fact.memory_type] if fact.memory_type in standing.found else None
     return [
-        *begins,
+        *creations,
         NewEvent(fact, fact.stated_id(), fact.owner, desk.org, lineage, id=own_id, expects=expects),
     ]
 

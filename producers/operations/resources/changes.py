@@ -81,8 +81,8 @@ async def save(
 
 
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
-    found = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
-    return None if found is None else Saved(found[0], found[2], found[1], own_id, True)
+    version = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
+    return None if version is None else Saved(version[0], version[2], version[1], own_id, True)
 
 
 async def retire(
