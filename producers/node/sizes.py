@@ -39,8 +39,7 @@ class NodeSizes:
         self._turn = asyncio.Lock()
 
     async def now(self) -> JsonObject:
-        """`parts`: bytes on the disk of each directory; `events`: those of the data of events by entity, up to
-        `counted_to`."""
+        """`parts`: bytes on disk by directory; `events`: bytes of event data by entity, up to `counted_to`."""
         async with self._turn:
             if time.monotonic() - self._measured_at > GOOD_FOR:
                 self._parts = await asyncio.to_thread(_sizes_of, self._data)

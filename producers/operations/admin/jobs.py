@@ -72,11 +72,11 @@ class NodeAdmin(Protocol):
         ...
 
     async def start_backup(self, into: str) -> Job:
-        """Append what is new in the log to the backup in a directory of the node's machine."""
+        """Append new events to the backup in a directory of the node's machine."""
         ...
 
     async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with what was signed."""
+        """Read the log from its start and compare it with the signed checkpoints."""
         ...
 
     async def prove(self, item_id: str) -> JsonObject:

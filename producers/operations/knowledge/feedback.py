@@ -145,12 +145,9 @@ async def _updated(
             if judged.expects is None and not taken:
                 raise
             continue  # a rating may have come in between: the version decides, not the position
-        new_parts = {
-            part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)
-        }
-        return updated_by(
-            item_id, payload, _kept_parts(earlier) | new_parts, refused
-        ), evolution_id if "evolution" in left else None
+        kept = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)}
+        answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
+        return answer, evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 

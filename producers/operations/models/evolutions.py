@@ -89,7 +89,7 @@ async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
 async def apply(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
 ) -> Decided:
-    """Make a proposal the item's content.
+    """Apply a proposal: it becomes the item's content.
 
     Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
     """
