@@ -258,7 +258,7 @@ async def retire(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Changed:
-    """Retire an item: searches no longer return it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
+    """Retire an item: no search returns it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
     return await _set_status(desk, caller, lineage, item_id, "retired", reason, retry)
 
 
