@@ -1,1 +1,1 @@
-"""Who may use the doors of a node: tokens, what they are bound to, and how much of it in a second."""
+"""Access to a node: tokens, the identities that they are bound to, and rate limits."""

@@ -1,7 +1,7 @@
-"""Is this token good now? What a running node asks, of a file that may change under it.
+"""Token book of a running node: validates tokens against a file that may change at any time.
 
-The file is looked at before every answer (one stat), so that a token counts, and no longer counts, at once. Where
-tokens were asked for once, they are asked for until the node stops: a file that is lost or damaged opens nothing.
+The file is checked before every answer (one stat), so that creation and revocation take effect at once. Once tokens
+are required, they stay required until the node stops: a lost or damaged file opens nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _HOW = "send Authorization: Bearer with a token of this node (kledger token crea
 
 
 class TokenBook:
-    """The tokens of one node; safe to ask from any thread.
+    """The tokens of one node; thread-safe.
 
-    `always` asks for a token even where the file names none: for a node that others than its own machine reach.
+    `always` requires a token even where the file has none: for a node that other machines can reach.
     Raises BrokerMisconfigured when the file cannot be read at the start.
     """
 
@@ -38,29 +38,29 @@ class TokenBook:
         self._records: dict[str, TokenRecord] = {}
         self._required = always
         if path is not None:
-            self._seen = self._look()
-            self._take(read_records(path))
+            self._seen = self._stamp()
+            self._set(read_records(path))
 
     @property
     def required(self) -> bool:
         """Whether a request needs a token now."""
-        self._renew()
+        self._reload()
         return self._required
 
     @property
     def known(self) -> int:
-        """How many tokens there are, good or not."""
+        """The number of tokens, valid or not."""
         return len(self._records)
 
     def users(self) -> frozenset[str]:
-        """The users that tokens are bound to which are good now."""
-        self._renew()
+        """The users that valid tokens are bound to."""
+        self._reload()
         now = datetime.now(UTC)
-        good = [record for record in self._records.values() if record.state(now) == "active"]
-        return frozenset(user for record in good for user in record.bound.get("user", ()))
+        valid = [record for record in self._records.values() if record.state(now) == "active"]
+        return frozenset(user for record in valid for user in record.bound.get("user", ()))
 
     def principal_of(self, values: Sequence[bytes]) -> Principal | None:
-        """Whose the Authorization headers of a request are; None where no token is needed and none is sent.
+        """The principal of a request's Authorization headers; None where no token is required and none is sent.
 
         Raises Unauthenticated, TokenExpired, TokenRevoked.
         """
@@ -79,12 +79,12 @@ class TokenBook:
         return self.holder(token.strip()).principal
 
     def holder(self, token: str) -> TokenRecord:
-        """The record of a token that is good now. Raises Unauthenticated, TokenExpired, TokenRevoked."""
+        """The record of a valid token. Raises Unauthenticated, TokenExpired, TokenRevoked."""
         return self.still(hash_of(token))
 
     def still(self, digest: str) -> TokenRecord:
-        """The record of the token with this hash, if it is good now. Raises as `holder` does."""
-        self._renew()
+        """The record of the valid token with this hash. Raises as `holder` does."""
+        self._reload()
         record = self._records.get(digest)
         if record is None:
             raise Unauthenticated(f"the token is none of this node: {_HOW}")
@@ -95,28 +95,28 @@ class TokenBook:
             raise TokenExpired(f"token {record.id} was good until {record.expires}: ask for another one")
         return record
 
-    def _look(self) -> tuple[int, int, int]:
-        assert self._path is not None  # asked only where there is a file to look at
+    def _stamp(self) -> tuple[int, int, int]:
+        assert self._path is not None  # called only where there is a file
         try:
-            found = os.stat(self._path)  # noqa: PTH116  # Path.stat takes twice as long, on every request
+            status = os.stat(self._path)  # noqa: PTH116  # Path.stat takes twice as long, on every request
         except OSError:
             return _ABSENT
-        return found.st_mtime_ns, found.st_ino, found.st_size
+        return status.st_mtime_ns, status.st_ino, status.st_size
 
-    def _renew(self) -> None:
-        if self._path is None or self._look() == self._seen:
+    def _reload(self) -> None:
+        if self._path is None or self._stamp() == self._seen:
             return
         with self._lock:
-            now = self._look()
+            now = self._stamp()
             if now == self._seen:
                 return
             self._seen = now
             try:
-                self._take(read_records(self._path))
-            except LedgerError as error:  # what was known stays known
+                self._set(read_records(self._path))
+            except LedgerError as error:  # keep the tokens read before
                 log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
 
-    def _take(self, records: list[TokenRecord]) -> None:
+    def _set(self, records: list[TokenRecord]) -> None:
         if not records and self._records:
             log.error("there are no tokens any more; requests still need one", file=str(self._path))
         elif not records and self._required:
@@ -126,4 +126,4 @@ class TokenBook:
 
 
 NO_TOKENS = TokenBook(None)
-"""Of a door that asks for none."""
+"""For an interface that requires no token."""

@@ -1,10 +1,10 @@
-"""How much may one principal ask for? Sizes and rates, each a setting of the node.
+"""Limits of a node: sizes of requests, and rates per principal, each an environment variable.
 
 KLEDGER_LIMIT_BODY and KLEDGER_LIMIT_BATCH_BODY (bytes), KLEDGER_LIMIT_BATCH (payloads in one request),
-KLEDGER_LIMIT_RATE (requests a second) and KLEDGER_LIMIT_BURST. A rate of 0 is none. Without a stated rate there is
-one for each token and none for a node on loopback that has no tokens. What a connection may take before anybody knows
-whose it is: KLEDGER_LIMIT_HEAD (bytes), KLEDGER_LIMIT_HEAD_SECONDS, KLEDGER_LIMIT_BODY_SECONDS,
-KLEDGER_LIMIT_IDLE_SECONDS and KLEDGER_LIMIT_CONNECTIONS.
+KLEDGER_LIMIT_RATE (requests per second) and KLEDGER_LIMIT_BURST. A rate of 0 means no limit. By default each token has
+a rate, and a node on loopback without tokens has none. What a connection may use before it is authenticated:
+KLEDGER_LIMIT_HEAD (bytes), KLEDGER_LIMIT_HEAD_SECONDS, KLEDGER_LIMIT_BODY_SECONDS, KLEDGER_LIMIT_IDLE_SECONDS and
+KLEDGER_LIMIT_CONNECTIONS.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kledger.contract.errors import RateLimited
 from ledger.wire.envelope import invalid_payload
 
 RATE_OF_A_TOKEN = 300.0
-_REMEMBERED = 10_000  # principals whose buckets are kept; a full bucket need not be remembered
+_REMEMBERED = 10_000  # most principals with a bucket; a full bucket need not be kept
 
 
 class Limits(BaseSettings):
-    """What one request and one principal may have."""
+    """Limits of one request and one principal."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_", frozen=True)
 
@@ -35,29 +35,29 @@ class Limits(BaseSettings):
     batch: int = Field(default=5_000, ge=1)
     """Payloads in one request. The endpoints have limits of their own: 1,000 items, 5,000 verdicts."""
     rate: float | None = Field(default=None, ge=0)
-    """Requests a second of one principal; 0 for any number."""
+    """Requests per second of one principal; 0 for no limit."""
     burst: float | None = Field(default=None, ge=1)
-    """Requests that may come at once after a rest; by default those of two seconds."""
+    """Requests that may arrive at once after a pause; by default those of two seconds."""
     head: int = Field(default=64 * 1024, ge=1024)
-    """Bytes of a request's address and headers together."""
+    """Bytes of a request's target and headers together."""
     head_seconds: float = Field(default=10.0, gt=0)
-    """Time for a new connection, or a request that has begun, to send its whole head."""
+    """Time for a new connection, or a started request, to send its whole head."""
     body_seconds: float = Field(default=30.0, gt=0)
-    """Time for a body; it is given again for as long as at least 1,000 bytes a second come. Answers likewise."""
+    """Time for a body; renewed while at least 1,000 bytes per second arrive. The same for sending an answer."""
     idle_seconds: int = Field(default=5, ge=1)
-    """Time until a connection on which nothing more is asked is closed."""
+    """Time until an idle connection is closed."""
     connections: int = Field(default=500, ge=1)
-    """Connections at once; one more takes the place of whichever has waited longest without asking."""
+    """Most connections at once; one more replaces the one that has been idle longest."""
 
     def rate_for(self, with_token: bool) -> float:
-        """Requests a second; 0 for any number."""
+        """Requests per second; 0 for no limit."""
         if self.rate is not None:
             return self.rate
         return RATE_OF_A_TOKEN if with_token else 0.0
 
 
 def limits_from_environment() -> Limits:
-    """The limits of this node. Raises InvalidPayload for a setting that makes no sense."""
+    """The limits of this node. Raises InvalidPayload for an invalid setting."""
     try:
         return Limits()
     except ValidationError as error:
@@ -65,7 +65,7 @@ def limits_from_environment() -> Limits:
 
 
 class Buckets:
-    """One token bucket a principal: it fills at `rate` a second up to the burst, and each request takes one."""
+    """One token bucket per principal: it refills at `rate` per second up to the burst, and each request takes one."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -74,7 +74,7 @@ class Buckets:
         self._levels: dict[str, tuple[float, float]] = {}
 
     def take(self, principal: str | None) -> None:
-        """Count one request of a token's id, or of everybody without one. Raises RateLimited."""
+        """Count one request of the token with this id, or of all callers without one. Raises RateLimited."""
         rate = self._limits.rate_for(principal is not None)
         if not rate:
             return
@@ -92,5 +92,5 @@ class Buckets:
                     retry_after=round(wait, 3),
                 )
             if key not in self._levels and len(self._levels) >= _REMEMBERED:
-                self._levels.clear()  # rather a second burst for some than memory without end
+                self._levels.clear()  # a second burst for some is better than unbounded memory
             self._levels[key] = (level - 1, now)

@@ -1,4 +1,4 @@
-"""Whom does a node let in at all, by where it listens and which tokens it has?"""
+"""Admission to a node, by its listening address and its tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def tokens_for(data: Path, host: str) -> TokenBook:
-    """The tokens of the node on `data`. Raises BrokerMisconfigured for another address than loopback without any."""
+    """The tokens of the node on `data`. Raises BrokerMisconfigured without tokens on another address than loopback."""
     outside = host not in LOOPBACK
     path = tokens_file(data)
     book = TokenBook(path, always=outside)
@@ -28,7 +28,7 @@ def tokens_for(data: Path, host: str) -> TokenBook:
 
 
 def analysts_of(book: TokenBook) -> Admits:
-    """Who may attach over Quack: holders of a token for it, or, where there are no tokens, of the server's own."""
+    """Admission over Quack: by a token with a fitting role, or, where there are no tokens, by the server's own."""
 
     def admits(token: str, is_the_servers: bool) -> bool:
         if not book.required:

@@ -1,4 +1,4 @@
-"""For whom does a token speak? For what it is bound to, and for nobody else.
+"""Principal: the holder of a token, and the identities that the token is bound to.
 
 The X-Ledger headers choose among the identities of a token. They never add one.
 """
@@ -16,29 +16,29 @@ Role = Literal["agent", "analyst", "operator"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 ADMIN = "/api/admin"
-# What an analyst may ask of the node beside SQL: how to attach, and how far the view is.
+# What an analyst may request: SQL, how to attach, and the status with the position of the view.
 ANALYSTS_PATHS = frozenset({f"{ADMIN}/sql", f"{ADMIN}/attach", f"{ADMIN}/status"})
 
 SCOPE_KEY = "kledger.principal"
-"""Where the HTTP door keeps the principal of a request, in its ASGI scope."""
+"""Key of a request's principal in its ASGI scope."""
 ADMITTED_KEY = "kledger.admitted"
-"""Where a request that the node makes of itself, for one that was let in and counted, says so."""
+"""Key in the ASGI scope of an internal request, made for one that was already authenticated and counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """One token's holder. `id` is the token's id, which is no secret; `bound` are ids by kind of entity."""
+    """The holder of a token. `id` is the token's id, which is not secret; `bound` are ids by kind of entity."""
 
     id: str
     role: Role
     bound: Mapping[str, tuple[str, ...]]
 
     def entities(self) -> frozenset[str]:
-        """All that the token is bound to, as `kind:id`."""
+        """All entities that the token is bound to, as `kind:id`."""
         return frozenset(f"{kind}:{name}" for kind, names in self.bound.items() for name in names)
 
     def require_path(self, path: str) -> None:
-        """Raise Forbidden when the path is another role's."""
+        """Raise Forbidden when the path needs another role."""
         if not path.startswith(ADMIN) or self.role == "operator":
             return
         if self.role != "analyst" or path not in ANALYSTS_PATHS:
@@ -49,11 +49,11 @@ class Principal:
             )
 
     def caller(self, named: Mapping[str, str], path: str, further: Sequence[str] = ()) -> Caller:
-        """Who asks, when a request names `named` (kind to id) and further entities in its headers.
+        """The caller of a request that names `named` (kind to id) and further entities in its headers.
 
-        Named identities have to be the token's own, and are then all that the caller is; with none named it is
-        each kind that the token is bound to once. The operator alone may be nobody in particular, and one that is
-        bound to nothing may name anybody. Raises Forbidden, IllegalScope.
+        Named identities have to be bound to the token, and are then the only ones of the caller; without any, each
+        kind with a single bound id counts. Only the operator may have no identity, and an operator token that is
+        bound to nothing may name any. Raises Forbidden, IllegalScope.
         """
         operator = self.role == "operator"
         own = self.entities()
@@ -91,7 +91,7 @@ def require_addressable(caller: Caller, scopes: Iterable[str], what: str) -> Non
 
 
 def bindings(named: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """Ids by kind, each once, kinds without any left out. Raises IllegalScope for an id that no entity can have."""
+    """Ids by kind, deduplicated, without empty kinds. Raises IllegalScope for an id that no entity can have."""
     bound: dict[str, tuple[str, ...]] = {}
     for kind in dict.fromkeys([*ENTITY_TYPES, *named]):
         names = tuple(dict.fromkeys(named.get(kind, ())))

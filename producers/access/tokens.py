@@ -1,8 +1,8 @@
-"""Which tokens does a node know? DATA/tokens.json: their hashes, what each is bound to, until when it is good.
+"""Tokens of a node: DATA/tokens.json with their hashes, bindings and expiry.
 
-A token is `kledger_` and 256 random bits. It is shown once; the file keeps its SHA-256 alone, which is enough for a
-secret that cannot be guessed. The file is written whole (0600), under a lock, so that a running node and several
-commands may share it. A revoked token stays in it, so that its holder is told why it no longer works.
+A token is `kledger_` and 256 random bits. It is shown once; the file holds only its SHA-256, which is enough for a
+secret that cannot be guessed. The file is replaced atomically (0600), under a lock, so that a running node and several
+commands may share it. A revoked token stays in it, so that its holder gets the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is known of one token: everything but the token. Moments are RFC 3339 in UTC."""
+    """The record of one token, without the token itself. Times are RFC 3339 in UTC."""
 
     id: str
     sha256: str
@@ -54,7 +54,7 @@ class TokenRecord:
         return Principal(self.id, self.role, self.bound)
 
     def state(self, now: datetime) -> State:
-        """Revoked wins over expired: it was somebody's decision."""
+        """The state at `now`; revoked takes precedence over expired, as somebody decided it."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires is not None and self.expires <= now else "active"
@@ -69,7 +69,7 @@ def hash_of(token: str) -> str:
 
 
 def tokens_file(data: Path) -> Path:
-    """Where the node on `data` keeps them."""
+    """The tokens file of the node on `data`."""
     return data / FILE
 
 
@@ -94,9 +94,9 @@ def create_token(
     expires: datetime | None = None,
     name: str = "",
 ) -> tuple[TokenRecord, str]:
-    """Make a token; its record, and the token itself, which is kept nowhere.
+    """Create a token; returns its record and the token itself, which is stored nowhere.
 
-    Raises InvalidPayload for an agent that is bound to nobody (it would be the operator), or for no such directory,
+    Raises InvalidPayload for an agent that is bound to nothing (it would be the operator), or for a missing directory,
     IllegalScope.
     """
     bound = bindings(named)
@@ -127,10 +127,10 @@ def create_token(
 
 
 def revoke_token(data: Path, token_id: str) -> TokenRecord:
-    """Take a token back, at once and for good. Raises UnknownReference, IllegalState (revoked already)."""
+    """Revoke a token, at once and permanently. Raises UnknownReference, IllegalState (revoked already)."""
     listing = f"kledger token list --data {shlex.quote(str(data))}"
     unknown = f"there is no token {token_id[:100]!r} in {tokens_file(data)}: {listing} tells ids"
-    if not tokens_file(data).exists():  # nothing is made of a directory that was mistyped
+    if not tokens_file(data).exists():  # a mistyped directory must not be created
         raise UnknownReference(unknown)
     with _changing(data) as records:
         for place, record in enumerate(records):
@@ -142,20 +142,20 @@ def revoke_token(data: Path, token_id: str) -> TokenRecord:
     raise UnknownReference(unknown)
 
 
-def expiry(stated: str, now: datetime) -> datetime | None:
-    """`30d`, `12h`, `8w`, `never`, or a moment to come in RFC 3339. Raises InvalidPayload."""
-    if stated == "never":
+def expiry(text: str, now: datetime) -> datetime | None:
+    """Parse `30d`, `12h`, `8w`, `never`, or a future time in RFC 3339. Raises InvalidPayload."""
+    if text == "never":
         return None
-    span = _SPAN.fullmatch(stated)
+    span = _SPAN.fullmatch(text)
     if span is not None:
         return (now + timedelta(hours=int(span[1]) * _HOURS[span[2]])).replace(microsecond=0)
     try:
-        moment = datetime.fromisoformat(stated)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None or moment <= now:
         raise InvalidPayload(
-            f"{stated[:60]!r} is no time for a token to end: write 30d, 12h, 8w, never, or a moment to come as "
+            f"{text[:60]!r} is no time for a token to end: write 30d, 12h, 8w, never, or a moment to come as "
             "2027-03-05T12:00:00Z",
             errors=[{"field": "expires", "reason": "is not a time to come"}],
         )
@@ -164,7 +164,7 @@ def expiry(stated: str, now: datetime) -> datetime | None:
 
 @contextmanager
 def _changing(data: Path) -> Iterator[list[TokenRecord]]:
-    """The records, written back when the block ends well; one writer at a time."""
+    """The records, written back when the block ends without an error; one writer at a time."""
     check_directory_place(data)
     data.mkdir(exist_ok=True)
     with (data / f"{FILE}.lock").open("a+") as lock:

@@ -1,4 +1,4 @@
-"""Where is a node reached?"""
+"""Addresses of a node."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kledger.contract.errors import BrokerMisconfigured
 
 @dataclass(frozen=True, slots=True)
 class NodeAddress:
-    """Where a running node is reached."""
+    """Addresses of a running node."""
 
     http: str
     nats: str
     quack: int | None
     position: int
-    """Up to which the view had folded the log when the node began to answer."""
+    """Checkpoint of the view when the node began to answer."""
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Take HOST:PORT apart. Raises BrokerMisconfigured."""
+    """Parse HOST:PORT. Raises BrokerMisconfigured."""
     parts = urlsplit(f"//{address}")
     try:
         host, port = parts.hostname, parts.port

@@ -1,4 +1,4 @@
-"""What does a view that was made anew say beside the live one?"""
+"""Comparison of a rebuilt view with the live one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from projections.live.view import Instance
 
 
 async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
-    """What a view that was made anew says beside the live one, both at one position."""
+    """Digests and differences of a rebuilt view and the live one, both at the same position."""
     ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
-    found = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
+    differing = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
     return {
         "position": live.position,
         "events": rebuilt.events,
@@ -34,5 +34,5 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
             }
             for name in ours
         ],
-        "differences": [asdict(difference) for difference in found],
+        "differences": [asdict(difference) for difference in differing],
     }

@@ -1,7 +1,7 @@
-"""How is a node put together? The composition root: broker, log, views, vectors, doors, in this order.
+"""Composition root of a node: starts broker, log, views, vectors and interfaces, in this order.
 
-`run` starts the parts, prints one ready line, and takes them down again in the opposite order when it is told to
-stop. It is the one place that knows producers and consumers alike.
+`run` starts the parts, prints one ready line, and stops them in reverse order at a signal. This is the one place that
+knows both producers and consumers.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ from projections.views.persons import PersonsOfItems
 log = structlog.get_logger(__name__)
 
 _DRAIN_SECONDS = 10
-_LOOKS_EVERY_SECONDS = 0.05
-_SAYS_EVERY_SECONDS = 2.0
+_POLL_SECONDS = 0.05
+_LOG_EVERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """What `kledger up` takes. `nats` and `qdrant` are URLs of outside servers; `quack` is a port, 0 a free one."""
+    """Settings of `kledger up`. `nats` and `qdrant` are URLs of outside servers; `quack` is a port, 0 for any."""
 
     data: Path = Path(".kledger")
     http: str = "127.0.0.1:8420"
@@ -98,13 +98,13 @@ class NodeSettings:
 def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
     if settings.log_level is not None:
-        os.environ[VARIABLE] = settings.log_level  # the processes that the node starts go by it as well
+        os.environ[VARIABLE] = settings.log_level  # inherited by the processes that the node starts
     try:
         log_to_stderr()
     except LedgerError as error:
         sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
         return 1
-    # Folding threads hand the interpreter back sooner than after the usual 5 ms, which a waiting search would feel.
+    # Folding threads release the GIL sooner than after the default 5 ms, which would add to a search's latency.
     sys.setswitchinterval(0.0001)
     try:
         if sys.platform == "win32":
@@ -143,7 +143,7 @@ async def _run(settings: NodeSettings) -> None:
 
 @asynccontextmanager
 async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
-    """A running node; once it is `ending` it starts no process again.
+    """A running node; once `ending` returns true it restarts no process.
 
     Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
     """
@@ -156,7 +156,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
         stack.enter_context(traced(version("knowledge-ledger")))
-        access, hindered = await _broker(settings, stack, ending)
+        access, broker_trouble = await _broker(settings, stack, ending)
         await ensure_stream(access, replicas=settings.replicas)
         await ensure_keys_bucket(access, replicas=settings.replicas)
         master = await _master_key(access, settings.data)
@@ -164,7 +164,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.push_async_callback(vault.close)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
-        ledger.hindered = hindered
+        ledger.hindered = broker_trouble
         stack.push_async_callback(ledger.close)
         head = (await ledger.head()).position
         await vault.bound(head)
@@ -174,7 +174,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
         parked = await open_parked(access, replicas=settings.replicas)
         stack.push_async_callback(parked.close)
-        opened, made_anew = await opened_as_decided(files, ledger, parked)
+        opened, refolded = await opened_as_decided(files, ledger, parked)
         view = View(opened)
         stack.callback(view.close)
         stack.callback(lambda: files.stop_serving(view.instance))
@@ -185,7 +185,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
         feed.ending = ending
-        if made_anew:
+        if refolded:
             feed.will_begin_anew()
         await feed.start()
         stack.push_async_callback(feed.close)
@@ -239,23 +239,23 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
 
 
 async def _until_ready(operator: Operator, ending: Callable[[], bool]) -> None:
-    """Return once the node shows what its log held when it started, or will not by itself."""
-    said = time.monotonic()
+    """Return once the views have the head of the log at the start, or the projector cannot get there."""
+    logged_at = time.monotonic()
     while not ending() and (waits_for := (await operator.health()).waits_for) and operator.projector.trouble is None:
-        if time.monotonic() - said > _SAYS_EVERY_SECONDS:
+        if time.monotonic() - logged_at > _LOG_EVERY_SECONDS:
             log.info("not ready yet", waits_for=waits_for)
-            said = time.monotonic()
-        await asyncio.sleep(_LOOKS_EVERY_SECONDS)
+            logged_at = time.monotonic()
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _broker(
     settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]
 ) -> tuple[BrokerAccess, Callable[[], str | None]]:
-    """How to reach the broker, and what says why it keeps nothing (None while it does)."""
+    """Access to the broker, and a function that returns why it accepts no writes (None while it does)."""
     if settings.nats is not None:
         credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
-        known = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
-        return known, lambda: None
+        access = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
+        return access, lambda: None
     server = EmbeddedServer(settings.data / "broker")
     server.ending = ending
     access = await server.start()
@@ -264,11 +264,11 @@ async def _broker(
 
 
 async def _master_key(access: BrokerAccess, data: Path) -> bytes:
-    """The master key, made for a ledger that is new. Raises WrongMasterKey where one was there and is lost."""
-    kept = kept_master_key(data)
-    if kept is None and await JetStreamVault.is_begun(access):
+    """The master key, created for a new ledger. Raises WrongMasterKey where an existing one is lost."""
+    existing = kept_master_key(data)
+    if existing is None and await JetStreamVault.is_begun(access):
         raise lost(data)
-    return kept or new_master_key(data)
+    return existing or new_master_key(data)
 
 
 async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Settings:
@@ -291,7 +291,7 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 
 @asynccontextmanager
 async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
-    """Serve the HTTP door; a request under way is answered before this ends."""
+    """Serve the HTTP interface; requests in progress are answered before the context ends."""
     limits = limits_from_environment()
     config = uvicorn.Config(
         create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits),
@@ -299,30 +299,30 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         port=port,
         http=bounded(limits),
         ws="none",
-        proxy_headers=False,  # who asks is known by a token, never by an address
+        proxy_headers=False,  # callers are identified by token, never by address
         server_header=False,
         timeout_keep_alive=limits.idle_seconds,
         log_config=None,
         access_log=False,
-        lifespan="on",  # what MCP at /mcp runs in
+        lifespan="on",  # MCP at /mcp needs it
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     try:
-        listening = config.bind_socket()
+        sock = config.bind_socket()
     except (OSError, SystemExit) as error:  # uvicorn exits where the port is taken
         raise BrokerMisconfigured(
             f"the node cannot listen on {host}:{port}: is another node running there? Choose another with --http"
         ) from error
-    listening.set_inheritable(False)  # uvicorn's is: a broker started anew would hold the port after this node's end
+    sock.set_inheritable(False)  # uvicorn sets it: a restarted broker process would keep the port after the node ends
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
-    serving = asyncio.create_task(server._serve([listening]), name="http")
+    serving = asyncio.create_task(server._serve([sock]), name="http")
     try:
         while not server.started:
             if serving.done():
                 serving.result()
             await asyncio.sleep(0.005)
-        yield "{}:{}".format(*listening.getsockname()[:2])
+        yield "{}:{}".format(*sock.getsockname()[:2])
     finally:
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
@@ -331,7 +331,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
 
 @contextmanager
 def _only_node_on(data: Path) -> Iterator[None]:
-    """Hold the data directory. Raises DataDirectoryInUse when another node has it."""
+    """Lock the data directory. Raises DataDirectoryInUse when another node holds it."""
     prepare_data_directory(data)
     with (data / "node.lock").open("a+") as file:
         try:
@@ -343,7 +343,7 @@ def _only_node_on(data: Path) -> Iterator[None]:
                 f"another node runs on {data.resolve()}{f' (process {holder})' if holder.isdecimal() else ''}: "
                 "stop it, or choose another directory with --data"
             ) from error
-        with contextlib.suppress(OSError):  # a disk that is full keeps no node from starting
+        with contextlib.suppress(OSError):  # a full disk must not keep a node from starting
             file.truncate(0)
             file.write(f"{os.getpid()}\n")
             file.flush()

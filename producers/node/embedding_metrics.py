@@ -1,4 +1,4 @@
-"""How it stands with the embeddings of this node's model, as Prometheus reads it."""
+"""Prometheus metrics of the embeddings of this node's model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from projections.vectors.embedding.backlog import Embeddings
 
 
 class EmbeddingMetrics(Collector):
-    """Gauges and counters over the state that the backlog keeps."""
+    """Gauges and counters over the state of the backlog."""
 
     def __init__(self, state: Embeddings) -> None:
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as they stand now."""
+        """The current metrics."""
         state = self._state
         yield GaugeMetricFamily(
             "kledger_embeddings_available", "1 while the embedding endpoint answers", value=int(state.trouble is None)

@@ -1,7 +1,7 @@
-"""How is a person forgotten? Their key is destroyed, and everything that was made of their words is made anew.
+"""Eraser: forgets a person by destroying their key and rebuilding everything that was derived from their text.
 
-Each step may be done again, and the order to forget outlives a crash: a node that starts carries out what it finds
-begun, and what another node began and told in the log.
+Each step is idempotent, and the order to forget survives a crash: at its start a node completes its own pending orders,
+and those that other nodes recorded in the log.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _OLD_FILE_SECONDS = 10.0
-_AGAIN_SECONDS = 5.0
+_RETRY_SECONDS = 5.0
 _READ_EVENTS = 10_000
-_FORGETTINGS_AWAITED = 3
+_COMPARISONS = 3
 _DONE_WITHIN_SECONDS = 300.0
-_LOOKS_EVERY_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 @dataclass(slots=True)
@@ -67,12 +67,12 @@ class Eraser:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One forgetting at a time."""
     trouble: str | None = None
-    """Why a forgetting that was begun is not done; None while none is, or all are."""
-    heard: int = 0
-    """How often a key was told to be gone."""
+    """Why a pending order is not done yet; None where none is pending."""
+    destroyed: int = 0
+    """How many key destructions were announced."""
 
     async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
-        """Forget a person; the receipt. Asked again it answers the first receipt, or ends what was begun.
+        """Forget a person; returns the receipt. Idempotent: a repeat returns the first receipt, or completes the order.
 
         Raises IllegalState (not a person), UnknownReference (nobody here has this name), BrokerUnavailable.
         """
@@ -87,73 +87,73 @@ class Eraser:
                 if (done := self.receipts.found(held.receipt)) is not None:
                     return done
                 return await self._carry_out(Order(held.receipt, subject, held.by, held.at), progress)
-            begun = next((order for order in self.receipts.pending() if order.subject == subject), None)
-            if begun is None and held is None and not await self.operator.view.ask(persons.left_in_clear, subject):
+            pending = next((order for order in self.receipts.pending() if order.subject == subject), None)
+            if pending is None and held is None and not await self.operator.view.ask(persons.left_in_clear, subject):
                 raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
-            return await self._carry_out(begun or new_order(subject, by), progress)
+            return await self._carry_out(pending or new_order(subject, by), progress)
 
     async def keep_keys(self, backup: Path) -> int:
-        """Put the vault as it is now beside a backup; how many records. No forgetting is under way meanwhile."""
+        """Copy the vault to a backup; returns the number of records. No order is carried out meanwhile."""
         async with self.turn:
             return await keep_keys(self.vault.connection, backup)
 
     async def run(self) -> None:
-        """End what was begun before this start, and what other nodes tell, until cancelled."""
-        told = asyncio.Event()
+        """Complete pending orders and those of other nodes, until cancelled."""
+        announced = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def tell() -> None:
-            self.heard += 1
-            loop.call_soon_threadsafe(told.set)
+        def on_destroyed() -> None:
+            self.destroyed += 1
+            loop.call_soon_threadsafe(announced.set)
 
-        self.keyring.when_forgotten(tell)
+        self.keyring.when_forgotten(on_destroyed)
         while True:
             try:
-                await self._end_what_was_begun()
-            except Exception as error:  # whatever it is: a promise to forget is not dropped
+                await self._complete_orders()
+            except Exception as error:  # an order is retried after any error
                 self.trouble = str(error) or repr(error)
                 log.error("forgetting is not done and is tried again", error=repr(error))
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
                 continue
             self.trouble = None
-            await told.wait()
-            told.clear()
+            await announced.wait()
+            announced.clear()
             before = self.operator.view.position
-            with contextlib.suppress(TimeoutError):  # it is told while the batch is folded: let it be
-                async with asyncio.timeout(_AGAIN_SECONDS):
+            with contextlib.suppress(TimeoutError):  # announced while the batch is folded: wait until it is
+                async with asyncio.timeout(_RETRY_SECONDS):
                     await self.operator.view.until(lambda at=before: self.operator.view.position > at)  # type: ignore[misc]
 
-    async def undisturbed(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-        """What a comparison of the view with the log says; once more where a person was forgotten meanwhile.
+    async def stable_comparison(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        """A comparison of the view with the log, repeated where a person was forgotten meanwhile.
 
-        A key that goes while the log is folded beside the view, or whose words the view is yet to lose, makes the two
-        differ, and is no damage.
+        Where a key is destroyed while the log is folded beside the view, or before the view is rebuilt, the two
+        differ without being damaged.
         """
-        for _ in range(_FORGETTINGS_AWAITED):
-            heard = self.heard
-            told = await compare()
-            if told["equal"] or not await self._disturbed(heard):
-                return told
+        for _ in range(_COMPARISONS):
+            before = self.destroyed
+            result = await compare()
+            if result["equal"] or not await self._disturbed(before):
+                return result
             log.info("what was compared is compared again: a person was forgotten meanwhile")
-        return told
+        return result
 
-    async def _disturbed(self, heard: int) -> bool:
-        """Whether a forgetting was under way since; waits until it is done."""
-        under_way = self.heard != heard or self.turn.locked() or bool(self.receipts.pending())
+    async def _disturbed(self, before: int) -> bool:
+        """Whether an order was carried out since `before` destructions; waits until it is done."""
+        under_way = self.destroyed != before or self.turn.locked() or bool(self.receipts.pending())
         with contextlib.suppress(LedgerError, TimeoutError):
             await self.operator.view.wait_for((await self.operator.ledger.head()).position)
             async with asyncio.timeout(_DONE_WITHIN_SECONDS):
                 while self.turn.locked() or self.receipts.pending() or await self._unfinished():
                     under_way = True
-                    await asyncio.sleep(_LOOKS_EVERY_SECONDS)
-        return under_way or self.heard != heard
+                    await asyncio.sleep(_POLL_SECONDS)
+        return under_way or self.destroyed != before
 
     async def _unfinished(self) -> list[tuple[str, str, int]]:
-        """Who was forgotten, by which receipt, told of at which position, where this node has yet to forget."""
+        """Subject, receipt and position of orders in the log that this node has not carried out."""
         forgotten: list[tuple[str, str, int]] = await self.operator.view.ask(persons.forgotten)
         return [each for each in forgotten if self.receipts.found(each[1]) is None]
 
-    async def _end_what_was_begun(self) -> None:
+    async def _complete_orders(self) -> None:
         async with self.turn:
             for order in self.receipts.pending():
                 log.warning("a forgetting that was begun goes on", receipt=order.receipt)
@@ -163,7 +163,7 @@ class Eraser:
                 if isinstance(held, Tombstone) and held.receipt == receipt:
                     self.sealing.forget(subject)
                     order = Order(receipt, subject, held.by, held.at)
-                    if await self._knows_nothing_of(subject):
+                    if await self._has_nothing_of(subject):
                         self.receipts.finish(order, _receipt(order, position, self.operator.view.position))
                     else:
                         await self._carry_out(order)
@@ -177,59 +177,59 @@ class Eraser:
         secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
         for name in secrets:
             await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
-        stone = await self._destroyed(order)
-        if stone.receipt != order.receipt:  # of two nodes that were asked at once the other one was first
-            mine, order = order, replace(order, receipt=stone.receipt, by=stone.by, at=stone.at)
+        tombstone = await self._destroy(order)
+        if tombstone.receipt != order.receipt:  # two nodes got the request at once, and the other was first
+            own_order, order = order, replace(order, receipt=tombstone.receipt, by=tombstone.by, at=tombstone.at)
             if (done := self.receipts.found(order.receipt)) is None:
                 self.receipts.begin(order)
-            self.receipts.drop(mine)
+            self.receipts.drop(own_order)
             if done is not None:
                 return done
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
-        position = await self._tell(order)
+        position = await self._record(order)
         embeddings = await forget_embeddings(self.vault.connection, order.hashes)
         async with self.operator.beside:
             file = await self._renew_view(progress)
             await renew(self.operator.feed, view, self.operator.data / "vectors", order.items)
             snapshots = await self._renew_snapshots()
-        left = await view.ask(persons.left_in_clear, order.subject)
-        if left:
-            log.warning("events that were never sealed stay readable", receipt=order.receipt, events=len(left))
+        in_clear = await view.ask(persons.left_in_clear, order.subject)
+        if in_clear:
+            log.warning("events that were never sealed stay readable", receipt=order.receipt, events=len(in_clear))
         receipt = _receipt(order, position, view.position)
         receipt["view"]["file"], receipt["vectors"] = file.name, "made anew"
         receipt["embeddings_removed"], receipt["snapshots_removed"] = embeddings, snapshots
-        receipt["secrets_destroyed"], receipt["left_in_clear"] = len(secrets), left
+        receipt["secrets_destroyed"], receipt["left_in_clear"] = len(secrets), in_clear
         return self.receipts.finish(order, receipt)
 
-    async def _destroyed(self, order: Order) -> Tombstone:
-        """The tombstone of the person's key, which is gone; the first one, where another node's order came before."""
+    async def _destroy(self, order: Order) -> Tombstone:
+        """Destroy the person's key; returns its tombstone, the first one where another node's order came before."""
         name = order.subject
         held = (await self.vault.look([name])).get(name)
         unsworn = None if isinstance(held, Tombstone) else await self._unsworn(name)
         return await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt, unsworn=unsworn)
 
     async def _unsworn(self, name: str) -> Unsworn:
-        """Which seals without a MAC verify while the person's key is there. Reads the log."""
-        self.keyring.take({name: await self.vault.obtain(name)})  # whoever seals at this moment gets the same key
+        """The seals without a MAC that verify with the person's key. Reads the log."""
+        self.keyring.take({name: await self.vault.obtain(name)})  # concurrent sealing uses the same key
         examination = Examination(name, self.keyring.look)
         async with contextlib.aclosing(self.operator.ledger.read(1, batch=_READ_EVENTS)) as batches:
             async for events in batches:
                 await asyncio.to_thread(examination.read, events)
         return examination.found
 
-    async def _knows_nothing_of(self, subject: str) -> bool:
-        """True on a node that folded the log after the key was gone, and has no frozen file: nothing is to be done."""
+    async def _has_nothing_of(self, subject: str) -> bool:
+        """Whether nothing has to be erased: the log was folded without the key, and there is no snapshot."""
         if any((self.operator.data / "snapshots").glob("view-*")):
             return False
         return not await self.operator.view.ask(persons.left_in_clear, subject)
 
     async def _items(self, order: Order) -> list[str]:
-        found: list[str] = await self.operator.view.ask(persons.items_of, order.subject)
-        return found
+        items: list[str] = await self.operator.view.ask(persons.items_of, order.subject)
+        return items
 
-    async def _tell(self, order: Order) -> int:
-        """The position of the event that tells of it; appended unless the log has it."""
+    async def _record(self, order: Order) -> int:
+        """The position of the event that records the order; appended unless the log has it."""
         event = NewEvent(
             SubjectForgotten(subject=order.subject, receipt=order.receipt),
             order.subject,
@@ -237,16 +237,16 @@ class Eraser:
             self.org,
             id=str(uuid.uuid5(NAMESPACE, order.receipt)),
         )
-        kept = (await self.operator.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
-        position = kept.position if kept is not None else (await self.operator.ledger.append(event)).position
+        existing = (await self.operator.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
+        position = existing.position if existing is not None else (await self.operator.ledger.append(event)).position
         await self.operator.view.wait_for(position, 60.0)
         return position
 
     async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:
-        """Fold everything anew into a fresh file, and remove the one that knows too much."""
+        """Fold the whole log into a fresh file, and remove the old one."""
         operator = self.operator
         old = operator.view.instance
-        async with operator.made_anew(progress, await operator.decided()) as (fresh, _):
+        async with operator.fresh_view(progress, await operator.decided()) as (fresh, _):
             await operator.serve(fresh)
         path = fresh.path
         assert path is not None  # it was opened from a file
@@ -258,7 +258,7 @@ class Eraser:
         return path
 
     async def _renew_snapshots(self) -> list[str]:
-        """Remove the frozen files; where there were some, freeze the present."""
+        """Remove the snapshots; where there were some, take a new one."""
         directory = self.operator.data / "snapshots"
         removed = sorted(path.name for path in directory.glob("view-*.duckdb*"))
         if not directory.is_dir():
@@ -271,7 +271,7 @@ class Eraser:
 
 
 def _receipt(order: Order, position: int, folded: int) -> JsonObject:
-    """What is true once the key is destroyed, where nothing had to be made anew."""
+    """The receipt once the key is destroyed, where nothing had to be rebuilt."""
     return {
         "id": order.receipt,
         "subject": order.subject,
@@ -290,7 +290,7 @@ def _receipt(order: Order, position: int, folded: int) -> JsonObject:
 
 
 def _until_gone(path: Path | None) -> None:
-    """Wait until the last question on a file that was replaced has its answer, but not for ever."""
+    """Wait until the last query on a replaced file has ended, up to _OLD_FILE_SECONDS."""
     deadline = time.monotonic() + _OLD_FILE_SECONDS
     while path is not None and path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What does a node say for the log and for itself? Its notary, audits, proofs, and the certificates of its rebuilds."""
+"""Integrity of a node: its notary, audits, proofs, and the certificates of its rebuilds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from projections.views.knowledge.provenance import positions_behind
 
 
 async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -> Notary:
-    """The notary of a node on the directory `data`, with a note of where its chain begins.
+    """The notary of a node on the directory `data`; records where its chain begins.
 
     Raises UnsafeKeyFile, InvalidPayload (the hook), ChainContradicted, BrokerUnavailable.
     """
@@ -43,9 +43,9 @@ async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -
 
 
 def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
-    """What signs a receipt with the key that signs the log: `key` (the public key), `signature` (base64).
+    """Signs receipts with the key that signs the log; returns `key` (the public key) and `signature` (base64).
 
-    Signed is a line that says what it is, and then the receipt as JSON with sorted keys.
+    The signed bytes are a line with the kind of document, then the receipt as JSON with sorted keys.
     """
 
     def sign(receipt: bytes) -> JsonObject:
@@ -58,7 +58,7 @@ def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """The part of the operator's work that rests on what was signed."""
+    """Operator functions that use the signed chain."""
 
     ledger: Ledger
     view: View
@@ -67,14 +67,14 @@ class Integrity:
     data: Path
 
     def status(self) -> JsonObject:
-        """How far the log is signed, see Notary.status, and where its chain began."""
+        """How far the log is signed (see Notary.status), and where its chain began."""
         began = self._began()
         return {**self.notary.status(), "began": began.to_json() if began else None}
 
     def reasons(self) -> list[str]:
-        """Why what is before the chain is doubtful, and why nothing is signed.
+        """Why the log before the chain is doubtful, and why nothing is signed.
 
-        Not that the broker is away, of which the status tells anyway.
+        An unavailable broker is not included; the status reports it anyway.
         """
         began, trouble = self._began(), self.notary.trouble
         reasons = [doubt(began)] if began is not None and began.doubtful else []
@@ -83,18 +83,18 @@ class Integrity:
         return [*reasons, f"nothing is signed any more: {trouble.message}"]
 
     def _began(self) -> Beginning | None:
-        """Where the chain begins; what cannot be read of that, the next start says."""
+        """Where the chain begins, None where that cannot be read; the next start reports why."""
         with contextlib.suppress(ChainContradicted):
             return beginning(self.notary.files)
         return None
 
     async def audit(self, progress: Progress) -> JsonObject:
-        """Read the log and compare it with what this node signed, which is first all that there is.
+        """Sign up to the head, then read the log and compare it with all that this node signed.
 
         Raises NotCertified, BrokerUnavailable.
         """
         head = (await self.ledger.head()).position
-        with contextlib.suppress(NotCertified):  # then the audit says what it can of the rest
+        with contextlib.suppress(NotCertified):  # the audit covers what is signed
             await self.notary.certify(max(1, head), timeout=10 if head else 0)
         evidence = await asyncio.to_thread(gather, self.notary.files)
         return (await audit(self.ledger, evidence, progress)).to_json()
@@ -116,14 +116,14 @@ class Integrity:
         leaves = await asyncio.to_thread(self.notary.files.leaves.read, 1, checkpoint.position)
         return await asyncio.to_thread(make_proof, about, events, leaves, checkpoint, keys[checkpoint.key_id])
 
-    async def certified(self, run: str, told: JsonObject) -> JsonObject:
-        """`told`, the result of a rebuild or replay, with the `certificate` that was written of it.
+    async def certified(self, run: str, result: JsonObject) -> JsonObject:
+        """The result of a rebuild or replay, with the path of the `certificate` that was written for it.
 
-        Where the log cannot be vouched for there is none, and `uncertified` says why.
+        Where the log cannot be attested there is none, and `uncertified` says why.
         """
-        views = told["rebuilt"].pop("views")
+        views = result["rebuilt"].pop("views")
         try:
-            chain = await self.notary.chain_at(told["position"])
+            chain = await self.notary.chain_at(result["position"])
             document = await asyncio.to_thread(
                 make_certificate,
                 {
@@ -131,17 +131,17 @@ class Integrity:
                     "product": version("knowledge-ledger"),
                     "views_schema": SCHEMA_VERSION,
                     "views": views,
-                    "state": told["rebuilt"]["digest"],
-                    "seconds": told["seconds"],
+                    "state": result["rebuilt"]["digest"],
+                    "seconds": result["seconds"],
                 },
                 chain,
                 SigningKeys(self.notary.files.keys),
                 datetime.now(UTC),
             )
-            file = await asyncio.to_thread(_keep, self.data / "certificates", run, document)
+            file = await asyncio.to_thread(_write_certificate, self.data / "certificates", run, document)
         except LedgerError as error:
-            return {**told, "certificate": None, "uncertified": error.message}
-        return {**told, "certificate": str(file)}
+            return {**result, "certificate": None, "uncertified": error.message}
+        return {**result, "certificate": str(file)}
 
     async def _event_at(self, position: int) -> StoredEvent:
         async with contextlib.aclosing(self.ledger.read(position, batch=1)) as lists:
@@ -150,8 +150,8 @@ class Integrity:
         raise ChainContradicted(f"the log ends before position {position}, which the views know: run kledger audit")
 
 
-def _keep(directory: Path, run: str, document: JsonObject) -> Path:
-    """Write a certificate, for good when this returns; none is ever replaced."""
+def _write_certificate(directory: Path, run: str, document: JsonObject) -> Path:
+    """Write a certificate durably; an existing one is never replaced."""
     directory = directory.absolute()
     directory.mkdir(exist_ok=True)
     moment = datetime.fromisoformat(document["time"]).strftime("%Y%m%dT%H%M%S%fZ")

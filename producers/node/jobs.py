@@ -1,6 +1,7 @@
-"""How does a job of a node run: what does it come to, and what does the operator's log say of it?
+"""Runner of operator jobs: records progress and outcome in the job and in the operator's log.
 
-The log names the kind of the job and how it ended; who is forgotten, or which file was asked for, stands in the answer.
+The log has the kind of the job and how it ended; the subject of a forgetting, or a requested file, is only in the
+answer.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from producers.operations.admin.jobs import Job
 log = structlog.get_logger(__name__)
 
 Work = Callable[[Progress], Awaitable[JsonObject]]
-_TOLD = ("position", "events", "equal", "swapped", "bytes", "segments")
-"""What the log says of a result, as far as it has it."""
+_LOGGED = ("position", "events", "equal", "swapped", "bytes", "segments")
+"""Fields of a result that are logged, where it has them."""
 
 
 async def run_job(job: Job, work: Work) -> None:
-    """Do the work, and note in the job how far it is and what came of it."""
+    """Do the work, and record its progress and outcome in the job."""
 
     def progress(done: int, total: int, rate: float) -> None:
         job.done, job.total, job.rate = done, total, round(rate, 1)
@@ -35,16 +36,16 @@ async def run_job(job: Job, work: Work) -> None:
     try:
         job.result = await work(progress)
         job.state = "done"
-        _ended(job, began, "done", **{name: job.result[name] for name in _TOLD if name in job.result})
+        _log_end(job, began, "done", **{name: job.result[name] for name in _LOGGED if name in job.result})
     except LedgerError as error:
         job.error = {"code": error.code, "message": error.message, "details": error.details}
         job.state = "failed"
-        about = {} if job.kind == "forget" else {"error": error.message}  # which names the person
-        _ended(job, began, "failed", code=error.code, **about)
+        about = {} if job.kind == "forget" else {"error": error.message}  # the message names the person
+        _log_end(job, began, "failed", code=error.code, **about)
     except asyncio.CancelledError:
         job.error = {"code": ServiceFailed.code, "message": "the node stopped", "details": {}}
         job.state = "failed"
-        _ended(job, began, "failed", code=ServiceFailed.code, error="the node stopped")
+        _log_end(job, began, "failed", code=ServiceFailed.code, error="the node stopped")
         raise
     except Exception as error:
         log.exception(f"{job.kind} failed", job=job.id)
@@ -52,6 +53,6 @@ async def run_job(job: Job, work: Work) -> None:
         job.state = "failed"
 
 
-def _ended(job: Job, began: float, how: str, **about: Any) -> None:
+def _log_end(job: Job, began: float, how: str, **about: Any) -> None:
     line = log.info if how == "done" else log.error
     line(f"{job.kind} {how}", job=job.id, seconds=round(time.monotonic() - began, 3), **about)

@@ -1,4 +1,4 @@
-"""Which models does this node have, and who asks them? The doors know of them; the reactors put their questions."""
+"""Models of a node: configures them for the interfaces, and creates the reactors that call them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from projections.views.processes.ask import spent_since
 async def with_models(
     desk: Desk, view: View, searcher: Searcher, roles: frozenset[Role], stack: AsyncExitStack
 ) -> list[Reactor]:
-    """Tell the desk which models there are; the reactors that this node runs: those of tasks that have a model.
+    """Configure the desk's models; returns the reactors of this node: those for tasks that have a model.
 
-    A request whose task has no model on any node waits until one has. Raises InvalidPayload for settings that make
-    no sense.
+    A request whose task has no model on any node waits until one has. Raises InvalidPayload for invalid settings.
     """
     settings = model_settings_from_environment()
 
@@ -51,7 +50,7 @@ async def with_models(
         model.get_ready()
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
     known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
-    # Slims keep the best of each group where no model is.
+    # Without a model, slims keep the best item of each group.
     return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
 
 

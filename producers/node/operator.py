@@ -1,4 +1,4 @@
-"""What does a node do for its operator? Status, and jobs beside the live view: rebuild, verify, replay, snapshot."""
+"""Operator of a node: its status, and jobs beside the live view: rebuild, verify, replay, snapshot, backup, audit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ YOUR_TOKEN = "YOUR-TOKEN"
 
 @dataclass(slots=True)
 class Operator:
-    """The operator's side of a running node; see producers.operations.admin.jobs.NodeAdmin."""
+    """Operator interface of a running node; implements producers.operations.admin.jobs.NodeAdmin."""
 
     access: BrokerAccess
     ledger: JetStreamLedger
@@ -70,18 +70,18 @@ class Operator:
     readiness: Readiness = field(default_factory=Readiness)
     parked: ParkedEvents | None = None
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the job that makes a file beside the live one: two would take the same name, and both would swap."""
+    """Held by a job that builds a file beside the live one: two would use the same name, and both would swap."""
     master: bytes = field(default=b"", repr=False)
     """The master key of the vault, for rebuilds; empty on a node without one."""
     eraser: Eraser | None = None
     places: Places = field(default_factory=Places)
 
     async def status(self) -> JsonObject:
-        """Stream head, each view's position and lag, refused events, versions, and whether all is well."""
-        reasons, head, stored_ns, told = [], self.view.position, 0, StreamStatus()
+        """Stream head, each view's position and lag, refused events, versions, and health with its reasons."""
+        reasons, head, stored_ns, stream = [], self.view.position, 0, StreamStatus()
         try:
-            told = await self.ledger.status()
-            head, stored_ns = told.head.position, told.head.stored_ns
+            stream = await self.ledger.status()
+            head, stored_ns = stream.head.position, stream.head.stored_ns
         except LedgerError as error:
             reasons.append(error.message)
         if why := self.ledger.hindered():
@@ -105,8 +105,8 @@ class Operator:
         warnings: list[str] = []
         if self.parked is not None:
             try:
-                found, warnings = await attention(self.ledger, self.view, self.parked)
-                reasons += found
+                parking_reasons, warnings = await attention(self.ledger, self.view, self.parked)
+                reasons += parking_reasons
             except LedgerError as error:
                 reasons += [error.message] if error.message not in reasons else []
         return {
@@ -116,8 +116,8 @@ class Operator:
             "stream": {
                 "head": head,
                 "time": datetime.fromtimestamp(stored_ns / 1e9, UTC).isoformat() if stored_ns else None,
-                "messages": told.messages,
-                "bytes": told.bytes,
+                "messages": stream.messages,
+                "bytes": stream.bytes,
                 "url": self.access.url,
             },
             "views": views,
@@ -128,7 +128,7 @@ class Operator:
                 "product": version("knowledge-ledger"),
                 "python": platform.python_version(),
                 "duckdb": version("duckdb"),
-                "nats": told.server,
+                "nats": stream.server,
                 "qdrant_edge": version("qdrant-edge-py"),
             },
             "uptime_seconds": round(time.monotonic() - self.started, 3),
@@ -136,11 +136,11 @@ class Operator:
         }
 
     async def health(self) -> Health:
-        """Whether the node does its work now, and what keeps it from it."""
+        """Whether the node is healthy and ready, with the reasons where it is not."""
         return self.readiness.of(await self.status(), () if self.feed.comes else ("vectors",))
 
     async def start_rebuild(self) -> Job:
-        """Fold everything anew beside the live view, compare, and serve the new file."""
+        """Fold the whole log beside the live view, compare, and serve the new file."""
         return self.start("rebuild", self.rebuild)
 
     async def start_verify(self) -> Job:
@@ -148,7 +148,7 @@ class Operator:
         return self.start("verify", self._verify)
 
     async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or moment into a new file. Raises InvalidPayload: not where that can be made."""
+        """Fold up to a position or moment into a new file. Raises InvalidPayload where the file cannot be made."""
         file = outside(self.data, into)
         check_place(file)
         return self.start("replay", partial(self._replay, to, file))
@@ -158,13 +158,13 @@ class Operator:
         return self.start("snapshot", self._snapshot)
 
     async def start_backup(self, into: str) -> Job:
-        """Append what is new in the log to the backup in a directory. Raises InvalidPayload: none can be made there."""
+        """Append new events to the backup in a directory. Raises InvalidPayload where none can be made there."""
         directory = outside(self.data, into)
         check_directory_place(directory)
         return self.start("backup", partial(self._back_up, directory))
 
     async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with what was signed."""
+        """Read the log from its start and compare it with the signed checkpoints."""
         return self.start("audit", self.integrity.audit)
 
     async def prove(self, item_id: str) -> JsonObject:
@@ -178,7 +178,7 @@ class Operator:
         return self.start("forget", lambda progress: eraser.forget(subject, by, progress))
 
     async def job(self, job_id: str) -> Job:
-        """How far a job is. Raises UnknownReference."""
+        """The progress of a job. Raises UnknownReference."""
         try:
             return self.jobs[job_id]
         except KeyError:
@@ -190,16 +190,16 @@ class Operator:
         """The rows of one SELECT over the live view. Raises IllegalQuery."""
         instance = self.view.instance
         instance.enter()
-        answered: JsonObject = await self.places.run(
+        answer: JsonObject = await self.places.run(
             partial(answer_to, instance.con, query), analyst_limits().seconds, instance.leave
         )
-        return answered
+        return answer
 
     async def attach(self) -> JsonObject:
         """The statement that attaches the live view from any DuckDB. Raises ServiceFailed."""
         if self.files.address is None:
             raise ServiceFailed("this node does not serve Quack: start it with --quack PORT")
-        # With tokens each analyst attaches with their own, which is not told again here.
+        # With tokens each analyst attaches with their own, which is not shown here.
         address = replace(self.files.address, token=YOUR_TOKEN) if self.tokens.required else self.files.address
         return {
             "prepare": "INSTALL httpfs; LOAD httpfs; INSTALL quack; LOAD quack;",
@@ -209,13 +209,13 @@ class Operator:
         }
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel running jobs."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def start(self, kind: JobKind, work: Work) -> Job:
-        """Begin a job that runs beside the live view."""
+        """Start a job that runs beside the live view."""
         job = Job(f"{kind}-{uuid.uuid4().hex[:12]}", kind)
         for old in list(self.jobs)[: max(0, len(self.jobs) - _KEPT_JOBS + 1)]:
             if self.jobs[old].state != "running":
@@ -227,43 +227,43 @@ class Operator:
         return job
 
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
-        """Fold anew and swap; an event that is to be released from parking is folded like any other."""
-        told = await self._undisturbed(partial(self._rebuild, progress, release))
-        return await self.integrity.certified("rebuild", told)
+        """Fold the whole log and swap; the parked event at `release` is folded like any other."""
+        result = await self._stable_comparison(partial(self._rebuild, progress, release))
+        return await self.integrity.certified("rebuild", result)
 
-    async def _undisturbed(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-        return await compare() if self.eraser is None else await self.eraser.undisturbed(compare)
+    async def _stable_comparison(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        return await compare() if self.eraser is None else await self.eraser.stable_comparison(compare)
 
     async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
-            async with self.made_anew(progress, await self.decided(release)) as (fresh, rebuilt):
-                compared = await compared_with(self.view.instance, fresh, rebuilt)
-                async with self.feed.turn:  # the vectors begin anew after the view has its file, not before
-                    if not compared["equal"]:  # what they were made from was not what follows from the log
+            async with self.fresh_view(progress, await self.decided(release)) as (fresh, rebuilt):
+                comparison = await compared_with(self.view.instance, fresh, rebuilt)
+                async with self.feed.turn:  # the vectors restart after the view has its file, not before
+                    if not comparison["equal"]:  # the vectors were built from a view that differs from the log
                         self.feed.will_begin_anew()
                     if self.parked is not None and release is not None and release in self.parked.parked:
                         await self.parked.decide(release, "released")
                     await self.serve(fresh)
-                if not compared["equal"]:
+                if not comparison["equal"]:
                     await self.feed.begin_anew()
             swapped = live_file(self.data / "views") == fresh.path
-            if compared["equal"]:
-                compared["vectors"] = await mended(self.feed, self.view, self.data / "vectors", await vectors)
-        return {**compared, "swapped": swapped}
+            if comparison["equal"]:
+                comparison["vectors"] = await mended(self.feed, self.view, self.data / "vectors", await vectors)
+        return {**comparison, "swapped": swapped}
 
     async def _verify(self, progress: Progress) -> JsonObject:
-        return await self._undisturbed(partial(self._verify_once, progress))
+        return await self._stable_comparison(partial(self._verify_once, progress))
 
     async def _verify_once(self, progress: Progress) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
-            async with self.made_anew(progress, await self.decided()) as (fresh, rebuilt):
-                compared = await compared_with(self.view.instance, fresh, rebuilt)
-            found = await vectors
-            return {**compared, "vectors": found, "equal": compared["equal"] and found["equal"]}
+            async with self.fresh_view(progress, await self.decided()) as (fresh, rebuilt):
+                comparison = await compared_with(self.view.instance, fresh, rebuilt)
+            of_vectors = await vectors
+            return {**comparison, "vectors": of_vectors, "equal": comparison["equal"] and of_vectors["equal"]}
 
     @asynccontextmanager
     async def _vectors_beside(self) -> AsyncIterator[asyncio.Task[JsonObject]]:
-        """Compare the vectors with the live view while another process folds: either takes seconds of one core."""
+        """Compare the vectors with the live view while another process folds: each takes seconds on one core."""
         comparing = asyncio.create_task(sound(self.feed, self.view), name="vectors-compared")
         try:
             yield comparing
@@ -272,10 +272,10 @@ class Operator:
             await asyncio.gather(comparing, return_exceptions=True)
 
     @asynccontextmanager
-    async def made_anew(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:
-        """A view folded from zero in a file of its own, at the position of the live one, which stands still meanwhile.
+    async def fresh_view(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:
+        """A view folded from zero into its own file, at the position of the live view, which is paused meanwhile.
 
-        It is removed again unless the body serves it. The caller holds `beside`.
+        The file is removed unless the body serves it. The caller holds `beside`.
         """
         path = next_file(self.data / "views")
         rebuilt = await rebuild_in_own_process(self.access, path, None, progress, parked, master=self.master)
@@ -292,13 +292,13 @@ class Operator:
                 discard(path)
 
     async def serve(self, fresh: Instance) -> None:
-        """Put a view that was made anew in the place of the live one, for good."""
+        """Replace the live view with a fresh one, permanently."""
         assert fresh.path is not None  # it was opened from a file
         point_to(fresh.path)
         await self.files.swap(self.view, fresh)
 
     async def decided(self, release: int | None = None) -> Parked:
-        """What is parked now, without the one that is to be released."""
+        """The parked events, without the one at `release`."""
         if self.parked is None:
             return NONE_PARKED
         await self.parked.refresh()
@@ -307,9 +307,9 @@ class Operator:
     async def _replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         parked = await self.decided()
-        with in_place(into) as draft:  # what does not come to its end leaves nothing
+        with in_place(into) as draft:  # an interrupted replay leaves no file
             rebuilt = await rebuild_in_own_process(self.access, draft, position, progress, parked, master=self.master)
-        told = {
+        result = {
             "into": str(into),
             "position": rebuilt.position,
             "refused": rebuilt.refused,
@@ -317,13 +317,13 @@ class Operator:
             "rate": round(rebuilt.rate, 1),
             "rebuilt": {"digest": rebuilt.digest, "views": rebuilt.views},
         }
-        return {**await self.integrity.certified("replay", told), "digest": rebuilt.digest}
+        return {**await self.integrity.certified("replay", result), "digest": rebuilt.digest}
 
     async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
-        with contextlib.suppress(LedgerError):  # one without a signature is better than none; the status says why
+        with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await self.integrity.notary.certify((await self.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
-        told = asdict(await back_up_in_own_process(self.access, into, self.data, progress))
-        return told | {"keys": await self.eraser.keep_keys(into) if self.eraser else 0}
+        result = asdict(await back_up_in_own_process(self.access, into, self.data, progress))
+        return result | {"keys": await self.eraser.keep_keys(into) if self.eraser else 0}
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         async with self.projector.paused():

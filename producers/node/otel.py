@@ -1,8 +1,8 @@
-"""To whom does a node tell what it does? Traces to a collector, where the OTEL_ environment names one.
+"""OpenTelemetry: sends the node's traces to a collector, where the OTEL_ environment names one.
 
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/: an endpoint of the OTLP exporter, or
-OTEL_TRACES_EXPORTER=otlp, turns tracing on; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off. What
-sends is the optional extra `otel`.
+OTEL_TRACES_EXPORTER=otlp, turns tracing on; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off. Sending
+needs the optional extra `otel`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
 
 @contextmanager
 def traced(version: str) -> Iterator[bool]:
-    """Send traces while the block runs, if that is asked for and can be done; what is left is sent at its end."""
+    """Send traces while the block runs, where that is enabled and possible; flushes at its end."""
     if not is_asked_for():
         yield False
         return
@@ -54,10 +54,10 @@ def traced(version: str) -> Iterator[bool]:
         )
         yield False
         return
-    stated = {"service.version": version}
+    attributes = {"service.version": version}
     if "OTEL_SERVICE_NAME" not in os.environ:
-        stated["service.name"] = "kledger"
-    provider = TracerProvider(resource=Resource.create(stated), shutdown_on_exit=False)
+        attributes["service.name"] = "kledger"
+    provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     tracing.begin(provider.get_tracer("kledger", version))
     try:
@@ -68,7 +68,7 @@ def traced(version: str) -> Iterator[bool]:
 
 
 def of_folding(tally: Tally) -> Callable[[Sequence[StoredEvent], float], None]:
-    """What the projector tells after each batch: counted, and traced."""
+    """The projector's callback after each batch: updates counters and traces."""
 
     def folded(events: Sequence[StoredEvent], seconds: float) -> None:
         tally.folded += len(events)

@@ -1,8 +1,8 @@
-"""How does a node decide about parked events, and keep its view to what was decided?
+"""Parking: decisions of a node about parked events (dead letters), and a live view that agrees with them.
 
-Trying an event again is a rebuild: its place is in the midst of the log, and what came after it may turn out otherwise.
-The rebuild is strict, so an event that still cannot be folded changes nothing; and the decision is kept before the
-new file is served, so that every later rebuild agrees.
+A retry is a rebuild: the event's position is in the middle of the log, and later events may then have other outcomes.
+The rebuild is strict, so an event that still cannot be folded changes nothing. The decision is recorded before the new
+file is served, so that every later rebuild agrees.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 async def open_parked(access: BrokerAccess, *, replicas: int = 1) -> ParkedEvents:
-    """The decisions that the log's own storage holds, read. Raises BrokerUnavailable, BrokerMisconfigured."""
+    """The parking decisions, read from the log's storage. Raises BrokerUnavailable, BrokerMisconfigured."""
     await ensure_parked_stream(access, replicas=replicas)
     parked = ParkedEvents(await BrokerConnection.open(access, "node", name="kledger-parked"))
     await parked.refresh()
@@ -38,16 +38,16 @@ async def open_parked(access: BrokerAccess, *, replicas: int = 1) -> ParkedEvent
 
 
 async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEvents) -> tuple[Instance, bool]:
-    """The live view, and whether it is made anew because what was decided has changed since it was folded."""
+    """The live view, and whether it is rebuilt because decisions changed since it was folded."""
     instance = await asyncio.to_thread(files.open_live)
     try:
-        apart = await disagreement(ledger, *held_apart(instance.con), parked.parked)
-    except LedgerError as error:  # a log that was cut says so again when it is folded
+        positions = await disagreement(ledger, *held_apart(instance.con), parked.parked)
+    except LedgerError as error:  # a truncated log is reported again when it is folded
         log.warning("the view cannot be compared with what is parked", error=error.message)
         return instance, False
-    if not apart:
+    if not positions:
         return instance, False
-    log.error("the view is made anew: other decisions about parked events count now", positions=apart[:20])
+    log.error("the view is made anew: other decisions about parked events count now", positions=positions[:20])
     instance.close()
     if instance.path is not None:
         discard(instance.path)
@@ -56,13 +56,13 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """See producers.operations.admin.refused.ParkingAdmin."""
+    """Implements producers.operations.admin.refused.ParkingAdmin."""
 
     operator: Operator
     parked: ParkedEvents
 
     async def states(self) -> dict[int, JsonObject]:
-        """What was decided last about each event, by position."""
+        """The last decision about each event, by position."""
         await self.parked.refresh()
         return {
             decision.position: {"state": decision.state, "tries": decision.tries, "decided": decision.time}
@@ -70,17 +70,17 @@ class Parking:
         }
 
     async def dismiss(self, position: int) -> JsonObject:
-        """Let a parked event rest for good; the views stay as they are. Raises UnknownReference, IllegalState."""
+        """Dismiss a parked event permanently; the views do not change. Raises UnknownReference, IllegalState."""
         return asdict(await self.parked.decide(position, "dismissed"))
 
     async def start_retry(self, position: int) -> Job:
-        """Fold everything anew with this event among the rest. Raises UnknownReference when it is not parked."""
+        """Start a rebuild that includes this event. Raises UnknownReference when it is not parked."""
         await self.parked.refresh()
         if position not in self.parked.parked:
             raise UnknownReference(f"no event is parked at position {position}: kledger refused list shows which are")
 
         async def retry(progress: Progress) -> JsonObject:
-            told = await self.operator.rebuild(progress, release=position)
-            return {**told, "retried": position}
+            result = await self.operator.rebuild(progress, release=position)
+            return {**result, "retried": position}
 
         return self.operator.start("retry", retry)

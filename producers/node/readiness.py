@@ -1,8 +1,8 @@
-"""Should this node be asked? Live, ready or degraded, each with its reasons, out of the status of the node.
+"""Readiness of a node, from its status: live, ready or degraded, each with its reasons.
 
-Live: the process answers. Ready: the views have what the log held when the node started, the vectors nearly so, and the
-views are not far behind it now. Degraded: ready, and something is not as it should be (no broker: what is known can be
-read, nothing written; no vectors: nothing can be searched).
+Live: the process answers. Ready: the views have reached the head of the log at the start, the vectors nearly so, and
+the views are not far behind now. Degraded: ready, but with a fault (no broker: reads work, writes do not; no vectors:
+no search).
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ledger.event import JsonObject
 from producers.operations.admin.jobs import Health
 
 LONGEST_LAG_SECONDS = 30.0
-"""A view that is behind for longer answers with what is no longer so."""
+"""Longest lag of a ready view; after that its answers are stale."""
 # The view that every read needs.
 NEEDED = "duckdb"
 MAY_LACK = {"vectors": 500}
-"""Events: where the vectors lack no more, as after a kill, a search waits for them itself, and nothing else has to."""
+"""Events that a view may lack: a search waits for so few itself (as after a kill), and nothing else needs them."""
 
 
 @dataclass(slots=True)
 class Readiness:
-    """What was seen of one node since it started."""
+    """Readiness state of one node since it started."""
 
     head_at_start: int | None = None
     caught_up: bool = False
 
     def of(self, status: JsonObject, not_awaited: Collection[str] = ()) -> Health:
-        """The health that a status means; `reasons` are the status' own, `waits_for` is why it is not ready.
+        """The health for a status; `reasons` are those of the status, `waits_for` is why the node is not ready.
 
-        `not_awaited` are views beside the one that is needed that do not come to what the log held at the start: they
-        stand still, or another node writes them.
+        `not_awaited` are views that need not reach the head at the start: they are stopped, or another node writes
+        them.
         """
         head, reasons = int(status["stream"]["head"]), [str(reason) for reason in status["reasons"]]
         needed = next(view for view in status["views"] if view["name"] == NEEDED)
@@ -57,7 +57,7 @@ class Readiness:
 
 
 def lag(view: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
-    """How far a view is behind: in events, and at least how long the oldest that is not folded has waited."""
+    """Lag of a view: in events, and a lower bound of the age of the oldest unfolded event in seconds."""
     seconds = 0.0
     if position < head:
         now = time.time()

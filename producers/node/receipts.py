@@ -1,9 +1,9 @@
-"""What is written down about a forgetting? An order while it is carried out, and a receipt when it is done.
+"""Orders and receipts of forgetting: an order while it is carried out, and a receipt when it is done.
 
-    <data>/receipts/<id>.pending.json   carried out at present, or when the node starts again
+    <data>/receipts/<id>.pending.json   in progress, resumed at the next start of the node
     <data>/receipts/<id>.json           {"receipt": {…}, "signature": {…} or null}
 
-Neither holds a word of the person. The order holds hashes of embedded texts, and goes when the receipt comes.
+Neither holds text of the person. The order holds hashes of embedded texts, and is deleted when the receipt is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ledger.event import JsonObject
 log = structlog.get_logger(__name__)
 
 Sign = Callable[[bytes], JsonObject]
-"""What is signed (the receipt as JSON with sorted keys) to the signature as the receipt's file holds it."""
+"""Maps the bytes to sign (the receipt as JSON with sorted keys) to the signature in the receipt's file."""
 
 _ID = re.compile(r"[a-z0-9-]{1,80}")
 _PENDING = ".pending.json"
@@ -33,7 +33,7 @@ _PENDING = ".pending.json"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Whom to forget, who asked and when (RFC 3339). `hashes` are SHA-256 of texts that may be embedded."""
+    """Whom to forget, who requested it and when (RFC 3339). `hashes` are SHA-256 of texts that may be embedded."""
 
     receipt: str
     subject: str
@@ -44,13 +44,13 @@ class Order:
 
 
 def new_order(subject: str, by: str) -> Order:
-    """An order of this moment."""
+    """A new order with the current time."""
     now = datetime.now(UTC)
     return Order(f"forget-{now:%Y%m%d}-{uuid.uuid4().hex[:12]}", subject, by, moment(now))
 
 
 def moment(now: datetime | None = None) -> str:
-    """A moment as orders and receipts write it; by default this one."""
+    """A time in the format of orders and receipts; by default the current one."""
     return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -62,25 +62,25 @@ class Receipts:
         self._sign = sign
 
     def pending(self) -> list[Order]:
-        """What was begun and is not done, oldest first."""
+        """Pending orders, oldest first."""
         orders = []
         for path in sorted(self._directory.glob(f"*{_PENDING}")):
             try:
                 orders.append(Order(**orjson.loads(path.read_bytes())))
-            except (orjson.JSONDecodeError, TypeError) as error:  # written whole or not at all: somebody else's doing
+            except (orjson.JSONDecodeError, TypeError) as error:  # writes are atomic, so somebody else changed the file
                 log.error("an order to forget cannot be read", file=str(path), error=str(error))
         return orders
 
     def begin(self, order: Order) -> None:
-        """Keep an order until `finish`, whatever happens to the node."""
+        """Write an order durably; it stays until `finish`."""
         self._write(self._path(order.receipt, _PENDING), orjson.dumps(asdict(order), option=orjson.OPT_INDENT_2))
 
     def drop(self, order: Order) -> None:
-        """Keep the order no longer: it is carried out under another receipt."""
+        """Delete the order: it is carried out under another receipt."""
         self._path(order.receipt, _PENDING).unlink(missing_ok=True)
 
     def finish(self, order: Order, receipt: JsonObject) -> JsonObject:
-        """Write the receipt, signed where the node signs, and drop the order; what was written."""
+        """Write the receipt, signed where the node signs, and delete the order; returns what was written."""
         signed = orjson.dumps(receipt, option=orjson.OPT_SORT_KEYS)
         document = {"receipt": receipt, "signature": self._sign(signed) if self._sign else None}
         self._write(self._path(order.receipt, ".json"), orjson.dumps(document, option=orjson.OPT_INDENT_2))
@@ -88,7 +88,7 @@ class Receipts:
         return document
 
     def found(self, receipt: str) -> JsonObject | None:
-        """A receipt that was written; None when there is none of this id."""
+        """The receipt with this id, None where there is none."""
         path = self._path(receipt, ".json")
         if not _ID.fullmatch(receipt) or not path.exists():
             return None

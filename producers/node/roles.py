@@ -1,8 +1,8 @@
-"""What does this node do of what a node can do? Every node folds views and serves doors; vectors are written by one.
+"""Roles of a node: every node folds views and serves interfaces; vectors have a single writer.
 
-Vectors of its own (no Qdrant server) a node writes by itself. Those on a Qdrant server are everybody's: of the nodes
-with the role `vectors` the one that holds the lease writes them, and the others see how far it is. Those with the role
-`reactors` have models do what is asked for; each request is heard by one of them.
+Without a Qdrant server, a node writes its own vectors. On a Qdrant server they are shared: of the nodes with the role
+`vectors`, the one that holds the lease writes them, and the others follow its progress. Nodes with the role `reactors`
+have models process requests; each request is consumed by one of them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ALL_ROLES: frozenset[Role] = frozenset(get_args(Role))
 async def writes_vectors(
     roles: frozenset[Role], qdrant: str | None, access: BrokerAccess, replicas: int, stack: AsyncExitStack
 ) -> Callable[[], bool]:
-    """What tells, at any moment, whether this node may write vectors now.
+    """Returns a function that reports whether this node may write vectors now.
 
-    Raises BrokerMisconfigured where it could never have any, BrokerUnavailable.
+    Raises BrokerMisconfigured for a node without any vectors, BrokerUnavailable.
     """
     if qdrant is None:
         if "vectors" not in roles:
@@ -43,13 +43,13 @@ async def writes_vectors(
     connection = await BrokerConnection.open(access, "node", name="kledger-lease")
     stack.push_async_callback(connection.close)
     lease = Lease(connection, "vectors", f"{socket.gethostname()}:{os.getpid()}")
-    keeping = asyncio.create_task(lease.keep(), name="vectors-lease")
+    renewing = asyncio.create_task(lease.keep(), name="vectors-lease")
 
-    async def let_go() -> None:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+    async def release() -> None:
+        renewing.cancel()
+        await asyncio.gather(renewing, return_exceptions=True)
         with contextlib.suppress(LedgerError):
             await lease.release()
 
-    stack.push_async_callback(let_go)
+    stack.push_async_callback(release)
     return lambda: lease.held

@@ -1,7 +1,7 @@
-"""How many bytes does a node hold, and of what? Its directories on disk, and what the events say by their entity.
+"""Sizes of a node: bytes of its directories on disk, and of the events' data by entity.
 
-Of the events in the log the data is counted, without envelopes and headers. A view that
-was never counted is counted in steps, so that no answer waits for a large log: `counted_to` says how far that is.
+For events in the log only the data counts, without envelopes and headers. A view that was never counted is counted in
+steps, so that no answer waits for a large log: `counted_to` is the position reached.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from projections.views.events.sizes import event_bytes
 
 DIRECTORIES = ("broker", "views", "vectors", "snapshots")
 STEP = 200_000
-"""Events that are counted at once."""
+"""Events counted per step."""
 _BLOCK = 512
-"""Bytes of a block as the system counts them, whatever the disk's are."""
+"""Bytes of a block in `st_blocks`, independent of the file system."""
 GOOD_FOR = 5.0
-"""Seconds after which it is measured anew."""
+"""Seconds for which a measurement is reused."""
 
 
 class NodeSizes:
-    """What one node measures of itself."""
+    """Sizes of one node, measured on request."""
 
     def __init__(self, data: Path, view: View) -> None:
         self._data = data
@@ -39,8 +39,7 @@ class NodeSizes:
         self._turn = asyncio.Lock()
 
     async def now(self) -> JsonObject:
-        """`parts`: bytes on the disk of each directory; `events`: those of the data of events by entity, up to
-        `counted_to`."""
+        """`parts`: bytes on disk by directory; `events`: bytes of event data by entity, up to `counted_to`."""
         async with self._turn:
             if time.monotonic() - self._measured_at > GOOD_FOR:
                 self._parts = await asyncio.to_thread(_sizes_of, self._data)
@@ -57,11 +56,11 @@ def _sizes_of(data: Path) -> dict[str, int]:
 
 
 def _size(directory: Path) -> int:
-    """What it takes of the disk: the vectors' files are long, and mostly holes."""
+    """Bytes on disk: the vectors' files are sparse, so their lengths say little."""
     total = 0
     for folder, _, files in os.walk(directory):
         for file in files:
             with contextlib.suppress(OSError):  # gone meanwhile
-                found = Path(folder, file).lstat()
-                total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
+                stat = Path(folder, file).lstat()
+                total += stat.st_blocks * _BLOCK if hasattr(stat, "st_blocks") else stat.st_size
     return total

@@ -1,4 +1,4 @@
-"""What does an operation work with? The desk: the log, the live view, the searcher, the node's own jobs."""
+"""Desk: what every operation works with: the log, the live view, the searcher and the node's own jobs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_WAIT = 10.0
-"""Seconds that a read waits for the view unless told otherwise."""
+"""Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
 
 
 class LiveView(Protocol):
-    """What the operations need of projections/live/view.py: how far it is, and a question asked of it."""
+    """The part of projections/live/view.py that operations use: its position, and queries against it."""
 
     @property
     def position(self) -> int: ...
@@ -46,7 +46,7 @@ class LiveView(Protocol):
 
 
 class Searcher(Protocol):
-    """What the operations need of projections/search: ranked items that the caller may see."""
+    """The part of projections/search that operations use: ranked items visible to the caller."""
 
     @property
     def position(self) -> int: ...
@@ -71,14 +71,14 @@ class Searcher(Protocol):
 
 
 class Sizes(Protocol):
-    """How many bytes there are of what."""
+    """Sizes in bytes of the node's data, by kind."""
 
     async def now(self) -> JsonObject: ...
 
 
 @dataclass(slots=True)
 class Desk:
-    """Everything an operation may use. `org` is the tenant whose log this node serves."""
+    """Everything that an operation may use. `org` is the tenant whose log this node serves."""
 
     ledger: Ledger
     view: LiveView
@@ -90,27 +90,27 @@ class Desk:
     models: Models = field(default_factory=NoModels)
     router: Router | None = None
     routing: bool = False
-    """Whether a search is routed by a model unless it says otherwise."""
+    """Whether a model routes a search by default."""
     collected: Sequence[Collector] = ()
-    """Metrics of the node's other parts, told with the door's own."""
+    """Metrics of the node's other parts, exported with those of the HTTP interface."""
     recorded: Recorded = "all"
-    """Whose searches and starts are recorded as served."""
+    """The callers whose searches and startups are recorded as served recalls."""
     sizes: Sizes | None = None
     vault: Vault | None = None
-    """Where the keys of secrets are; without one, no secret is kept or read."""
+    """Holds the keys of secrets; without one, no secret can be stored or read."""
     held_at_start: Written = NOTHING
-    """What the log held when the node started: a read shows it, or says in `degraded` that it does not."""
+    """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
     language: Language = ENGLISH
-    """Of texts for whoever does not say in which language they want them."""
+    """Default language of texts, for callers that name none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How new a read has to be, and what it lacks in the end.
+    """Consistency that a read requires, and what its answer lacks.
 
-    Every part that answers has `min_position`, waited for at most `wait` seconds, or the read fails with ViewBehind.
-    What the caller itself wrote (`own`) is waited for as long; then the read answers with what there is, and says so
-    in `degraded`, which is None where nobody asks.
+    Every part that answers must reach `min_position` within `wait` seconds, or the read fails with ViewBehind.
+    The caller's own writes (`own`) are waited for as long; after that the read answers with what the part has, and
+    notes this in `degraded`, which is None where nobody collects it.
     """
 
     min_position: int = 0
@@ -147,7 +147,7 @@ class Freshness:
                 )
 
     def note(self, lack: Degraded) -> None:
-        """Have the answer state that it lacks something; each part is stated once."""
+        """Add to `degraded` what the answer lacks; each part is noted once."""
         if self.degraded is not None and all(each.part != lack.part for each in self.degraded):
             self.degraded.append(lack)
 
@@ -156,12 +156,12 @@ ANY = Freshness()
 
 
 async def reach(desk: Desk, freshness: Freshness) -> None:
-    """Wait until the view has the position asked for. Raises ViewBehind."""
+    """Wait until the view has reached the requested position. Raises ViewBehind."""
     await freshness.reach(desk.view)
 
 
 async def reach_head(desk: Desk) -> int:
-    """Wait until the view has all that the log holds now; its position. Raises ViewBehind."""
+    """Wait until the view has reached the current head of the log; returns that position. Raises ViewBehind."""
     head = await desk.ledger.head()
     if desk.view.position < head.position:
         await desk.view.wait_for(head.position)
@@ -169,9 +169,9 @@ async def reach_head(desk: Desk) -> int:
 
 
 async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness) -> int:
-    """The log position that a moment means, once the view has it: 0 is before the first event.
+    """The log position of a moment, once the view has reached it; 0 is before the first event.
 
-    Raises InvalidPayload for a position beyond the head or a time to come, ViewBehind.
+    Raises InvalidPayload for a position beyond the head or a time in the future, ViewBehind.
     """
     if isinstance(as_of, datetime):
         return await _position_at(desk, as_of, freshness)
@@ -195,7 +195,7 @@ async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> in
             errors=[{"field": "as_of", "reason": "is in the future"}],
         )
     position, behind = await desk.view.ask(lineage.position_at, moment)
-    if behind:  # nothing folded yet is later than the moment: events before it may still be on their way
+    if behind:  # no folded event is later than the moment: events before it may not be folded yet
         head = await desk.ledger.head()
         if desk.view.position < head.position:
             await desk.view.wait_for(head.position, freshness.wait)
@@ -204,5 +204,5 @@ async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> in
 
 
 def first_entity(caller: Caller) -> str:
-    """Who acts when anybody may: the caller's most specific identity; the operator is `user:local`."""
+    """The acting entity where any may act: the caller's most specific identity; `user:local` for the operator."""
     return caller.reading_as()[0]

@@ -1,7 +1,7 @@
-"""What is said where somebody asks for what they read now as of a position at which they could not?
+"""Error text for an as-of read at a position at which the caller could not read the entity.
 
-Of what they may not read now nothing is said: it is told of as what is not there. What is said here they find in the
-history: the versions that they may read, and that there are earlier ones.
+What the caller may not read now is reported as missing. Of what they may read now, the text reveals no more than the
+history does: the versions that they may read, and that there are earlier ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ledger.event import JsonObject
 
 
 def not_then(what: str, then: int, versions: Sequence[JsonObject]) -> str:
-    """Why `what` is not answered as of `then`, to whoever may read it now and these of its versions."""
+    """Why there is no answer for `what` as of `then`; `versions` are those that the caller may read now."""
     first = versions[0]
     if first["version"] == 1 and first["valid_from"] > then:
         return f"{what} was not there yet at position {then}: ask as of {first['valid_from']} or later"

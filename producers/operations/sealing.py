@@ -1,7 +1,7 @@
-"""How is a person's text kept out of the log in clear? Every event of the doors is sealed on its way there.
+"""Sealing ledger: seals every event that holds a person's text before it is appended.
 
-A ledger as `ledger/stream.py` describes it, around another one. Whose the words are follows from the event, and for
-a verdict on an item from the item as the view knows it.
+Wraps another ledger (ledger/stream.py). The persons that a text belongs to follow from the event, and for a verdict on
+an item from the item as the view knows it.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
 from ledger.stream import Ledger
 
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
-"""Tenant and item ids to the persons that each of the items belongs to."""
+"""Maps a tenant and item ids to the persons that each item belongs to."""
 
 
-_AT_ONCE = 128  # events sealed before others get their turn
+_AT_ONCE = 128  # events sealed per turn of the event loop
 
 
 class SealingLedger:
-    """Seals what belongs to a person, then appends it to `ledger`; reads as that does."""
+    """Seals text that belongs to a person, then appends it to `ledger`; reads are passed through."""
 
     def __init__(self, ledger: Ledger, vault: Vault, persons_of: PersonsOf) -> None:
         self._ledger, self._vault, self._persons_of = ledger, vault, persons_of
         self._keys: dict[str, Held] = {}
 
     async def append(self, event: NewEvent) -> Appended:
-        """See `Ledger.append`. Raises SubjectForgotten for the words of a person who was forgotten."""
+        """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
         (sealed,) = await self._sealed([event])
         return await self._ledger.append(sealed)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is kept."""
+        """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is appended."""
         return await self._ledger.append_many(await self._sealed(events))
 
     def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
-        """See `Ledger.read`: the events as they are kept, sealed."""
+        """See `Ledger.read`: the events as stored, sealed."""
         return self._ledger.read(start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
@@ -60,7 +60,7 @@ class SealingLedger:
         await self._ledger.close()
 
     def forget(self, name: str) -> None:
-        """Ask the vault again before the next words of this person are sealed."""
+        """Drop the cached key of this person, so that the vault is asked before the next sealing."""
         self._keys.pop(name, None)
 
     async def _sealed(self, events: Sequence[NewEvent]) -> Sequence[NewEvent]:
@@ -78,40 +78,40 @@ class SealingLedger:
             gone = next((each for each in held if isinstance(each, Tombstone)), None)
             if gone is None:
                 result.append(sealed_event(event, [each for each in held if isinstance(each, DataKey)]))
-            elif isinstance(event.fact, RecallServed):  # the search was answered; its words are not kept
+            elif isinstance(event.fact, RecallServed):  # the search was answered; its text is not stored
                 result.append(replace(event, fact=event.fact.model_copy(update={"query": ERASED})))
             else:
                 raise forgotten(gone)
         return result
 
     async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
-        """Those that each event's words belong to; none where it has no words."""
+        """The persons that each event's text belongs to; none where it has no text."""
         saved = {
             (event.org, event.entity_id): stated_persons(event)
             for event in events
-            if isinstance(event.fact, KnowledgeSaved)  # the view does not know it yet, and its first cases follow
+            if isinstance(event.fact, KnowledgeSaved)  # the view does not have it yet, and its first cases follow
         }
-        stated: list[list[str]] = []
+        from_event: list[list[str]] = []
         about: list[str | None] = []
-        asked: dict[str, set[str]] = {}
+        items_by_org: dict[str, set[str]] = {}
         for event in events:
-            words = has_text(event.fact)
-            item = about_item(event) if words else None
+            sealable = has_text(event.fact)
+            item = about_item(event) if sealable else None
             if item is not None:
-                asked.setdefault(event.org, set()).add(item)
+                items_by_org.setdefault(event.org, set()).add(item)
             about.append(item)
-            own = stated_persons(event) if words else []
-            stated.append(own if item is None else sorted({*own, *saved.get((event.org, item), ())}))
-        known = {org: await self._persons_of(org, sorted(ids)) for org, ids in asked.items()}
+            own = stated_persons(event) if sealable else []
+            from_event.append(own if item is None else sorted({*own, *saved.get((event.org, item), ())}))
+        known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
         if not any(persons for items in known.values() for persons in items.values()):
-            return stated
+            return from_event
         return [
             persons if item is None else sorted({*persons, *known[event.org].get(item, ())})
-            for event, persons, item in zip(events, stated, about, strict=True)
+            for event, persons, item in zip(events, from_event, about, strict=True)
         ]
 
     async def _held(self, name: str) -> Held:
-        """The person's key, made when it is their first word; the tombstone of one who was forgotten."""
+        """The person's key, created with their first text; the tombstone of a forgotten person."""
         held = self._keys.get(name)
         if held is None:
             held = (await self._vault.look([name])).get(name)

@@ -1,8 +1,9 @@
-"""Was this said before under the same key, and did it say the same? As the log has it, so on any node, at any time.
+"""Idempotency by Idempotency-Key: finds what an earlier request with the same key appended, and compares it.
 
-The ids of a request's events follow from its Idempotency-Key, and are their actor's. One that is kept already answers
-a retry; where it says something else, the key was reused by mistake. What an event does not keep of a request (how
-many results a focus asks for) is compared by producers/http/repeated.py alone, for as long as that remembers.
+The ids of a request's events are derived from its key, so the log itself answers a retry, on any node, at any time. An
+event that is there with other content means that the key was reused by mistake. What an event does not hold of a
+request (how many results a focus asks for) is compared by producers/http/repeated.py alone, for as long as its memory
+lasts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent
 
 ATTEMPTS = 3
-_NOT_ASKED: dict[type[Fact], frozenset[str]] = {
+_NOT_REQUESTED: dict[type[Fact], frozenset[str]] = {
     KnowledgeRated: frozenset({"through"}),
     KnowledgeScored: frozenset({"through"}),
     EvolutionRequested: frozenset({"base_version"}),
@@ -37,68 +38,68 @@ _NOT_ASKED: dict[type[Fact], frozenset[str]] = {
     ResourceSaved: frozenset({"secure_body"}),
     SlimRequested: frozenset({"model"}),
 }
-"""Fields of an event that are not the request's to say, but follow from how the node and the item stood."""
+"""Fields of an event that come from the state of the node and the item, not from the request."""
 
 
-def asked(fact: Fact) -> JsonObject:
-    """What of a fact a request said."""
-    return fact.model_dump(mode="json", exclude=set(_NOT_ASKED.get(type(fact), ())))
+def request_fields(fact: Fact) -> JsonObject:
+    """The fields of a fact that come from the request."""
+    return fact.model_dump(mode="json", exclude=set(_NOT_REQUESTED.get(type(fact), ())))
 
 
-def agrees(said: JsonObject, kept: StatedEvent) -> bool:
-    """Whether an event says this; what was erased with its person says nothing that could be compared."""
-    return all(kept.erases(name) or _same(value, kept.data.get(name)) for name, value in said.items())
+def matches(fields: JsonObject, event: StatedEvent) -> bool:
+    """Whether an event has these field values; erased fields match anything."""
+    return all(event.erases(name) or _equal_json(value, event.data.get(name)) for name, value in fields.items())
 
 
-def refuse_other(fact: Fact, entity_id: str, kept: StatedEvent) -> None:
-    """Raise IdempotencyMismatch where the event that is kept under a key's id says something else than this."""
-    if (fact.name, entity_id) != (kept.type, kept.entity_id) or not agrees(asked(fact), kept):
+def refuse_mismatch(fact: Fact, entity_id: str, event: StatedEvent) -> None:
+    """Raise IdempotencyMismatch where the event under a key's id differs from this fact."""
+    if (fact.name, entity_id) != (event.type, event.entity_id) or not matches(request_fields(fact), event):
         raise mismatch()
 
 
-def may_state(caller: Caller, owner: str) -> set[str]:
-    """Who may have stated what came with a key of this caller's: the owner it names now, or another entity of its own.
+def possible_actors(caller: Caller, owner: str) -> set[str]:
+    """The possible actors of events under a key of this caller: the owner named now, or another entity of the caller.
 
-    The operator states things for anybody, and only the owner that it names now is looked for.
+    The operator acts for anybody; only the owner that it names now is searched.
     """
     return {owner, *caller.reading_as()}
 
 
-async def may_have_stated(desk: Desk, caller: Caller, item_id: str) -> set[str]:
-    """Who may have stated of an item what came with a key of this caller's, whoever owns it by now.
+async def past_actors(desk: Desk, caller: Caller, item_id: str) -> set[str]:
+    """The possible actors of events of an item under a key of this caller, whoever owns the item now.
 
-    The operator states things as the owner, whoever that was.
+    The operator acts as the owner of the time, so all former owners are included.
     """
     owners = await desk.view.ask(ask.owners, desk.org, item_id) if caller.is_operator else []
     return {*caller.reading_as(), *owners}
 
 
-async def made(
+async def events_of_key(
     desk: Desk, actors: Collection[str], ids: Collection[str] = (), beginning: str | None = None
 ) -> dict[str, StatedEvent]:
-    """What a key has made, out of ALL that it can make here: events of these ids, or whose ids begin so; by id.
+    """The events that a key has produced, by id: those of `ids`, or whose ids start with `beginning`.
 
-    An operation that keeps several events of a request has to ask for more than the request states now: what came
-    with the key before may have said more (`refuse_more`), or something else in another place.
+    An operation that appends several events per request has to pass ALL ids that the key can produce, not only those
+    of the current request: the earlier request may have had more parts (`refuse_extra`), or others in their place.
     """
     if not ids and beginning is None:
         return {}
     return await desk.view.ask(events.stated_events, desk.org, actors, list(ids), beginning)
 
 
-def refuse_more(kept: Collection[str], said: Collection[str]) -> None:
-    """Raise IdempotencyMismatch where a key has made something that the request does not say now."""
-    if not set(kept) <= set(said):
+def refuse_extra(found: Collection[str], expected: Collection[str]) -> None:
+    """Raise IdempotencyMismatch where a key has produced an event that the current request does not have."""
+    if not set(found) <= set(expected):
         raise mismatch()
 
 
-async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObject) -> StatedEvent | None:
-    """The event that one of these actors stated under this id, None when there is none.
+async def earlier_event(desk: Desk, actors: Collection[str], own_id: str, fields: JsonObject) -> StatedEvent | None:
+    """The event that one of these actors appended under this id, None when there is none.
 
-    Raises IdempotencyMismatch when it says something else than `said`, by field.
+    Raises IdempotencyMismatch when its values differ from `fields`.
     """
     before = (await desk.view.ask(events.stated_events, desk.org, actors, [own_id])).get(own_id)
-    if before is not None and not agrees(said, before):
+    if before is not None and not matches(fields, before):
         raise mismatch()
     return before
 
@@ -106,72 +107,71 @@ async def stated(desk: Desk, actors: Collection[str], own_id: str, said: JsonObj
 async def begun(
     desk: Desk, caller: Caller, kind: str, own_id: str, event: Callable[[str], NewEvent], retry: uuid.UUID | None
 ) -> str:
-    """Begin a process with the event made for its id, and return that id; a retry gets the one that was begun.
+    """Begin a process with the event made for its id, and return that id; a retry gets the id of the first request.
 
-    Ids that follow from a key can be guessed, and used first by whoever may publish; then the process gets another
-    one. Raises IdempotencyMismatch, VersionConflict, and what publishing raises.
+    Ids derived from a key can be guessed, and taken by anybody who may publish; then the process gets a random one.
+    Raises IdempotencyMismatch, VersionConflict, and what publishing raises.
     """
     name = f"{kind}-{uuid.uuid5(NAMESPACE, own_id).hex[:16]}"
     for _ in range(ATTEMPTS):
         if retry is not None and (before := await _begun_before(desk, caller, own_id, event, name)) is not None:
             return before
         try:
-            (kept,) = await publish(desk.ledger, desk.tally, [event(name)])
+            (appended,) = await publish(desk.ledger, desk.tally, [event(name)])
         except VersionConflict:
             await reach_head(desk)
-            name = other_name(kind)
+            name = random_id(kind)
             continue
-        if kept.duplicate and retry is not None:
-            await desk.view.wait_for(kept.position)
+        if appended.duplicate and retry is not None:
+            await desk.view.wait_for(appended.position)
             return await _begun_before(desk, caller, own_id, event, name) or name
         return name
     raise VersionConflict(f"others keep taking the ids of every new {kind}: try again")
 
 
-def other_name(kind: str) -> str:
-    """An id of a process that nobody can guess."""
+def random_id(kind: str) -> str:
+    """A process id that cannot be guessed."""
     return f"{kind}-{uuid.uuid4().hex[:16]}"
 
 
 async def _begun_before(
     desk: Desk, caller: Caller, own_id: str, event: Callable[[str], NewEvent], name: str
 ) -> str | None:
-    before = (await made(desk, may_state(caller, event(name).actor), [own_id])).get(own_id)
+    before = (await events_of_key(desk, possible_actors(caller, event(name).actor), [own_id])).get(own_id)
     if before is None:
         return None
-    if not agrees(asked(event(before.entity_id).fact), before):
+    if not matches(request_fields(event(before.entity_id).fact), before):
         raise mismatch()
     return before.entity_id
 
 
-def _same(said: Any, kept: Any) -> bool:
-    return bool(orjson.loads(orjson.dumps(said)) == kept)
+def _equal_json(value: Any, other: Any) -> bool:
+    return bool(orjson.loads(orjson.dumps(value)) == other)
 
 
-def same(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
-    """True when a save states what the item said first, and with an ACL, what it was shared with at once.
+def same_statement(fact: KnowledgeSaved, shared: KnowledgeShared | None, taken: ask.SavedStatement) -> bool:
+    """Whether a save equals the first save of the item, and its ACL, where it has one, the ACL of that save.
 
-    `fact` is as it was stated: what it leaves to be filled in is not compared. What was erased says nothing: least of
-    all what stands in its place.
+    `fact` is the fact before defaults are filled in: those fields are not compared. An erased statement equals none.
     """
-    left = {name: None for name in FILLED_IN if getattr(fact.source, name) is None}
-    said = taken.statement
-    if left:
-        said = tuple(each.model_copy(update=left) if isinstance(each, Source) else each for each in said)
-    if taken.erased or taken.owner != fact.owner or said != ask.statement_of(fact):
+    filled_in = {name: None for name in FILLED_IN if getattr(fact.source, name) is None}
+    first = taken.statement
+    if filled_in:
+        first = tuple(each.model_copy(update=filled_in) if isinstance(each, Source) else each for each in first)
+    if taken.erased or taken.owner != fact.owner or first != ask.statement_of(fact):
         return False
     return shared is None or taken.acl == ask.acl_of(shared.readers(), shared.writers())
 
 
-async def refuse_another(
+async def refuse_other_save(
     desk: Desk, item_id: str, event_id: str, fact: KnowledgeSaved, shared: KnowledgeShared | None
 ) -> None:
-    """Raise IdempotencyMismatch when the save that was kept under this event's key said something else.
+    """Raise IdempotencyMismatch when the save under this event's id differs.
 
-    What was erased with its person says nothing that could be compared.
+    An erased statement cannot be compared and is accepted.
     """
     taken = (await desk.view.ask(ask.saved_statements, desk.org, [item_id])).get(item_id)
     if taken is None or taken.event_id != event_id or taken.erased:
         return
-    if not same(fact, shared, taken):
+    if not same_statement(fact, shared, taken):
         raise mismatch()

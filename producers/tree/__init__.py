@@ -1,1 +1,1 @@
-"""Knowledge as a tree of JSON files: exported from a node, and imported into one (mission K9)."""
+"""Knowledge as a tree of JSON files: export from a node, and import into one."""

@@ -1,4 +1,4 @@
-"""How does a tree of files become knowledge? Its entries are saved in chunks; what is there already stays as it is."""
+"""Import of a tree: saves its entries in chunks; items that are there already stay unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kledger.contract.errors import IllegalState, LedgerError, UnknownKnowledge
 from producers.requests.chunks import chunks_of, send
-from producers.tree.entries import same
+from producers.tree.entries import same_statement
 from producers.tree.reading import Tree, read_tree
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from kledger.client.profiles import MemoryType
     from producers.requests.chunks import Outcome
 
-# Refusals of an item that may be there already, saying the same: revised since, or somebody else's.
-_LOOK_AGAIN = ("knowledge_exists", "not_owner", "forbidden")
-_OUT = "it was out of recall in the tree that it was imported from"
+# Refusals of an item that may be there already with the same statement: revised since, or of another owner.
+_MAYBE_PRESENT = ("knowledge_exists", "not_owner", "forbidden")
+_RETIRED_REASON = "it was out of recall in the tree that it was imported from"
 
 
 @dataclass(slots=True)
 class Brought:
-    """What became of a tree: entries `saved` and `unchanged`, what was `refused` and `skipped` (see Tree)."""
+    """The outcome of an import: entries `saved` and `unchanged`; `refused` and `skipped` are in the tree."""
 
     tree: Tree
     saved: int = 0
@@ -32,7 +32,7 @@ class Brought:
     retired: int = 0
     memories: int = 0
     ids: dict[int, str] = field(default_factory=dict)
-    """The id of each entry that the ledger has now, by its number in the tree."""
+    """The id of each entry that is now in the ledger, by its number in the tree."""
 
 
 def import_tree(
@@ -42,81 +42,81 @@ def import_tree(
     user: str | None = None,
     told: Callable[[int, int], None] = lambda *_: None,
 ) -> Brought:
-    """Bring what stands in `directory` into the ledger, as its caller; importing it again appends nothing.
+    """Import the tree in `directory` as the ledger's caller; importing it again appends nothing.
 
-    The memories of `user` are stated anew where they differ; those of others are skipped. `told` hears how many
-    entries of how many are done. Raises IllegalTree, and what writing raises: then some are saved, and importing
-    again goes on.
+    The memories of `user` are replaced where they differ; those of others are skipped. `told` is called with the
+    number of entries done and their total. Raises IllegalTree, and what writing raises: then some entries are saved,
+    and another import continues.
     """
     tree = read_tree(directory)
-    brought = Brought(tree)
+    result = Brought(tree)
     done = 0
     for chunk in chunks_of((number, entry.payload) for number, entry in enumerate(tree.entries)):
         for outcome in send(ledger, chunk):
-            _count(ledger, brought, outcome)
+            _count(ledger, result, outcome)
             done += len(outcome[0].payloads)
             told(done, len(tree.entries))
-    for number, item_id in brought.ids.items():
+    for number, item_id in result.ids.items():
         if not tree.entries[number].active:
-            brought.retired += _retire(ledger, item_id)
+            result.retired += _retire(ledger, item_id)
     for owner, memories in tree.memories.items():
         if owner == user:
-            brought.memories += _remember(ledger, memories)
+            result.memories += _replace_memories(ledger, memories)
         else:
             tree.skipped.append(f"the memories of user:{owner}, which only that user may state")
-    return brought
+    return result
 
 
-def _count(ledger: LedgerClient, brought: Brought, outcome: Outcome) -> None:
-    chunk, told = outcome
-    entries = brought.tree.entries
-    if isinstance(told, LedgerError):
+def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
+    chunk, answer = outcome
+    entries = result.tree.entries
+    if isinstance(answer, LedgerError):
         (number,) = chunk.lines
-        brought.tree.refuse(entries[number].file, entries[number].number, told.code, told.message)
+        result.tree.refuse(entries[number].file, entries[number].number, answer.code, answer.message)
         return
-    for one in told["results"]:
-        number = chunk.lines[one["index"]]
-        entry, error = entries[number], one["error"] or {}
-        item_id, outcome_now = one["id"], one["outcome"]
-        if outcome_now == "refused" and error.get("code") in _LOOK_AGAIN and _is_there(ledger, entry.payload):
-            item_id, outcome_now = entry.payload["id"], "unchanged"
-        if outcome_now == "refused" or item_id is None:
-            brought.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
+    for row in answer["results"]:
+        number = chunk.lines[row["index"]]
+        entry, error = entries[number], row["error"] or {}
+        item_id, status = row["id"], row["outcome"]
+        if status == "refused" and error.get("code") in _MAYBE_PRESENT and _is_present(ledger, entry.payload):
+            item_id, status = entry.payload["id"], "unchanged"
+        if status == "refused" or item_id is None:
+            result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
             continue
-        brought.saved += outcome_now == "saved"
-        brought.unchanged += outcome_now == "unchanged"
-        brought.ids[number] = item_id
+        result.saved += status == "saved"
+        result.unchanged += status == "unchanged"
+        result.ids[number] = item_id
 
 
-def _is_there(ledger: LedgerClient, payload: dict[str, Any]) -> bool:
-    """Whether the ledger has the item and it says the same, whatever it said first."""
+def _is_present(ledger: LedgerClient, payload: dict[str, Any]) -> bool:
+    """Whether the item is in the ledger and its current statement equals the payload."""
     if not isinstance(payload.get("id"), str):
         return False
     try:
-        return same(ledger.get(payload["id"]), payload)
+        return same_statement(ledger.get(payload["id"]), payload)
     except LedgerError:
         return False
 
 
 def _retire(ledger: LedgerClient, item_id: str) -> bool:
-    """Take an item out of recall that was out of it; False when it is already, or cannot be."""
+    """Retire an item that was not active in the tree; False when it is retired already, or cannot be."""
     try:
         if ledger.get(item_id).get("status") != "active":
             return False
-        ledger.retire(item_id, reason=_OUT)
+        ledger.retire(item_id, reason=_RETIRED_REASON)
     except (IllegalState, UnknownKnowledge):
         return False
     return True
 
 
-def _remember(ledger: LedgerClient, memories: dict[str, Any]) -> int:
-    """State the memories anew that say something else now; how many did."""
+def _replace_memories(ledger: LedgerClient, memories: dict[str, Any]) -> int:
+    """Replace memories that differ; returns how many did."""
     kinds: tuple[MemoryType, ...] = ("user", "work")
     now = ledger.memories.both()
-    stated = 0
+    replaced = 0
     for kind in kinds:
         content = memories.get(f"{kind}_memory")
         if isinstance(content, dict) and content != (now["user_memory"] if kind == "user" else now["work_memory"]):
             ledger.memories.put(kind, content)
-            stated += 1
-    return stated
+            replaced += 1
+    return replaced

@@ -1,8 +1,8 @@
-"""What is an id called as a file or directory? A name that is safe on every file system, and leads back to the id.
+"""File names of ids: safe on every file system, and reversible.
 
-Small letters, digits, `_`, `-`, `@`, inner dots and letters of scripts without case (漢字) stand as they are; every
-other byte is `%XX`. So no id climbs out of its directory, hides, means a device, or meets another one where a file
-system does not tell Ann from ann, or one spelling of é from the other.
+Lower-case letters, digits, `_`, `-`, `@`, inner dots and letters of scripts without case (漢字) are kept; every other
+byte becomes `%XX`. So no id leaves its directory, is hidden, names a device, or collides with another one on a file
+system that ignores case (Ann, ann) or the Unicode form of é.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from urllib.parse import unquote, unquote_to_bytes
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-@")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 LONGEST = 200
-"""Bytes of a name; a longer one is cut, and told apart by `~` and its hash."""
+"""Most bytes of a name; a longer one is cut, and made unique by `~` and its hash."""
 CUT = "~"
 
 
 def name_of(entity_id: str) -> str:
-    """The name of an id; ids that differ have names that differ."""
-    name = "".join(_told(letter, keep_letters=True) for letter in entity_id)
+    """The name of an id; different ids have different names."""
+    name = "".join(_escaped(letter, keep_letters=True) for letter in entity_id)
     if not unicodedata.is_normalized("NFC", name):
-        name = "".join(_told(letter, keep_letters=False) for letter in entity_id)
+        name = "".join(_escaped(letter, keep_letters=False) for letter in entity_id)
     if name.startswith("."):
         name = "%2E" + name[1:]
     if name.endswith("."):
@@ -39,7 +39,7 @@ def name_of(entity_id: str) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id that a name stands for, as somebody may also have written it by hand; None when it was cut."""
+    """The id of a name, which may also be written by hand; None when the name was cut."""
     if CUT in name:
         return None
     try:
@@ -49,7 +49,7 @@ def id_of(name: str) -> str | None:
     return unquote(name)
 
 
-def _told(letter: str, *, keep_letters: bool) -> str:
+def _escaped(letter: str, *, keep_letters: bool) -> str:
     if letter in _PLAIN or letter == ".":
         return letter
     if keep_letters and not letter.isascii() and unicodedata.category(letter) == "Lo":

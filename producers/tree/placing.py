@@ -1,9 +1,9 @@
-"""In which file of the tree does an item stand, and what does its place say of an entry written by hand?
+"""Places in the tree: the file of an item, and the defaults for an entry by its place.
 
-Source 000 draws the tree: `global/{tools,definitions,plans}.json`, `agents/{name}/`, and
-`users/{id}/{profile,preferences,habits,constraints}.json`. What has no place there goes where the owner leads:
-`agents/{name}/{types}.json`, `users/{id}/knowledge.json`, `shared/{kind}/{id}/{types}.json`; what is out of recall
-stands in `retired.json`. An item stands in one file alone.
+`global/{tools,definitions,plans}.json`, `agents/{name}/` and `users/{id}/{profile,preferences,habits,constraints}.json`
+hold what belongs there. Everything else is placed by its owner: `agents/{name}/{types}.json`,
+`users/{id}/knowledge.json`, `shared/{kind}/{id}/{types}.json`; what is not active is in `retired.json`. Each item is
+in one file only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLURALS = {
 }
 GLOBAL_TYPES = ("tool", "definition", "plan")
 PROFILE_FILES = {"preference": "preferences", "habit": "habits", "constraint": "constraints"}
-"""The file of each category of a user's profile; everything else stands in `profile`."""
+"""The file of each category of a user's profile; everything else is in `profile`."""
 BACKGROUND = "background"
 RETIRED = PurePosixPath("retired.json")
 MEMORIES = "memories.json"
@@ -62,7 +62,7 @@ def memories_place(user: str) -> PurePosixPath:
 
 
 def defaults_at(place: PurePosixPath) -> dict[str, Any] | None:
-    """What a place says of an entry that does not say it itself; None for a place that the tree does not have."""
+    """Default fields of an entry at a place; None for a place that is not part of the tree."""
     match place.parts:
         case ("retired.json",):
             return {}
@@ -72,8 +72,8 @@ def defaults_at(place: PurePosixPath) -> dict[str, Any] | None:
             return _owned("agent", name) | ({"types": ["strategy"]} | _types_of(file))
         case ("users", name, file):
             category = _CATEGORY_OF.get(file.removesuffix(".json"))
-            said: dict[str, Any] = {} if category is None else {"types": ["user_profile"], "category": category}
-            return _owned("user", name) | said
+            profile: dict[str, Any] = {} if category is None else {"types": ["user_profile"], "category": category}
+            return _owned("user", name) | profile
         case ("shared", kind, name, file):
             return _owned(id_of(kind) or "", name) | _types_of(file)
     return None

@@ -1,4 +1,4 @@
-"""What stands in a tree of files? Its entries as payloads, a user's memories, and what could not be read, with why."""
+"""Reader of a tree: its entries as payloads, the users' memories, and refused files with the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from producers.tree.writing import MANIFEST
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: where it stands (its number in the file counts from 1), and the payload that it comes to."""
+    """One entry: its file, its number in it (from 1), and its payload."""
 
     file: str
     number: int
@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Tree:
-    """Everything that a tree holds. `refused` has `file`, `number`, `code`, `message`; `skipped` are other files."""
+    """The content of a tree. `refused` has `file`, `number`, `code`, `message`; `skipped` are other files."""
 
     entries: list[Entry] = field(default_factory=list)
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -37,16 +37,16 @@ class Tree:
     skipped: list[str] = field(default_factory=list)
 
     def refuse(self, file: str, number: int | None, code: str, message: str) -> None:
-        """Keep why something was refused."""
+        """Record a refusal with its reason."""
         self.refused.append({"file": file, "number": number, "code": code, "message": message})
 
 
 def read_tree(directory: Path) -> Tree:
-    """Read the tree in `directory`, as an export wrote it or a person by hand. Raises IllegalTree for none."""
+    """Read the tree in `directory`, exported or written by hand. Raises IllegalTree where there is none."""
     if not directory.is_dir():
         raise IllegalTree(f"{directory} is no directory: give the one that holds global/, agents/ or users/")
     tree = Tree()
-    is_tree = False  # a place that the tree has, be it empty or a link, or the manifest of an export of nothing
+    is_tree = False  # any place of the tree, even empty or a link, or the manifest of an empty export
     for path in _files(directory, tree):
         place = PurePosixPath(path.relative_to(directory).as_posix())
         if place.name == MANIFEST and len(place.parts) == 1:
@@ -67,7 +67,7 @@ def read_tree(directory: Path) -> Tree:
 
 
 def _files(directory: Path, tree: Tree) -> Iterator[Path]:
-    """Every file that does not hide, in the order of names; links are not followed.
+    """Every file that is not hidden, sorted by name; links are not followed.
 
     A directory that cannot be read is refused. Raises IllegalTree when it is the tree itself.
     """
@@ -84,7 +84,7 @@ def _files(directory: Path, tree: Tree) -> Iterator[Path]:
 
 
 def _content(path: Path) -> bytes:
-    """What a regular file holds; a pipe would be waited for, for ever. Raises OSError."""
+    """The content of a regular file; reading a pipe would block forever. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

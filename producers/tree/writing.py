@@ -1,7 +1,7 @@
-"""How does knowledge become a tree of files? Page by page into parts, then each file at once into its place.
+"""Export of a tree: writes pages into temporary parts, then replaces each file atomically.
 
-What was there before stays whole until its file is replaced; `manifest.json` comes last, and names every file and
-what the form does not hold. A directory with anything else in it is not written into.
+A file of an earlier export stays complete until it is replaced. `manifest.json` is written last; it names every file
+and what the format does not hold. A directory with anything else in it is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700  # knowledge may be personal
 
 @dataclass(slots=True)
 class Written:
-    """What an export came to: entries by file, and what the form does not hold, by kind."""
+    """The outcome of an export: entries by file, and what the format does not hold, by kind."""
 
     position: int = 0
     items: int = 0
@@ -49,10 +49,10 @@ class Written:
 def export_tree(
     ledger: LedgerClient, directory: Path, *, user: str | None = None, told: Callable[[int], None] = lambda _: None
 ) -> Written:
-    """Write what the caller of `ledger` sees, as of one position, into `directory`; `user`'s memories as well.
+    """Export what the caller of `ledger` sees, as of one position, and the memories of `user`, into `directory`.
 
-    `told` hears how many items are read. Raises IllegalTree, and what reading raises; then every file that was
-    there is there still.
+    `told` is called with the number of items read. Raises IllegalTree, and what reading raises; then every existing
+    file is still there.
     """
     try:
         return _export(ledger, directory, user, told)
@@ -63,29 +63,29 @@ def export_tree(
         ) from error
 
 
-def _export(ledger: LedgerClient, directory: Path, user: str | None, told: Callable[[int], None]) -> Written:
+def _export(ledger: LedgerClient, directory: Path, user: str | None, progress: Callable[[int], None]) -> Written:
     before = _checked(directory)
     new = not directory.exists()
-    written = Written(ledger.list(limit=1)["position"])  # of a node that answers: without one nothing is made
+    written = Written(ledger.list(limit=1)["position"])  # first query: without a node nothing is created
     directory.mkdir(exist_ok=True, mode=_PRIVATE_DIRECTORY)
     try:
-        return _written_into(ledger, directory, user, told, before, written)
+        return _write_files(ledger, directory, user, progress, before, written)
     except BaseException:
         if new:
             shutil.rmtree(directory, ignore_errors=True)
         raise
 
 
-def _written_into(
+def _write_files(
     ledger: LedgerClient,
     directory: Path,
     user: str | None,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
     before: set[str],
     written: Written,
 ) -> Written:
-    for left in directory.glob(f"{_PARTS}*"):  # of an export that was cut off
-        shutil.rmtree(left)
+    for leftover in directory.glob(f"{_PARTS}*"):  # of an interrupted export
+        shutil.rmtree(leftover)
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
     try:
         for item in _items(ledger, written):
@@ -101,16 +101,19 @@ def _written_into(
             written.left_out["feedback_cases"] += counts != (1, 0)
             written.left_out["merges"] += item["status"] == "merged"
             written.left_out["resource_bodies"] += len(item["resource_ids"])
-            told(written.items)
+            progress(written.items)
         for name in written.files:
             entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
-            from projections.views.profiles.content import CONTENTS, default_content  # not for --help
+            from projections.views.profiles.content import (  # imported late, so that --help stays fast
+                CONTENTS,
+                default_content,
+            )
 
             memories = ledger.memories.both()
-            of_each = {"user": memories["user_memory"], "work": memories["work_memory"]}
-            if any(of_each[name] not in (None, default_content(name)) for name in CONTENTS):
+            by_type = {"user": memories["user_memory"], "work": memories["work_memory"]}
+            if any(by_type[name] not in (None, default_content(name)) for name in CONTENTS):
                 _put(directory, memories_place(user), memories)
                 written.files[str(memories_place(user))] = 1
     finally:
@@ -122,10 +125,10 @@ def _written_into(
 
 
 def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
-    """Every item that the caller sees, once, as of the position of the first page: what is saved meanwhile moves none.
+    """Every item visible to the caller, once, as of the position of the first page: later saves do not shift pages.
 
-    What is closed meanwhile moves later pages up. So each page begins with items of the one before; one that does not
-    has skipped something, and is asked for again from further back.
+    Items that are hidden meanwhile shift later pages. So pages overlap; one without an overlap has skipped items, and
+    is read again from further back.
     """
     seen: set[str] = set()
     start = 0
@@ -142,8 +145,8 @@ def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
 
 
 def _is_erased(ledger: LedgerClient, item_id: str, position: int) -> bool:
-    """Whether the content was erased, or is what somebody wrote; asked only of an item that says `[erased]`."""
-    with contextlib.suppress(UnknownKnowledge):  # it was closed meanwhile, and is as it was listed
+    """Whether the content was erased rather than written so; called only for items whose content is `[erased]`."""
+    with contextlib.suppress(UnknownKnowledge):  # it was hidden meanwhile; keep it as listed
         try:
             ledger.get(item_id, as_of=position)
         except Erased:
@@ -164,24 +167,24 @@ def _manifest(written: Written) -> dict[str, Any]:
 
 
 def not_held(written: Written) -> dict[str, int]:
-    """What the ledger knows of these items and the form does not hold, by kind, with how many items that concerns."""
+    """What the ledger has of these items and the format does not hold: the number of items by kind."""
     return {kind: count for kind, count in sorted(written.left_out.items()) if count}
 
 
 def _checked(directory: Path) -> set[str]:
-    """The files of the export that is in the directory. Raises IllegalTree; changes nothing."""
+    """The files of the existing export in the directory. Raises IllegalTree; changes nothing."""
     try:
         check_directory_place(directory)
     except InvalidPayload as error:
         raise IllegalTree(error.message) from error
     if not directory.exists():
         return set()
-    there = [path for path in directory.iterdir() if not path.name.startswith(_PARTS)]
-    if there and not (directory / MANIFEST).is_file():
+    existing = [path for path in directory.iterdir() if not path.name.startswith(_PARTS)]
+    if existing and not (directory / MANIFEST).is_file():
         raise IllegalTree(
             f"{directory} has files in it and is no export of before: give an empty directory, or a new one"
         )
-    return set(files_of(directory)) if there else set()
+    return set(files_of(directory)) if existing else set()
 
 
 def files_of(directory: Path) -> list[str]:
@@ -202,27 +205,27 @@ def _append(part: Path, item: Any) -> None:
 
 
 def _put(directory: Path, place: PurePosixPath, document: Any) -> None:
-    """Put a document into its file, at once or not at all."""
+    """Write a document to its file atomically."""
     target = _inside(directory, place)
     target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
     _inside(directory, place)
-    descriptor, fresh = tempfile.mkstemp(prefix=f".{target.name[:50]}-", dir=target.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:50]}-", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        Path(fresh).chmod(_PRIVATE_FILE)
-        Path(fresh).replace(target)
+        Path(temporary).chmod(_PRIVATE_FILE)
+        Path(temporary).replace(target)
     except BaseException:
-        Path(fresh).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
 def _remove(directory: Path, place: PurePosixPath) -> None:
-    """Remove a file of the export before, and the directories that it leaves empty."""
+    """Remove a file of the previous export, and directories that become empty."""
     if place.is_absolute() or ".." in place.parts:
-        return  # a manifest that somebody wrote by hand
+        return  # a manifest that was edited by hand
     target = _inside(directory, place)
     target.unlink(missing_ok=True)
     for parent in target.parents:
@@ -232,7 +235,7 @@ def _remove(directory: Path, place: PurePosixPath) -> None:
 
 
 def _inside(directory: Path, place: PurePosixPath) -> Path:
-    """The path of a place; a link in the tree must not lead out of it. Raises IllegalTree."""
+    """The path of a place; a link must not lead out of the tree. Raises IllegalTree."""
     target = directory / place
     if not target.parent.resolve().is_relative_to(directory.resolve()):
         raise IllegalTree(f"{target.parent} leads out of {directory}: remove the link, or give another directory")

@@ -64,7 +64,7 @@ async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unk
     desk: LiveDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item_id = await saved_id(desk)
-    look, looks = verdicts._Judging._found, iter((True,))
+    look, looks = verdicts._Judging._query, iter((True,))
 
     async def too_early(judging: verdicts._Judging, ids: set[str]) -> dict[str, Judge]:
         if next(looks, False):  # asked before the item was there, answered after
@@ -72,7 +72,7 @@ async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unk
             return {}
         return await look(judging, ids)
 
-    monkeypatch.setattr(verdicts._Judging, "_found", too_early)
+    monkeypatch.setattr(verdicts._Judging, "_query", too_early)
     told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=[verdict(item_id, 1)]))
     assert (told.updated, told.refused) == (1, [])
 
@@ -96,7 +96,7 @@ async def test_nothing_more_is_sent_once_an_error_was_told(desk: LiveDesk, monke
     others_wait.set()
     assert len(asked) == verdicts.UNDER_WAY  # those beside the first were ended, and the last was never sent
     assert (await desk.ledger.head()).position == 1
-    assert not [task for task in asyncio.all_tasks() if "_keep" in repr(task)]
+    assert not [task for task in asyncio.all_tasks() if "_append" in repr(task)]
 
 
 async def test_a_batch_that_was_cut_short_is_completed_by_its_key_and_by_no_other_batch(

@@ -1,4 +1,4 @@
-"""How is a data directory audited, whether a node runs on it or not? By its own files and whichever broker has it.
+"""Audit of a data directory, with or without a running node: from its own files and any broker that has the log.
 
 Nothing here asks the node: an auditor who holds the directory, a key and copied checkpoints trusts no running code.
 """
@@ -52,7 +52,7 @@ def read_key(path: Path) -> VerifyingKey:
 
 @asynccontextmanager
 async def _broker_of(data: Path, nats: str | None) -> AsyncIterator[BrokerAccess]:
-    """The broker of a data directory: the one that runs there, or else one for as long as this lasts."""
+    """The broker of a data directory: the running one, or else one that is started for the duration of the context."""
     if nats is not None:
         yield BrokerAccess.from_url(nats)
         return

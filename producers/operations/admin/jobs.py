@@ -1,6 +1,6 @@
-"""What may the operator of a node do to it? Status, jobs beside the live view, SQL, and how to attach.
+"""Operator interface of a node: status, jobs beside the live view, SQL, and how to attach.
 
-Whoever names an identity is not the operator. The node itself does the work (NodeAdmin).
+A caller that names an identity is not the operator. The node itself does the work (NodeAdmin).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", 
 
 @dataclass(slots=True)
 class Job:
-    """Work that runs beside the live view. `done` and `total` are log positions, `rate` events a second."""
+    """Work that runs beside the live view. `done` and `total` are log positions, `rate` is in events per second."""
 
     id: str
     kind: JobKind
@@ -37,9 +37,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the node does its work, and each reason when it does not.
+    """Whether the node is healthy, and each reason when it is not.
 
-    `waits_for` is why it should not be asked yet; `lag_seconds` by view.
+    `waits_for` is why the node is not ready yet; `lag_seconds` is by view.
     """
 
     healthy: bool
@@ -49,7 +49,7 @@ class Health:
 
 
 class NodeAdmin(Protocol):
-    """What a node does for its operator; the composition root implements it."""
+    """Functions of a node for its operator; the composition root implements them."""
 
     async def status(self) -> JsonObject:
         """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
@@ -72,11 +72,11 @@ class NodeAdmin(Protocol):
         ...
 
     async def start_backup(self, into: str) -> Job:
-        """Append what is new in the log to the backup in a directory of the node's machine."""
+        """Append new events to the backup in a directory of the node's machine."""
         ...
 
     async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with what was signed."""
+        """Read the log from its start and compare it with the signed checkpoints."""
         ...
 
     async def prove(self, item_id: str) -> JsonObject:
@@ -84,11 +84,11 @@ class NodeAdmin(Protocol):
         ...
 
     async def start_forget(self, subject: str, by: str) -> Job:
-        """Forget a person: destroy their key, and make anew what was made of their words."""
+        """Forget a person: destroy their key, and rebuild what was derived from their text."""
         ...
 
     async def job(self, job_id: str) -> Job:
-        """How far a job is. Raises UnknownReference."""
+        """The progress of a job. Raises UnknownReference."""
         ...
 
     async def sql(self, query: str) -> JsonObject:
@@ -100,7 +100,7 @@ class NodeAdmin(Protocol):
         ...
 
     async def health(self) -> Health:
-        """Whether the node does its work now."""
+        """Whether the node is healthy and ready."""
         ...
 
 
@@ -113,16 +113,16 @@ def require_operator(caller: Caller) -> None:
 
 
 async def status(desk: Desk, caller: Caller) -> JsonObject:
-    """How the node stands. Raises NotOwner."""
+    """The status of the node. Raises NotOwner."""
     require_operator(caller)
-    told = await desk.admin.status()
-    return told if desk.sizes is None else {**told, "bytes": await desk.sizes.now()}
+    node_status = await desk.admin.status()
+    return node_status if desk.sizes is None else {**node_status, "bytes": await desk.sizes.now()}
 
 
 async def start(
     desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "", subject: str = ""
 ) -> Job:
-    """Start a job; ask `job` how far it is. Raises NotOwner, InvalidPayload."""
+    """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload."""
     require_operator(caller)
     match kind:
         case "rebuild":
@@ -164,7 +164,7 @@ async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) 
 
 
 async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
-    """How far a job is. Raises NotOwner, UnknownReference."""
+    """The progress of a job. Raises NotOwner, UnknownReference."""
     require_operator(caller)
     return await desk.admin.job(job_id)
 

@@ -1,4 +1,4 @@
-"""What may an operator do about events that do not count? Look at them; try a parked one again, or let it rest."""
+"""Refused events: list them, and retry or dismiss a parked one (dead letter)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ MOST = 1_000
 
 
 class ParkingAdmin(Protocol):
-    """What a node does about parked events; the composition root implements it."""
+    """Decisions of a node about parked events; the composition root implements it."""
 
     async def states(self) -> dict[int, JsonObject]:
         """`state`, `tries` and `time` of the last decision about each event, by position."""
         ...
 
     async def dismiss(self, position: int) -> JsonObject:
-        """Let a parked event rest for good. Raises UnknownReference, IllegalState."""
+        """Dismiss a parked event permanently. Raises UnknownReference, IllegalState."""
         ...
 
     async def start_retry(self, position: int) -> Job:
-        """Fold everything anew with this event among the rest, and swap. Raises UnknownReference."""
+        """Rebuild the view with this event included, and swap. Raises UnknownReference."""
         ...
 
 
 async def listed(
     desk: Desk, caller: Caller, *, after: int = 0, limit: int = 100, code: str | None = None, freshness: Freshness = ANY
 ) -> JsonObject:
-    """`refused`: the events that do not count, in order; those that are parked with their `state`.
+    """`refused`: the refused events in log order; parked ones with their `state`.
 
     Raises NotOwner, ViewBehind.
     """
@@ -46,13 +46,13 @@ async def listed(
 
 
 async def dismiss(desk: Desk, caller: Caller, position: int) -> JsonObject:
-    """Let a parked event rest: it stays refused, and no longer asks for attention. Raises NotOwner and as above."""
+    """Dismiss a parked event: it stays refused, and no longer causes a warning. Raises NotOwner and as above."""
     require_operator(caller)
     return await _parking(desk).dismiss(position)
 
 
 async def retry(desk: Desk, caller: Caller, position: int) -> Job:
-    """Start a job that folds a parked event after all, at its own place in the log. Raises NotOwner and as above."""
+    """Start a job that folds a parked event at its own position in the log. Raises NotOwner and as above."""
     require_operator(caller)
     return await _parking(desk).start_retry(position)
 

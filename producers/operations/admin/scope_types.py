@@ -1,7 +1,7 @@
-"""Which types of scopes may be used, and who registers more (mission S4)?
+"""Scope types: which types of scopes may be used, and their registration by the operator.
 
-The log takes any word as a type, so that a new one is no new version of every event. The doors take the built-in
-types and the registered ones alone: a scope that nobody can have would hide what is saved with it.
+The log takes any word as a type, so that a new type needs no new version of every event. The interfaces accept the
+built-in types and the registered ones alone: a scope that nobody can have would hide what is saved with it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from ledger.privacy.personal import NOBODY
 from producers.operations.admin.jobs import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.publish import event_id, publish
-from producers.operations.stated_before import asked as said_by
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import earlier_event, request_fields
 from producers.requests.knowledge import ScopeTypeRequest
 from projections.views.scope_types import ask
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Where the registration of a type is kept."""
+    """A registered type, and the position of its event."""
 
     type: str
     priority: float
@@ -43,48 +42,48 @@ class ScopeTypes:
 
 
 async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
-    """Raise IllegalScope, naming the registered types, when one of these scopes is of a type that is not there.
+    """Raise IllegalScope, naming the registered types, when one of these scopes is of an unregistered type.
 
-    Built-in types ask nothing. Raises ViewBehind.
+    Built-in types need no query. Raises ViewBehind.
     """
-    asked = further_types(scopes)
-    if not asked:
+    requested = further_types(scopes)
+    if not requested:
         return
     known = await desk.view.ask(ask.registered, desk.org)
-    if missing := sorted(asked - known.keys()):
+    if missing := sorted(requested - known.keys()):
         last = max([await desk.ledger.last_position_of(desk.org, "scope_type", kind) for kind in missing])
         if desk.view.position < last:  # it may have been registered a moment ago
             await desk.view.wait_for(last)
         known = await desk.view.ask(ask.registered, desk.org)
-    if missing := sorted(asked - known.keys()):
-        there = ", ".join([*PRIORITY, *sorted(known)])
+    if missing := sorted(requested - known.keys()):
+        allowed = ", ".join([*PRIORITY, *sorted(known)])
         raise IllegalScope(
-            f"{', '.join(missing)} is no type of scope here; there are {there}: correct it, or have the operator "
+            f"{', '.join(missing)} is no type of scope here; there are {allowed}: correct it, or have the operator "
             "register it (POST /api/scope_types, kledger scope-type add)",
             errors=[{"field": kind, "reason": "is not registered"} for kind in missing],
         )
 
 
 async def register(
-    desk: Desk, caller: Caller, lineage: Lineage, asked: ScopeTypeRequest, retry: uuid.UUID | None = None
+    desk: Desk, caller: Caller, lineage: Lineage, payload: ScopeTypeRequest, retry: uuid.UUID | None = None
 ) -> Registered:
-    """Have a type of scope in use from now on, or give it another priority.
+    """Register a scope type, or change its priority.
 
     Raises NotOwner (not the operator), InvalidPayload (a built-in one), BrokerUnavailable.
     """
     require_operator(caller)
-    if asked.type in PRIORITY:
+    if payload.type in PRIORITY:
         raise InvalidPayload(
-            f"{asked.type} is built in and keeps its priority {PRIORITY[asked.type]}: register another type",
+            f"{payload.type} is built in and keeps its priority {PRIORITY[payload.type]}: register another type",
             errors=[{"field": "type", "reason": "is built in"}],
         )
-    fact = ScopeTypeRegistered(type=asked.type, priority=asked.priority)
+    fact = ScopeTypeRegistered(type=payload.type, priority=payload.priority)
     own_id = event_id(retry)
-    if retry is not None and (before := await stated(desk, [NOBODY], own_id, said_by(fact))) is not None:
-        return Registered(asked.type, asked.priority, before.position, own_id)
-    event = NewEvent(fact, asked.type, NOBODY, desk.org, lineage, id=own_id)
-    (kept,) = await publish(desk.ledger, desk.tally, [event])
-    return Registered(asked.type, asked.priority, kept.position, event.id)
+    if retry is not None and (before := await earlier_event(desk, [NOBODY], own_id, request_fields(fact))) is not None:
+        return Registered(payload.type, payload.priority, before.position, own_id)
+    event = NewEvent(fact, payload.type, NOBODY, desk.org, lineage, id=own_id)
+    (appended,) = await publish(desk.ledger, desk.tally, [event])
+    return Registered(payload.type, payload.priority, appended.position, event.id)
 
 
 async def listed(desk: Desk, *, freshness: Freshness = ANY) -> ScopeTypes:
@@ -92,12 +91,12 @@ async def listed(desk: Desk, *, freshness: Freshness = ANY) -> ScopeTypes:
     await reach(desk, freshness)
     position = desk.view.position
     known = await desk.view.ask(ask.registered, desk.org)
-    told: list[JsonObject] = [
+    rows: list[JsonObject] = [
         {"type": kind, "priority": float(priority), "built_in": True, "position": None}
         for kind, priority in PRIORITY.items()
     ]
-    told += [
+    rows += [
         {"type": each.type, "priority": each.priority, "built_in": False, "position": each.position}
         for each in known.values()
     ]
-    return ScopeTypes(sorted(told, key=lambda each: (-each["priority"], each["type"])), position)
+    return ScopeTypes(sorted(rows, key=lambda each: (-each["priority"], each["type"])), position)

@@ -1,4 +1,4 @@
-"""What does a payload say of who else may read and revise its item, and how is that kept with the item (mission S5)?"""
+"""ACL of a saved item: the event that shares it, and the bytes that identify a save with its ACL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from producers.requests.knowledge import AclEntryBody, SaveRequest
 
 
 def first_acl(payload: SaveRequest, caller: Caller) -> KnowledgeShared | None:
-    """What a payload shares its item with, None for nobody. Raises Forbidden."""
+    """The ACL in a payload, None where it has none. Raises Forbidden."""
     if not payload.acl:
         return None
     require_addressable(caller, [each.entity for each in payload.acl], "an ACL of yours")
@@ -23,31 +23,31 @@ def first_acl(payload: SaveRequest, caller: Caller) -> KnowledgeShared | None:
 
 
 def stated_acl(acl: Iterable[AclEntryBody]) -> KnowledgeShared:
-    """An ACL as the event that states it."""
+    """The event for an ACL."""
     return KnowledgeShared(acl=[AclEntry(entity=each.entity, permission=each.permission) for each in acl])
 
 
 def named_entities(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> list[str]:
-    """Everybody whom a save names: their types have to be there."""
+    """All entities that a save names; their types have to be registered."""
     return [*fact.scopes, fact.owner, *(shared.readers() if shared else ())]
 
 
 def statement(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> bytes:
-    """What a save says, its ACL included; not where it is from, which two saves of the same may say differently.
+    """Canonical bytes of a save with its ACL, without the origin, which may differ between two saves of the same.
 
     Raises InvalidPayload.
     """
-    said = refuse_unkeepable(fact)
+    body = refuse_unkeepable(fact)
     if fact.origin is not None:
-        said = fact.__pydantic_serializer__.to_json(fact, exclude={"origin"})
-    return said if shared is None else said + b"\n" + refuse_unkeepable(shared)
+        body = fact.__pydantic_serializer__.to_json(fact, exclude={"origin"})
+    return body if shared is None else body + b"\n" + refuse_unkeepable(shared)
 
 
 def shared_with_it(event: NewEvent, shared: KnowledgeShared | None) -> list[NewEvent]:
-    """The event that shares what `event` saves; it goes with that, whole or not at all."""
+    """The event that shares the item that `event` saves; it is appended in the same atomic batch."""
     return [] if shared is None else [replace(event, fact=shared, id=share_id(event.id), expects=None)]
 
 
 def share_id(own_id: str) -> str:
-    """The id of the event that shares what the event of this id saves."""
+    """The id of the sharing event that belongs to the save with this event id."""
     return str(uuid.uuid5(NAMESPACE, f"{own_id}\nshared"))

@@ -1,7 +1,7 @@
-"""How is an item judged and bettered? PUT /api/knowledge/{id} (mission K3, K10); many verdicts: verdicts.py.
+"""Feedback on one item: revise, score, rate, and request a rewrite, in one batch. Batches of verdicts: verdicts.py.
 
-Whoever reads an item may rate and score it, as themselves, and states the scope through which they read it; stating its
-fields anew is its owner's, and theirs whom the ACL lets write.
+Whoever can read an item may rate and score it as themselves, and the event records the scope through which they read
+it. Revising its fields is for the owner, and for entities with write permission in the ACL.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from producers.operations.knowledge.updated import WRITERS, Evolving, Kept, Upda
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
 from producers.operations.publish import lifted, publish
-from producers.operations.stated_before import other_name
+from producers.operations.stated_before import random_id
 from producers.requests.knowledge import UpdateRequest
 from projections.views.knowledge import ask
 
@@ -55,63 +55,64 @@ async def update(
     *,
     wait: float = PATIENCE,
 ) -> Updated:
-    """Revise, score and rate one item, and ask for it to be rewritten, in one batch.
+    """Revise, score and rate one item, and request a rewrite of it, in one batch.
 
-    A verdict or score is kept although what is stated beside it may not be (it is the owner's alone, there is no model,
-    the item is retired); the answer's `fields` say so. Where nothing would be left, that error is raised.
-    What came before with the same key is kept as it was then: a part that was not kept, and may be now, stays so.
-    With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model's work.
+    A verdict or score is kept even where another part is refused (only the owner may do it, there is no model, the item
+    is retired); the answer's `fields` say which. Where no part would be left, the error is raised.
+    A retry with the same key changes nothing: a part that was refused the first time stays refused.
+    With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
     UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
     PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
-    done, begun = await _updated(desk, caller, lineage, item_id, payload, retry)
+    done, evolution_id = await _updated(desk, caller, lineage, item_id, payload, retry)
     if payload.referred() is not None or payload.scopes is not None or payload.owner is not None:
         done = replace(done, warnings=await _warnings(desk, caller, done))
-    if begun is None:
+    if evolution_id is None:
         return done
-    evolution, ended = await evolutions.awaited(desk, caller, begun, wait)
+    evolution, ended = await evolutions.awaited(desk, caller, evolution_id, wait)
     position = max(done.position, int(evolution["position"]))
     return Evolving(done.id, position, done.events, done.fields, evolution, ended, warnings=done.warnings)
 
 
-async def _warnings(desk: Desk, caller: Caller, done: Updated) -> list[JsonObject]:
-    """What there is to say of what the item refers to, as the change leaves it."""
-    with contextlib.suppress(ViewBehind):  # the change is kept; what the view does not know yet is not judged
-        await desk.view.wait_for(done.position)
-    item = await desk.view.ask(ask.item, desk.org, caller, done.id)
+async def _warnings(desk: Desk, caller: Caller, updated: Updated) -> list[JsonObject]:
+    """Warnings about the resources that the item refers to after the change."""
+    with contextlib.suppress(ViewBehind):  # the change is appended in any case; the warnings use what the view has
+        await desk.view.wait_for(updated.position)
+    item = await desk.view.ask(ask.item, desk.org, caller, updated.id)
     if item is None or not item["resource_ids"]:
         return []
-    about = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
-    return (await warnings(desk, caller, {0: about})).get(0, [])
+    referring = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
+    return (await warnings(desk, caller, {0: referring})).get(0, [])
 
 
 async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
 ) -> tuple[Updated, str | None]:
-    """Where the change is kept, and the id of the evolution that it asks for, None where it asks for none."""
+    """The answer to the change, and the id of the evolution that it requests, None where it requests none."""
     facts = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
-    asked = change(item_id, facts | _rewriting(payload, item_id), lineage, retry)
-    sent = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)  # of what is no case itself
-    begins = evolutions.evolution_id(asked.ids["evolution"]) if "evolution" in asked.said else ""
+    requested = change(item_id, facts | _rewrite_request(payload, item_id), lineage, retry)
+    # For the events that are no case themselves.
+    request_lineage = lifted(lineage, payload.add_helpful_case, payload.add_harmful_case)
+    evolution_id = evolutions.evolution_id(requested.ids["evolution"]) if "evolution" in requested.facts else ""
     for _ in range(ATTEMPTS):
         try:
             judged = await _judged(desk, caller, payload, item_id, facts)
         except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge) as error:
             if retry is None:
                 raise
-            found = await before(desk, caller, asked, [])
-            left = [part for part in asked.said if part not in found.kept]
-            if left and not found.by_key:
+            earlier = await before(desk, caller, requested, [])
+            left = [part for part in requested.facts if part not in earlier.kept]
+            if left and not earlier.by_key:
                 raise
-            # What was kept under this key may be why it may not be said now.
-            return _answer(asked, payload, found, dict.fromkeys(left, error))
-        found = await before(desk, caller, asked, [] if judged.judge is None else [judged.judge.actor])
-        refused = {part: error for part, error in judged.refused.items() if part not in found.kept}
-        left = [part for part in asked.said if part not in refused and part not in found.kept]
-        if not left or found.by_key:  # all that a key states is kept at once, and nothing more with it later
-            return _answer(asked, payload, found, refused | dict.fromkeys(left, unkept()))
+            # The event that this key appended may be the reason why the same is refused now.
+            return _answer(requested, payload, earlier, dict.fromkeys(left, error))
+        earlier = await before(desk, caller, requested, [] if judged.judge is None else [judged.judge.actor])
+        refused = {part: error for part, error in judged.refused.items() if part not in earlier.kept}
+        left = [part for part in requested.facts if part not in refused and part not in earlier.kept]
+        if not left or earlier.by_key:  # a key appends all its parts at once, and nothing later
+            return _answer(requested, payload, earlier, refused | dict.fromkeys(left, unkept()))
         item = judged.item
         if "revised" in left and payload.expected_version not in (None, item.version):
             raise VersionConflict(
@@ -120,50 +121,51 @@ async def _updated(
                 id=item_id,
                 current_version=item.version,
             )
-        stated = {part: _through(asked.said[part], judged.judge) for part in left}
+        pending = {part: _through(requested.facts[part], judged.judge) for part in left}
         if "evolution" in left:
             versions = sum(fact.name in _VERSIONS for part, fact in facts.items() if part not in refused)
-            stated["evolution"] = stated["evolution"].model_copy(update={"base_version": item.version + versions})
+            pending["evolution"] = pending["evolution"].model_copy(update={"base_version": item.version + versions})
         batch = [
             NewEvent(
                 fact,
-                begins if isinstance(fact, EvolutionRequested) else item_id,
-                judged.stated_by if part in WRITERS or judged.judge is None else judged.judge.actor,
+                evolution_id if isinstance(fact, EvolutionRequested) else item_id,
+                judged.writer if part in WRITERS or judged.judge is None else judged.judge.actor,
                 desk.org,
-                lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else sent,
-                id=found.ids[part],
+                lifted(lineage, fact.case) if isinstance(fact, KnowledgeRated) else request_lineage,
+                id=earlier.ids[part],
                 expects=0 if part == "evolution" else judged.expects if part == "revised" else None,
             )
-            for part, fact in stated.items()
+            for part, fact in pending.items()
         ]
         try:
-            done_now = await publish(desk.ledger, desk.tally, batch)
+            appended = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := "evolution" in left and await _is_taken(desk, begins):
-                begins = other_name(evolutions.KIND)
+            if taken := "evolution" in left and await _is_taken(desk, evolution_id):
+                evolution_id = random_id(evolutions.KIND)
             if judged.expects is None and not taken:
                 raise
-            continue  # a rating may have come between: the version decides, not the position
-        now = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, done_now, strict=True)}
-        return updated_by(item_id, payload, _kept(found) | now, refused), begins if "evolution" in left else None
+            continue  # a rating may have come in between: the version decides, not the position
+        kept = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)}
+        answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
+        return answer, evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
 def _answer(
-    asked: Change, payload: UpdateRequest, found: Before, refused: Mapping[str, LedgerError]
+    requested: Change, payload: UpdateRequest, earlier: Before, refused: Mapping[str, LedgerError]
 ) -> tuple[Updated, str | None]:
-    """The answer to a change of which nothing is left to keep."""
-    evolution = found.kept.get("evolution")
-    done = updated_by(asked.item_id, payload, _kept(found), refused)
+    """The answer to a change with no part left to append."""
+    evolution = earlier.kept.get("evolution")
+    done = updated_by(requested.item_id, payload, _kept_parts(earlier), refused)
     return done, None if evolution is None else evolution.entity_id
 
 
-def _kept(found: Before) -> dict[str, Kept]:
-    return {part: Kept(event.type, event.event_id, event.position) for part, event in found.kept.items()}
+def _kept_parts(earlier: Before) -> dict[str, Kept]:
+    return {part: Kept(event.type, event.event_id, event.position) for part, event in earlier.kept.items()}
 
 
 def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
-    """What a request says of the item as it is, by part, in the order it is kept."""
+    """The facts of a request by part, in the order they are appended, without the rewrite."""
     revision = revision_of(payload, caller)
     facts: dict[str, Fact] = {} if revision is None else {"revised": revision}
     if payload.expected_version is not None and revision is None:
@@ -186,8 +188,8 @@ def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
     return facts
 
 
-def _rewriting(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
-    """The request to have the item rewritten; which version of it is stated once that is known."""
+def _rewrite_request(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
+    """The request for a rewrite of the item; its base version is filled in once known."""
     if payload.evolve_feedback is None:
         return {}
     fact = EvolutionRequested(
@@ -202,10 +204,10 @@ def _rewriting(payload: UpdateRequest, item_id: str) -> dict[str, Fact]:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """An item as it stands, who may state what of it, and which parts of a change are refused."""
+    """The current item, the actors for each part of a change, and the refused parts."""
 
     item: ask.Standing
-    stated_by: str
+    writer: str
     expects: int | None
     judge: Judge | None
     refused: dict[str, LedgerError]
@@ -214,7 +216,7 @@ class _Judged:
 async def _judged(
     desk: Desk, caller: Caller, payload: UpdateRequest, item_id: str, facts: Mapping[str, Fact]
 ) -> _Judged:
-    """Judge a change on the item as it stands. Raises what leaves nothing of it."""
+    """Judge a change on the current item. Raises an error that refuses all of it."""
     judging = any(part not in WRITERS for part in facts)
     revision = next((fact for fact in facts.values() if isinstance(fact, KnowledgeRevised)), None)
     rewrites = payload.evolve_feedback is not None
@@ -226,17 +228,17 @@ async def _judged(
             if not facts:
                 raise
             refused["evolution"] = error
-    written = [part for part, is_there in zip(WRITERS, (revision, rewrites), strict=True) if is_there]
+    writes = [part for part, present in zip(WRITERS, (revision, rewrites), strict=True) if present]
     item: ask.Standing | None = None
-    stated_by, expects = "", None
-    if written := [part for part in written if part not in refused]:
+    writer, expects = "", None
+    if writes := [part for part in writes if part not in refused]:
         try:
-            item, last, stated_by = await revisable(desk, caller, item_id, revision)
+            item, last, writer = await revisable(desk, caller, item_id, revision)
             expects = last if payload.expected_version is not None else None
         except NotOwner as error:
             if not judging:
                 raise
-            refused |= dict.fromkeys(written, error)
+            refused |= dict.fromkeys(writes, error)
             revision = None
     if item is None:
         item = await _seen(desk, caller, item_id)
@@ -244,13 +246,13 @@ async def _judged(
         refused["evolution"] = IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
         if not facts:
             raise refused["evolution"]
-    return _Judged(item, stated_by, expects, _judge(caller, item, revision) if judging else None, refused)
+    return _Judged(item, writer, expects, _judge(caller, item, revision) if judging else None, refused)
 
 
 def _judge(caller: Caller, item: ask.Standing, revision: KnowledgeRevised | None) -> Judge:
-    """As whom the caller judges the item, which it has to read now and as `revision`, which comes first, leaves it."""
+    """The judge of the item: the caller has to read it now and also after `revision`, which is applied first."""
     if judge_of(caller, readers(item.scopes, item.shared_with, item.owner)) is None:
-        raise unknown(item.id)  # the operator, who reads it by its id alone
+        raise unknown(item.id)  # the operator reads it by its id alone, and cannot judge it
     scopes, owner = (None, None) if revision is None else (revision.scopes, revision.owner)
     judge = judge_of(caller, readers(scopes or item.scopes, item.shared_with, owner or item.owner))
     if judge is None:
@@ -263,12 +265,12 @@ def _judge(caller: Caller, item: ask.Standing, revision: KnowledgeRevised | None
 
 
 def _through(fact: Fact, judge: Judge | None) -> Fact:
-    """The fact with the scope through which whoever states it reads the item, where it says so."""
+    """The fact with the scope through which its actor reads the item, where it has such a field."""
     return fact if judge is None or not fact.added else fact.model_copy(update={"through": judge.through})
 
 
 async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
-    """An item that the caller sees, waited for when it was written a moment ago."""
+    """An item visible to the caller; waits for it where it was written a moment ago."""
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
         last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
@@ -281,7 +283,7 @@ async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
 
 
 async def _is_taken(desk: Desk, evolution: str) -> bool:
-    """Whether there is an evolution of this id, or somebody says so; what was said of it is folded then."""
+    """Whether the log has an event of an evolution with this id; waits until it is folded."""
     last = await desk.ledger.last_position_of(desk.org, evolutions.KIND, evolution)
     if last and desk.view.position < last:
         await desk.view.wait_for(last)

@@ -1,4 +1,4 @@
-"""What becomes of the cases that an item comes with? An import states them of it as its first ones (mission K3)."""
+"""First cases: verdicts that come with an imported item, published as the first ratings of it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ VERDICTS: tuple[Verdict, ...] = ("helpful", "harmful")
 _BEGINS = {"helpful": new_item.HELPFUL, "harmful": new_item.HARMFUL}
 
 
-def before_cases(stated: EvalBody, verdict: Verdict) -> int:
-    """How often an item helped or harmed beside the cases of its history, which are counted one by one.
+def before_cases(evaluation: EvalBody, verdict: Verdict) -> int:
+    """How often an item helped or harmed besides the cases of its history, which are counted one by one.
 
-    A count that is stated is that of all. Raises InvalidPayload where it is less than there are cases.
+    A count in the payload is the total. Raises InvalidPayload where it is less than the number of cases.
     """
-    count, cases = getattr(stated, verdict), len(stated.history(verdict))
+    count, cases = getattr(evaluation, verdict), len(evaluation.history(verdict))
     if count is None:
         return _BEGINS[verdict]
     if count < cases:
@@ -38,12 +38,12 @@ def before_cases(stated: EvalBody, verdict: Verdict) -> int:
 
 
 def refuse_cases(payload: SaveRequest) -> None:
-    """Raise InvalidPayload where an item comes with cases and is no import: a case is stated by whom it happened to."""
-    stated = payload.eval or EvalBody()
+    """Raise InvalidPayload where a save outside an import has cases: each is rated by whom it happened to."""
+    evaluation = payload.eval or EvalBody()
     errors = [
         {"field": f"eval.{verdict}_history", "reason": "has cases, which an import takes"}
         for verdict in VERDICTS
-        if stated.history(verdict)
+        if evaluation.history(verdict)
     ]
     if errors:
         raise InvalidPayload(
@@ -55,29 +55,29 @@ def refuse_cases(payload: SaveRequest) -> None:
 
 
 def first_cases(payload: SaveRequest) -> list[KnowledgeRated]:
-    """The cases of a payload, the helpful ones first. Its owner states them, who reads it. Raises InvalidPayload."""
+    """The cases of a payload, the helpful ones first, rated by the owner of the item. Raises InvalidPayload."""
     if payload.eval is None:
         return []
-    found = [
+    ratings = [
         KnowledgeRated(verdict=verdict, case=Case(**case.model_dump(include=set(Case.model_fields))))
         for verdict in VERDICTS
         for case in payload.eval.history(verdict)
     ]
-    for fact in found:
+    for fact in ratings:
         refuse_unkeepable(fact)
-    return found
+    return ratings
 
 
 def with_its_cases(event: NewEvent, cases: Sequence[KnowledgeRated]) -> list[NewEvent]:
-    """The events that state the cases of what `event` saves; they go with that, whole or not at all.
+    """The rating events of the item that `event` saves; they are appended in the same atomic batch.
 
-    A case that says when or where it happened counts once, as everywhere (same_case.py).
+    A case with a time, trace or message counts once, as everywhere (same_case.py).
     """
-    found: dict[str, NewEvent] = {}
+    by_id: dict[str, NewEvent] = {}
     for number, fact in enumerate(cases):
         own_id = case_event_id(event.org, event.entity_id, event.actor, fact, NO_LINEAGE)
         own_id = own_id or str(uuid.uuid5(NAMESPACE, f"{event.id}\ncase {number}"))
-        stated = fact.model_copy(update={"through": event.actor})
+        rating = fact.model_copy(update={"through": event.actor})
         lineage = lifted(event.lineage, fact.case)
-        found.setdefault(own_id, replace(event, fact=stated, id=own_id, expects=None, lineage=lineage))
-    return list(found.values())
+        by_id.setdefault(own_id, replace(event, fact=rating, id=own_id, expects=None, lineage=lineage))
+    return list(by_id.values())

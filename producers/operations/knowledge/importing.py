@@ -1,8 +1,8 @@
-"""How do many items get in at once? Up to 1,000 payloads, each judged on its own, kept in atomic batches.
+"""Import of up to 1,000 payloads: each is judged on its own, and they are appended in atomic batches.
 
-Importing the same again appends nothing: the event id of an item follows from what it says, and an item
-that is there with the same statement is unchanged. The event loop is held for milliseconds at most, and an import
-rests while somebody searches.
+Importing the same again appends nothing: the event id of an item is derived from its content, and an item that is
+there with the same statement is reported as unchanged. The event loop is blocked for milliseconds at most, and an
+import pauses while somebody searches.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from producers.operations.knowledge.unreadable import warnings
 from producers.operations.knowledge.updated import error_body
 from producers.operations.publish import SLICE, publish
 from producers.operations.resources.together import keep_alone, together
-from producers.operations.stated_before import same
+from producers.operations.stated_before import same_statement
 from producers.requests.knowledge import SaveManyRequest, SaveRequest, parse
 from producers.requests.resources import ResourceRequest
 from projections.views.knowledge import ask
 
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
-"""Errors that concern one item of a batch; the others are kept."""
+"""Errors of a single item of a batch; the other items are saved."""
 OF_THE_NODE = ("broker_unavailable", "broker_misconfigured", "view_behind")
-"""Errors for which no item of a batch is at fault."""
+"""Errors of the node, not of any item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one payload of a batch."""
+    """The outcome of one payload of a batch."""
 
     index: int
     id: str | None
@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class SavedMany:
-    """What became of a batch; `position` is the last one that its items have."""
+    """The outcome of a batch; `position` is the last one of its items."""
 
     results: list[Outcome]
     saved: int
@@ -65,7 +65,7 @@ class SavedMany:
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way: what is settled, what is still to be kept, and what some of it is shared with."""
+    """A batch in progress: settled outcomes, open saves, and the ACLs, cases and resources of some of them."""
 
     results: dict[int, Outcome]
     open: dict[int, NewEvent]
@@ -74,7 +74,7 @@ class _Batch:
     resources: dict[int, list[ResourceRequest]] = field(default_factory=dict)
 
     def events(self, index: int, event: NewEvent | None = None) -> list[NewEvent]:
-        """What is to be kept of one payload, all of it or nothing; `event` takes the place of its save."""
+        """The events of one payload, to be appended atomically; `event` replaces its save."""
         event = event or self.open[index]
         return [
             event,
@@ -83,7 +83,7 @@ class _Batch:
         ]
 
     def facts(self) -> Iterator[tuple[int, KnowledgeSaved]]:
-        """What is open, as it is saved."""
+        """The open saves by index."""
         for index, event in self.open.items():
             assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
             yield index, event.fact
@@ -97,15 +97,15 @@ class _Batch:
 
 
 async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest) -> SavedMany:
-    """Keep many new items: each is saved, unchanged, or refused with its error.
+    """Save many new items: each is saved, unchanged, or refused with its error.
 
-    Raises BrokerUnavailable, ViewBehind; then some may be kept, and sending the same again is safe.
+    Raises BrokerUnavailable, ViewBehind; then some may be saved, and sending the same again is safe.
     """
-    batch, twins = await _judged(desk, caller, lineage, request)
-    said = {index: batch.open[twins.get(index, index)] for index in batch.resources}
+    batch, repeated = await _judged(desk, caller, lineage, request)
+    with_resources = {index: batch.open[repeated.get(index, index)] for index in batch.resources}
     referred = {index: referring(fact, batch.shared.get(index)) for index, fact in batch.facts() if fact.resource_ids}
     for attempt in range(ATTEMPTS):
-        await _look(desk, batch)
+        await _settle_known(desk, batch)
         if not batch.open:
             break
         if attempt == ATTEMPTS - 1:
@@ -113,7 +113,7 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
             break
         try:
             await _publish(desk, batch)
-            await _one_by_one(desk, caller, batch)  # those that come with resources
+            await _one_by_one(desk, caller, batch)  # the items with resources
         except VersionConflict:  # an id was taken since, or has a history that the gate refused
             await reach_head(desk)
             if attempt:
@@ -125,14 +125,14 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
                 raise
             await _one_by_one(desk, caller, batch)
             break
-    for index, first in twins.items():
+    for index, first in repeated.items():
         before = batch.results[first]
         outcome = "unchanged" if before.outcome == "saved" else before.outcome
         batch.results[index] = Outcome(index, before.id, outcome, before.position, before.error)
-    await _resources_of_the_unchanged(desk, caller, batch, said)
-    kept = {index: each for index, each in referred.items() if batch.results[index].outcome != "refused"}
-    for index, told in (await warnings(desk, caller, kept)).items():
-        batch.results[index] = replace(batch.results[index], warnings=told)
+    await _save_resources_of_unchanged(desk, caller, batch, with_resources)
+    accepted = {index: each for index, each in referred.items() if batch.results[index].outcome != "refused"}
+    for index, item_warnings in (await warnings(desk, caller, accepted)).items():
+        batch.results[index] = replace(batch.results[index], warnings=item_warnings)
     results = [batch.results[index] for index in sorted(batch.results)]
     counts = {name: sum(r.outcome == name for r in results) for name in ("saved", "unchanged", "refused")}
     position = max((r.position for r in results if r.position), default=desk.view.position)
@@ -142,14 +142,14 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
 async def _judged(
     desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest
 ) -> tuple[_Batch, dict[int, int]]:
-    """The payloads as events, and which of them repeat an earlier one (index to its index)."""
+    """The payloads as events, and which of them repeat an earlier one (index to the index of that)."""
     batch = _Batch({}, {})
     first: dict[str, int] = {}
-    twins: dict[int, int] = {}
+    repeated: dict[int, int] = {}
     admitted: set[str] = set()
     turns = Turns(desk.tally)
     for index, document in enumerate(request.items):
-        named = document.get("id")
+        document_id = document.get("id")
         try:
             payload = parse(SaveRequest, document, f"items[{index}]")
             fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
@@ -157,14 +157,14 @@ async def _judged(
             if not (kinds := further_types(entities := named_entities(fact, shared))) <= admitted:
                 await require_types(desk, entities)
                 admitted |= kinds
-            said = statement(fact, shared)
+            content = statement(fact, shared)
             item_id = payload.id or content_id(fact, shared)
-            own_id = statement_id(desk.org, item_id, said)
+            own_id = statement_id(desk.org, item_id, content)
             event = NewEvent(fact, item_id, fact.owner, desk.org, lineage_of(lineage, payload), id=own_id, expects=0)
             if item_id in first:
                 if batch.open[first[item_id]].id != own_id:
                     raise exists(item_id)
-                twins[index] = first[item_id]
+                repeated[index] = first[item_id]
             else:
                 first[item_id] = index
                 batch.open[index] = event
@@ -175,21 +175,21 @@ async def _judged(
             if payload.resources:
                 batch.resources[index] = payload.resources
         except LedgerError as error:
-            batch.refuse(index, named if isinstance(named, str) else None, error)
+            batch.refuse(index, document_id if isinstance(document_id, str) else None, error)
         await turns.when_due()
-    return batch, twins
+    return batch, repeated
 
 
 def content_id(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> str:
-    """The id of an item whose payload has none: it follows from what the item says, and whom it is shared with."""
+    """The id of an item whose payload has none: a hash of its content and its ACL."""
     document = fact.model_dump(mode="json", exclude={"origin"})
     document |= {} if shared is None else shared.model_dump(mode="json")
-    said = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    return f"knowledge-{hashlib.sha256(said).hexdigest()[:20]}"
+    canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    return f"knowledge-{hashlib.sha256(canonical).hexdigest()[:20]}"
 
 
-async def _look(desk: Desk, batch: _Batch) -> None:
-    """Settle what the view has already: unchanged when it says the same, else refused."""
+async def _settle_known(desk: Desk, batch: _Batch) -> None:
+    """Settle items that the view has: unchanged where the statement is the same, else refused."""
     ids = {event.entity_id: index for index, event in batch.open.items()}
     taken = await desk.view.ask(ask.saved_statements, desk.org, list(ids))
     turns = Turns(desk.tally)
@@ -197,7 +197,7 @@ async def _look(desk: Desk, batch: _Batch) -> None:
         index = ids[item_id]
         event = batch.open[index]
         assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
-        if before.event_id == event.id or same(event.fact, batch.shared.get(index), before):
+        if before.event_id == event.id or same_statement(event.fact, batch.shared.get(index), before):
             batch.settle(index, "unchanged", before.position)
         else:
             batch.refuse(index, item_id, exists(item_id))
@@ -205,18 +205,18 @@ async def _look(desk: Desk, batch: _Batch) -> None:
 
 
 async def _publish(desk: Desk, batch: _Batch) -> None:
-    """Append what is open, slice by slice; what is kept is settled even when a later slice fails."""
+    """Append the open saves slice by slice; an appended slice is settled even when a later one fails."""
     turns = Turns(desk.tally)
     for events in _slices(batch):
-        kept = iter(await publish(desk.ledger, desk.tally, [event for each in events.values() for event in each]))
+        appended = iter(await publish(desk.ledger, desk.tally, [event for each in events.values() for event in each]))
         for index, each in events.items():
-            *_, last = where = [next(kept) for _ in each]
-            batch.settle(index, "unchanged" if where[0].duplicate else "saved", last.position)
+            *_, last = positions = [next(appended) for _ in each]
+            batch.settle(index, "unchanged" if positions[0].duplicate else "saved", last.position)
         await turns.give_way()
 
 
 def _slices(batch: _Batch) -> Iterator[dict[int, list[NewEvent]]]:
-    """What is open and comes without resources, in parts of at most SLICE events; one payload stands in one of them."""
+    """The open saves without resources, in slices of at most SLICE events; a payload is never split."""
     part: dict[int, list[NewEvent]] = {}
     size = 0
     for index in list(batch.open):
@@ -232,9 +232,11 @@ def _slices(batch: _Batch) -> Iterator[dict[int, list[NewEvent]]]:
         yield part
 
 
-async def _resources_of_the_unchanged(desk: Desk, caller: Caller, batch: _Batch, said: Mapping[int, NewEvent]) -> None:
-    """Keep what the resources say anew of items that are there already; where that is refused, so is the payload."""
-    for index, event in said.items():
+async def _save_resources_of_unchanged(
+    desk: Desk, caller: Caller, batch: _Batch, with_resources: Mapping[int, NewEvent]
+) -> None:
+    """Save changed resources of items that are unchanged; where that is refused, so is the payload."""
+    for index, event in with_resources.items():
         assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
         if batch.results[index].outcome != "unchanged":
             continue
@@ -247,25 +249,25 @@ async def _resources_of_the_unchanged(desk: Desk, caller: Caller, batch: _Batch,
 
 
 async def _one_by_one(desk: Desk, caller: Caller, batch: _Batch) -> None:
-    """Keep what is left item by item, so that one that cannot be kept does not hold up the others."""
+    """Append the remaining saves item by item, so that one failure does not block the others."""
     for index, event in list(batch.open.items()):
         expects = 0
         for attempt in range(ATTEMPTS):
-            again = replace(event, expects=expects)
+            retried = replace(event, expects=expects)
             try:
-                brought = await _brought(desk, caller, batch, index, event)
+                resource_events = await _resource_events(desk, caller, batch, index, event)
             except LedgerError as error:
                 if error.code in OF_THE_NODE:
                     raise
                 batch.refuse(index, event.entity_id, error)
                 break
             try:
-                events = [*brought, *batch.events(index, again)]
-                kept = (await publish(desk.ledger, desk.tally, events))[len(brought) :]
+                events = [*resource_events, *batch.events(index, retried)]
+                appended = (await publish(desk.ledger, desk.tally, events))[len(resource_events) :]
             except VersionConflict as error:
                 await reach_head(desk)
                 alone = _Batch(batch.results, {index: event}, batch.shared, batch.cases)
-                await _look(desk, alone)
+                await _settle_known(desk, alone)
                 if not alone.open:
                     batch.open.pop(index)
                     break
@@ -278,10 +280,10 @@ async def _one_by_one(desk: Desk, caller: Caller, batch: _Batch) -> None:
                 batch.refuse(index, event.entity_id, error)
                 break
             else:
-                batch.settle(index, "unchanged" if kept[0].duplicate else "saved", kept[-1].position)
+                batch.settle(index, "unchanged" if appended[0].duplicate else "saved", appended[-1].position)
                 break
 
 
-async def _brought(desk: Desk, caller: Caller, batch: _Batch, index: int, event: NewEvent) -> list[NewEvent]:
+async def _resource_events(desk: Desk, caller: Caller, batch: _Batch, index: int, event: NewEvent) -> list[NewEvent]:
     assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
     return await together(desk, caller, event.lineage, batch.resources.get(index, ()), event.fact)

@@ -1,4 +1,4 @@
-"""What does the ledger know? One item, the list, an item's whole life, and its lineage; now or as of then."""
+"""Reads of knowledge: one item, the list, an item's history, and its lineage; now or as of a moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from projections.views.resources import ask as resources
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One page, newest first: `count` are those on it, `total` all that fit, `next` is where the next page begins."""
+    """One page, newest first: `count` items on it, `total` that match, `next` is where the next page begins."""
 
     results: list[JsonObject]
     count: int
@@ -44,7 +44,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a reference came from and what came of it: `events`, each once with its role, and the `edges` of them."""
+    """Lineage of a reference in both directions: `events`, each once with its role, and their `edges`."""
 
     ref: str
     events: list[JsonObject]
@@ -60,32 +60,36 @@ async def get(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """One item with its status, its helpful and harmful histories (source 001), and which of its resources are there.
+    """One item with its status, its helpful and harmful histories, and which of its resources are readable.
 
     Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
 
-    found = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
-    if found is None:
-        if then is not None and (life := await desk.view.ask(feedback.life, desk.org, caller, item_id)) and life[0]:
-            raise UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, life[0]), id=item_id)
+    item = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
+    if item is None:
+        if (
+            then is not None
+            and (timeline := await desk.view.ask(feedback.life, desk.org, caller, item_id))
+            and timeline[0]
+        ):
+            raise UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, timeline[0]), id=item_id)
         raise unknown(item_id)
-    if found["content"] == ERASED and await _is_erased(desk, item_id, found["version"]):
+    if item["content"] == ERASED and await _is_erased(desk, item_id, item["version"]):
         raise Erased(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
             id=item_id,
         )
-    named = found["resource_ids"]
-    readable = await desk.view.ask(resources.readable_ids, desk.org, caller, named) if named else set()
-    return {**found, "resources": [{"id": name, "readable": name in readable} for name in named]}
+    resource_ids = item["resource_ids"]
+    readable = await desk.view.ask(resources.readable_ids, desk.org, caller, resource_ids) if resource_ids else set()
+    return {**item, "resources": [{"id": name, "readable": name in readable} for name in resource_ids]}
 
 
 async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:
-    """Whether the content was erased, or is what somebody wrote."""
-    said: Version | None = await desk.view.ask(version_of, desk.org, item_id, version)
-    return said is not None and said.erased
+    """Whether the content was erased, rather than being a text that only looks like it."""
+    row: Version | None = await desk.view.ask(version_of, desk.org, item_id, version)
+    return row is not None and row.erased
 
 
 async def list_items(
@@ -103,12 +107,12 @@ async def list_items(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> Listed:
-    """The items that the caller sees. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
+    """The items visible to the caller. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
     await reach(desk, freshness)
     await require_types(desk, [*scopes, *filter(None, [owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    found = await desk.view.ask(
+    page = await desk.view.ask(
         listing.items,
         desk.org,
         caller,
@@ -122,33 +126,33 @@ async def list_items(
         status=status,
         as_of=then,
     )
-    return Listed(found.results, len(found.results), found.total, found.next, position)
+    return Listed(page.results, len(page.results), page.total, page.next, position)
 
 
 async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> History:
-    """An item's whole life, as far as the caller may read it. Raises UnknownKnowledge, ViewBehind."""
+    """All versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
 
-    found = await desk.view.ask(feedback.life, desk.org, caller, item_id)
-    if found is None:
+    timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+    if timeline is None:
         raise unknown(item_id)
-    versions, cases = found
+    versions, cases = timeline
     return History(item_id, versions, cases, position)
 
 
 async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> Links:
-    """The lineage of an item, `trace:ID`, `message:ID`, `event:ID`, both ways.
+    """The lineage of an item, `trace:ID`, `message:ID` or `event:ID`, in both directions.
 
     Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
     """
     await reach(desk, freshness)
     position = desk.view.position
 
-    found = await desk.view.ask(lineage.links, desk.org, caller, ref)
-    if found is None:
+    lineage_of_ref = await desk.view.ask(lineage.links, desk.org, caller, ref)
+    if lineage_of_ref is None:
         raise UnknownReference(
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
-    return Links(ref, *found, position)
+    return Links(ref, *lineage_of_ref, position)

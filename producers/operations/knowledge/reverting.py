@@ -1,4 +1,4 @@
-"""How does an item become again what it was? Its owner states an earlier version anew, whole (mission K4)."""
+"""Revert of an item: its owner publishes an earlier version again, with all its fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import ATTEMPTS, owned_or_stated
+from producers.operations.knowledge.changes import ATTEMPTS, owned_or_earlier
 from producers.operations.publish import event_id, publish
 from projections.views.knowledge.versions import Version, version_made_at, version_of
 from projections.views.lineage.ask import StatedEvent
@@ -18,7 +18,7 @@ from projections.views.lineage.ask import StatedEvent
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """Where it is kept that the item is again what it was at `to_version`, and the version that this makes."""
+    """The event that reverts an item to `to_version`, and the new version that it creates."""
 
     id: str
     position: int
@@ -38,18 +38,18 @@ async def revert(
     cause: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Reverted:
-    """Bring back what a version said: every field of it, whether the item was rewritten, revised or scored since.
+    """Restore every field of a version, whether the item was rewritten, revised or scored since.
 
     Raises UnknownKnowledge, NotOwner, InvalidPayload (no such version), VersionConflict (`expected_version`), Erased,
     Forbidden, BrokerUnavailable, ViewBehind.
     """
-    own_id, said = event_id(retry), {"to_version": to_version, "cause": cause}
+    own_id, fields = event_id(retry), {"to_version": to_version, "cause": cause}
     for _ in range(ATTEMPTS):
-        found = await owned_or_stated(desk, caller, item_id, own_id, said, retry)
-        if isinstance(found, StatedEvent):
-            version = await desk.view.ask(version_made_at, desk.org, item_id, found.position)
-            return Reverted(item_id, found.position, own_id, to_version, version)
-        item, last = found
+        standing = await owned_or_earlier(desk, caller, item_id, own_id, fields, retry)
+        if isinstance(standing, StatedEvent):
+            version = await desk.view.ask(version_made_at, desk.org, item_id, standing.position)
+            return Reverted(item_id, standing.position, own_id, to_version, version)
+        item, last = standing
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {expected_version}: read it again and decide "
@@ -61,22 +61,22 @@ async def revert(
         require_addressable(caller, earlier.scopes, "what you state anew")
         event = NewEvent(earlier.stated_anew(cause), item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
         try:
-            (done,) = await publish(desk.ledger, desk.tally, [event])
+            (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Reverted(item_id, done.position, own_id, to_version, item.version + 1)
+        return Reverted(item_id, appended.position, own_id, to_version, item.version + 1)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
 async def _earlier(desk: Desk, item_id: str, to_version: int) -> Version:
-    found: Version | None = await desk.view.ask(version_of, desk.org, item_id, to_version)
-    if found is None:
+    version: Version | None = await desk.view.ask(version_of, desk.org, item_id, to_version)
+    if version is None:
         raise InvalidPayload(
             f"{item_id} never had a version {to_version}: its history tells which it had",
             errors=[{"field": "to_version", "reason": "is no version of this item"}],
         )
-    if found.erased:
+    if version.erased:
         raise Erased(
             f"what version {to_version} of {item_id} said was erased with the person it belonged to", id=item_id
         )
-    return found
+    return version

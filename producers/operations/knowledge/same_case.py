@@ -1,7 +1,7 @@
-"""When is a case the one that was stated before? Then it has the event id that it had, and counts once.
+"""Event ids of cases that count once.
 
-A case that says when or where it happened (a timestamp, a trace, a message) happened once: the same actor stating it
-again of the same item, in the same words, repeats itself, with or without a key. A case that says neither may happen
+A case with a time or place (a timestamp, a trace, a message) happened once: when the same actor rates the same item
+with it again, in the same words, it is a duplicate, with or without an Idempotency-Key. A case with neither may happen
 any number of times.
 """
 
@@ -19,9 +19,9 @@ _WORDS = ("task", "query", "outcome", "reason")
 
 
 def case_event_id(org: str, item_id: str, actor: str, verdict: KnowledgeRated, lineage: Lineage) -> str | None:
-    """The event id that follows from a case; None for a case that may happen again.
+    """The event id derived from a case; None for a case that may happen again.
 
-    Trace and message of the request tell a case apart where the case has no time or trace of its own, and words.
+    Where a case has words but no time or trace of its own, trace and message of the request identify it.
     """
     case = verdict.case
     around = None
@@ -29,5 +29,5 @@ def case_event_id(org: str, item_id: str, actor: str, verdict: KnowledgeRated, l
         around = (lineage.trace_id, lineage.message_id)
         if around == (None, None) or not any(getattr(case, name) for name in _WORDS):
             return None
-    said = [org, item_id, actor, verdict.verdict, case.model_dump(exclude_none=True), around]
-    return str(uuid.uuid5(NAMESPACE, orjson.dumps(said).decode()))
+    identity = [org, item_id, actor, verdict.verdict, case.model_dump(exclude_none=True), around]
+    return str(uuid.uuid5(NAMESPACE, orjson.dumps(identity).decode()))

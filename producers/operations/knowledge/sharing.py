@@ -1,6 +1,7 @@
-"""Who may see an item beside those in its scopes, who may revise it, and why does somebody see it (mission S2, S5)?
+"""Sharing: the ACL of an item, who may revise it, and why the caller can see it.
 
-An item is shared by its owner. Whoever the ACL lets write may revise it, and nothing else of what is the owner's.
+Only the owner shares an item. An entity with write permission in the ACL may revise the item's fields, but not its
+owner or scopes.
 """
 
 from __future__ import annotations
@@ -14,34 +15,34 @@ from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
-from producers.operations.knowledge.changes import Changed, latest, state_as_owner, unknown
+from producers.operations.knowledge.changes import Changed, latest, publish_as_owner, unknown
 from producers.operations.knowledge.stating import not_owner
 from producers.requests.knowledge import ShareRequest
 from projections.views.knowledge import ask, why
 
 
 async def share(
-    desk: Desk, caller: Caller, lineage: Lineage, item_id: str, asked: ShareRequest, retry: uuid.UUID | None = None
+    desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: ShareRequest, retry: uuid.UUID | None = None
 ) -> Changed:
-    """State the ACL of an item anew, whole; an empty one leaves the item to its scopes.
+    """Replace the ACL of an item; with an empty one only its scopes decide who reads it.
 
     Raises UnknownKnowledge, NotOwner, Forbidden (somebody new whom the caller's token may not name), IllegalScope,
     BrokerUnavailable, ViewBehind.
     """
-    fact = stated_acl(asked.acl)
+    fact = stated_acl(payload.acl)
     await require_types(desk, fact.readers())
 
-    def may(item: ask.Standing) -> None:
+    def check(item: ask.Standing) -> None:
         fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
         require_addressable(caller, fresh, "an ACL of yours")
 
-    return await state_as_owner(desk, caller, lineage, item_id, fact, may, retry)
+    return await publish_as_owner(desk, caller, lineage, item_id, fact, check, retry)
 
 
 async def revisable(
     desk: Desk, caller: Caller, item_id: str, revision: KnowledgeRevised | None = None
 ) -> tuple[ask.Standing, int, str]:
-    """An item about to be revised or rewritten for the caller, the last position of its history, and who states it.
+    """An item that the caller may revise or rewrite, its last position, and the acting entity.
 
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
@@ -60,7 +61,7 @@ async def why_visible(desk: Desk, caller: Caller, item_id: str, *, freshness: Fr
     """Why the caller may read an item, since when, and who may change it. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
-    found = await desk.view.ask(why.why_visible, desk.org, caller, item_id)
-    if found is None:
+    reason = await desk.view.ask(why.why_visible, desk.org, caller, item_id)
+    if reason is None:
         raise unknown(item_id)
-    return {**found, "position": position}
+    return {**reason, "position": position}

@@ -1,4 +1,4 @@
-"""What does a payload state, with the defaults filled in? A new item, or fields of one anew (mission K1, K10)."""
+"""Facts from payloads: a save, or the revised fields of an item, with defaults filled in and checked."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from projections.views.knowledge.ask import rfc3339
 T = TypeVar("T")
 _NO_EVAL, _NO_SOURCE = EvalBody(), Source()
 FILLED_IN = ("agent_id", "timestamp")
-"""What a save by an agent has filled in of its source where it does not state it: two tries would differ in it."""
+"""Source fields that the node fills in for a save by an agent: they would differ between two attempts."""
 
 
 def signed(fact: KnowledgeSaved, caller: Caller, moment: datetime) -> KnowledgeSaved:
-    """A save by an agent, whose source says which agent and when; that of anybody else as it is."""
+    """A save by an agent with the agent and the time filled into its source; other saves unchanged."""
     if caller.agent is None:
         return fact
     filled = {"agent_id": caller.agent, "timestamp": rfc3339(int(moment.timestamp() * 1_000_000))}
@@ -33,7 +33,7 @@ def signed(fact: KnowledgeSaved, caller: Caller, moment: datetime) -> KnowledgeS
 
 
 def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
-    """What a payload says, with the defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
+    """The save event of a payload, with defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
     owner = payload.owner or default_owner(caller, payload.source)
     if not caller.may_act_for(owner):
         raise not_owner(f"save knowledge owned by {owner}", owner, caller)
@@ -69,7 +69,7 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
 
 
 def _origin(payload: SaveRequest) -> Origin | None:
-    """What a payload states of the whole item, None where it states none of it."""
+    """The origin of an item as the payload gives it, None where it gives no field of it."""
     stated = (payload.trace_id, payload.message_id, payload.created_at, payload.updated_at)
     if stated == (None, None, None, None):
         return None
@@ -82,19 +82,19 @@ def _stated(value: T | None, otherwise: T) -> T:
 
 
 def default_owner(caller: Caller, source: Source | None) -> str:
-    """Who owns what a payload without an owner says: the caller, or for the operator the source's agent.
+    """The owner where a payload names none: the caller, or for the operator the source's agent.
 
     Raises IllegalScope.
     """
-    named = caller.entities()
-    if named:
-        return named[0]
+    entities = caller.entities()
+    if entities:
+        return entities[0]
     agent = source.agent_id if source is not None else None
     return Caller(agent=agent and check_name("agent", agent)).reading_as()[0]
 
 
 def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
-    """The caller may not act for the owner."""
+    """The error for a caller that may not act for the owner."""
     return NotOwner(
         f"you are {', '.join(caller.entities())} and may not {what}: ask as {owner}, in the X-Ledger headers",
         owner=owner,
@@ -102,18 +102,18 @@ def not_owner(what: str, owner: str, caller: Caller) -> NotOwner:
 
 
 def lineage_of(lineage: Lineage, payload: SaveRequest) -> Lineage:
-    """The door's lineage, filled up from the payload's own fields and its source."""
+    """The lineage of the request, completed from the payload's own fields and its source."""
     return lifted(lineage, payload.source, trace_id=payload.trace_id, message_id=payload.message_id)
 
 
 def revision_of(payload: UpdateRequest, caller: Caller) -> KnowledgeRevised | None:
-    """What the owner states anew, None when the request states nothing of that kind. Raises Forbidden."""
+    """The revision in an update, None where it revises no field. Raises Forbidden."""
     require_addressable(caller, [*(payload.scopes or ()), *filter(None, [payload.owner])], "what you state anew")
-    said = {name: getattr(payload, name) for name in KnowledgeRevised.at_least_one}
-    said["resource_ids"] = payload.referred()
-    stated = {name: value for name, value in said.items() if value is not None}
-    if not stated:
+    fields = {name: getattr(payload, name) for name in KnowledgeRevised.at_least_one}
+    fields["resource_ids"] = payload.referred()
+    revised = {name: value for name, value in fields.items() if value is not None}
+    if not revised:
         return None
-    if "scopes" in stated:
-        stated["scopes"] = list(dict.fromkeys(stated["scopes"]))
-    return KnowledgeRevised(**stated, expected_version=payload.expected_version, reason=payload.reason)
+    if "scopes" in revised:
+        revised["scopes"] = list(dict.fromkeys(revised["scopes"]))
+    return KnowledgeRevised(**revised, expected_version=payload.expected_version, reason=payload.reason)

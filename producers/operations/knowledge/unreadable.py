@@ -1,4 +1,4 @@
-"""Who reads an item and not the resources that it refers to? A save says so, and is kept (mission X2)."""
+"""Warnings of a save: resources that readers of the item cannot read."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ CODE = "unreadable_resource"
 
 @dataclass(frozen=True, slots=True)
 class Referring:
-    """An item as it was saved: what it refers to, and who reads it."""
+    """A saved item: the resources that it refers to, and its readers."""
 
     resource_ids: Sequence[str]
     readers: Sequence[str]
 
 
 async def warnings(desk: Desk, caller: Caller, items: Mapping[int, Referring]) -> dict[int, list[JsonObject]]:
-    """What there is to say of each item: `code`, `resource_id`, `readers` that do not read it, and a `message`.
+    """The warnings of each item: `code`, `resource_id`, `readers` that cannot read it, and a `message`.
 
-    A resource that the caller may not see is as one that is not there.
+    A resource that the caller may not see counts as missing.
     """
-    named = sorted({name for item in items.values() for name in item.resource_ids})
-    if not named:
+    resource_ids = sorted({name for item in items.values() for name in item.resource_ids})
+    if not resource_ids:
         return {}
-    known = await desk.view.ask(readers_of, desk.org, caller, named)
-    if len(known) < len(named):
-        with contextlib.suppress(ViewBehind):  # it was saved a moment ago, perhaps; the item is kept in any case
+    known = await desk.view.ask(readers_of, desk.org, caller, resource_ids)
+    if len(known) < len(resource_ids):
+        with contextlib.suppress(ViewBehind):  # it may have been saved a moment ago; the item is saved in any case
             await reach_head(desk)
-        known = await desk.view.ask(readers_of, desk.org, caller, named)
-    found = {}
+        known = await desk.view.ask(readers_of, desk.org, caller, resource_ids)
+    by_item = {}
     for number, item in items.items():
-        told = [_warning(name, item.readers, known.get(name)) for name in dict.fromkeys(item.resource_ids)]
-        if kept := [each for each in told if each is not None]:
-            found[number] = kept
-    return found
+        results = [_warning(name, item.readers, known.get(name)) for name in dict.fromkeys(item.resource_ids)]
+        if present := [each for each in results if each is not None]:
+            by_item[number] = present
+    return by_item
 
 
 def _warning(resource_id: str, readers: Sequence[str], able: Sequence[str] | None) -> JsonObject | None:

@@ -1,6 +1,6 @@
-"""What is told of a change of one item: where each of its events is kept, and what became of each field (mission K3).
+"""Answer to a change of one item: the position of each of its events, and the outcome of each field.
 
-A change has up to five parts, which are kept in this order: the fields stated anew, the score, the two verdicts, and
+A change has up to five parts, which are appended in this order: the revised fields, the score, the two verdicts, and
 the request to have the item rewritten.
 """
 
@@ -21,9 +21,9 @@ PARTS: dict[str, Sequence[str]] = {
     "harmful": ("add_harmful_case",),
     "evolution": ("evolve_feedback",),
 }
-"""The parts of a change, each with the fields of a request that make it."""
+"""The parts of a change, each with its fields in the request."""
 WRITERS = ("revised", "evolution")
-"""What the owner states of an item, and whom the ACL lets write."""
+"""Parts that only the owner, or an entity with write permission in the ACL, may publish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Where the events of a change are kept; `position` is the last one's; `warnings` as of a save.
+    """The events of a change; `position` is that of the last one; `warnings` as in a save.
 
-    `fields` says of each field of the request whether it was kept, and at which position, or why not.
+    `fields` has for each field of the request whether it was kept, and at which position, or why not.
     """
 
     id: str
@@ -51,29 +51,29 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Evolving(Updated):
-    """The same of a change that a model was to make as well: what came of it, `done` when nothing more will."""
+    """The answer to a change with a rewrite by a model: its state, and `done` when nothing more will follow."""
 
     evolution: JsonObject
     done: bool
 
 
 def error_body(error: LedgerError) -> JsonObject:
-    """An error as every door tells it."""
+    """An error as every interface reports it."""
     return {"code": error.code, "message": error.message, "details": error.details}
 
 
 def updated_by(
     item_id: str, payload: UpdateRequest, kept: Mapping[str, Kept], refused: Mapping[str, LedgerError]
 ) -> Updated:
-    """The answer of a change, by the parts that are kept and those that are not."""
+    """The answer to a change, from its kept and its refused parts."""
     fields: dict[str, JsonObject] = {}
     for part, names in PARTS.items():
         if part in kept:
-            told: JsonObject = {"kept": True, "position": kept[part].position}
+            outcome: JsonObject = {"kept": True, "position": kept[part].position}
         elif part in refused:
-            told = {"kept": False, "error": error_body(refused[part])}
+            outcome = {"kept": False, "error": error_body(refused[part])}
         else:
             continue
-        fields |= {name: told for name in names if getattr(payload, name) is not None}
+        fields |= {name: outcome for name in names if getattr(payload, name) is not None}
     events = [kept[part] for part in PARTS if part in kept]
     return Updated(item_id, max(event.position for event in events), events, fields)

@@ -1,6 +1,6 @@
-"""What may an operation expect of models? That this node knows one for a task, and, for a search, somebody who picks.
+"""Models: which model does a task, and the router of a search.
 
-Models are asked by the reactors; a door states a request and waits for what becomes of it.
+Only the reactors call models; an interface publishes a request and waits for its outcome.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Task = Literal["evolve", "extract", "slim", "route"]
 
 
 class Models(Protocol):
-    """Which model does a task."""
+    """The models of a node by task."""
 
     def named(self, task: Task, model: str | None = None) -> str:
-        """The model that would be asked. Raises NotAvailable where there is none."""
+        """The model for a task. Raises NotAvailable where there is none."""
         ...
 
 
 class Router(Protocol):
-    """Picks what may help out of many."""
+    """Picks the candidates that may answer a query."""
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
         """Up to `most` ids out of the candidates (`id`, `types`, `task`). Raises NotAvailable, ModelFailed, …"""
@@ -31,7 +31,7 @@ class Router(Protocol):
 
 
 class NoModels:
-    """A node without any."""
+    """A node without models."""
 
     def named(self, task: Task, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
         """See Models.named."""
@@ -39,7 +39,7 @@ class NoModels:
 
 
 class ModelsElsewhere:
-    """A node that only takes requests: those with the role `reactors` have the models, or wait until they do."""
+    """A node that only accepts requests: nodes with the role `reactors` have the models."""
 
     def named(self, task: Task, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
         """See Models.named."""

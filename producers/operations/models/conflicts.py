@@ -1,4 +1,4 @@
-"""Which items contradict each other, and which of the two holds (mission K6)? Its owner decides."""
+"""Conflicts between two items: list, read, and resolve by the owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ledger.events.knowledge import KnowledgeRetired
 from producers.operations.desk import Desk, reach_head
 from producers.operations.models.processes import caused, own
 from producers.operations.publish import event_id, publish
-from producers.operations.stated_before import asked, may_have_stated, stated
+from producers.operations.stated_before import earlier_event, past_actors, request_fields
 from projections.views.knowledge import ask
 from projections.views.processes.ask import Process
 
@@ -22,7 +22,7 @@ KIND = "conflict"
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What was decided; `retired` is the side that left recall, null when none did."""
+    """The decision; `retired` is the item that was retired, null where none was."""
 
     id: str
     status: str
@@ -32,7 +32,7 @@ class Resolved:
 
 
 def told(process: Process) -> JsonObject:
-    """A conflict as every door tells it: both sides, each as it was then."""
+    """A conflict as JSON for every interface: both items in the versions that contradict each other."""
     recorded, resolved = process.requested, process.said.get("resolved", {})
     names = ("first", "first_version", "second", "second_version", "reason", "extraction")
     return {
@@ -57,7 +57,7 @@ async def resolve(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Resolved:
-    """Decide: the winner holds, and the other side is retired when it is the caller's to retire; or both hold.
+    """Resolve a conflict: the winner stays, the other item is retired where the caller may do so; or both stay.
 
     Raises UnknownProcess, InvalidPayload (the winner is neither side), IllegalState, VersionConflict,
     BrokerUnavailable, ViewBehind.
@@ -70,20 +70,23 @@ async def resolve(
             f"{winner[:200]!r} is neither side of {process_id}: name {sides[0]} or {sides[1]}, or nobody",
             errors=[{"field": "winner", "reason": "is neither side"}],
         )
-    own_id, gone_id = event_id(retry, "resolved"), event_id(retry, "retired")
+    resolved_id, retired_id = event_id(retry, "resolved"), event_id(retry, "retired")
     loser = next((side for side in sides if winner is not None and side != winner), "")
     item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
     fact = ConflictResolved(winner=winner, reason=reason)
-    if retry is not None and (before := await stated(desk, [process.owner], own_id, asked(fact))) is not None:
-        gone = await stated(desk, await may_have_stated(desk, caller, loser), gone_id, {})
-        return Resolved(process_id, "resolved", winner, loser if gone else None, (gone or before).position)
+    if (
+        retry is not None
+        and (before := await earlier_event(desk, [process.owner], resolved_id, request_fields(fact))) is not None
+    ):
+        retirement = await earlier_event(desk, await past_actors(desk, caller, loser), retired_id, {})
+        return Resolved(process_id, "resolved", winner, loser if retirement else None, (retirement or before).position)
     if process.status != "recorded":
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)
-    why = caused(lineage, process)
+    decision_lineage = caused(lineage, process)
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    events = [NewEvent(fact, process_id, process.owner, desk.org, why, id=own_id, expects=expects)]
+    events = [NewEvent(fact, process_id, process.owner, desk.org, decision_lineage, id=resolved_id, expects=expects)]
     if item is not None and item.status == "active" and caller.may_act_for(item.owner):
         retired = KnowledgeRetired(reason=reason or f"{winner} holds instead")
-        events.append(NewEvent(retired, item.id, item.owner, desk.org, why, id=gone_id))
-    kept = await publish(desk.ledger, desk.tally, events)
-    return Resolved(process_id, "resolved", winner, loser if len(events) > 1 else None, kept[-1].position)
+        events.append(NewEvent(retired, item.id, item.owner, desk.org, decision_lineage, id=retired_id))
+    appended = await publish(desk.ledger, desk.tally, events)
+    return Resolved(process_id, "resolved", winner, loser if len(events) > 1 else None, appended[-1].position)

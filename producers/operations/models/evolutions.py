@@ -1,4 +1,4 @@
-"""How is an item rewritten by a model (mission K4)? Asked for here; then applied, rejected or reverted by its owner."""
+"""Evolutions: rewrites of an item by a model, which its owner applies, rejects or reverts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from producers.operations.knowledge.reverting import revert as revert_item
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.models.processes import caused, own, settled
 from producers.operations.publish import NAMESPACE, event_id, publish
-from producers.operations.stated_before import asked as said_by
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.knowledge import ask
 from projections.views.processes.ask import Process
 
@@ -27,7 +26,7 @@ _ENDED = {"applied", "reverted", "rejected", "failed"}
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of an evolution, and where it is kept."""
+    """The decision on an evolution, and the position of its event."""
 
     id: str
     status: str
@@ -42,15 +41,15 @@ def evolution_id(requested_event: str) -> str:
 
 
 def told(process: Process) -> JsonObject:
-    """An evolution as every door tells it."""
-    asked, proposed = process.requested, process.said.get("proposed", {})
+    """An evolution as JSON for every interface."""
+    request, proposed = process.requested, process.said.get("proposed", {})
     ended = process.said.get("failed") or process.said.get("rejected") or {}
     return {
         **process.told(),
-        "item_id": asked["item_id"],
-        "base_version": asked["base_version"],
-        "feedback": asked["feedback"],
-        "apply": asked["apply"],
+        "item_id": request["item_id"],
+        "base_version": request["base_version"],
+        "feedback": request["feedback"],
+        "apply": request["apply"],
         "content": proposed.get("content"),
         "task": proposed.get("task"),
         "reason": ended.get("reason") or proposed.get("reason"),
@@ -60,9 +59,9 @@ def told(process: Process) -> JsonObject:
 
 
 async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> tuple[JsonObject, bool]:
-    """An evolution once nothing more happens to it by itself, or as it is after `wait` seconds.
+    """An evolution once it is settled, or as it is after `wait` seconds; the second value says which of the two.
 
-    One that was to be applied and is only proposed says why: the item is not the one that the model was given.
+    Where one that should be applied stays proposed, `reason` says that the item changed since the model got it.
     """
 
     async def is_settled(process: Process) -> bool:
@@ -72,9 +71,9 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
             not process.requested["apply"] or await _is_stale(desk, caller, process)
         )
 
-    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
-    answer = told(found)
-    if found.status == "proposed" and found.requested["apply"] and done:
+    evolution, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    answer = told(evolution)
+    if evolution.status == "proposed" and evolution.requested["apply"] and done:
         answer["reason"] = (
             f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given, or no "
             "longer for you to read: apply nothing, or ask anew"
@@ -90,47 +89,48 @@ async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
 async def apply(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
 ) -> Decided:
-    """Make a proposal the item's content.
+    """Apply a proposal: it becomes the item's content.
 
     Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
     """
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
         process = await own(desk, caller, KIND, process_id)
-        asked = process.requested
+        request = process.requested
         if retry is not None and (before := await _applied(desk, process, own_id)) is not None:
             return before
-        item, last, _ = await revisable(desk, caller, asked["item_id"])
-        process = await own(desk, caller, KIND, process_id)  # what the item's history tells of it is folded now
+        item, last, _ = await revisable(desk, caller, request["item_id"])
+        # Again: the item's history is folded now, and with it the decisions on this process.
+        process = await own(desk, caller, KIND, process_id)
         if process.status != "proposed":
-            raise _not(process, "applied", "proposed")
-        if item.version != asked["base_version"]:
+            raise _illegal_state(process, "applied", "proposed")
+        if item.version != request["base_version"]:
             raise VersionConflict(
                 f"{item.id} is at version {item.version}, and the proposal was made from version "
-                f"{asked['base_version']}: ask for another one",
+                f"{request['base_version']}: ask for another one",
                 id=item.id,
                 current_version=item.version,
             )
-        proposed = process.said["proposed"]
+        proposal = process.said["proposed"]
         fact = KnowledgeEvolved(
             evolution=process.id,
             base_version=item.version,
-            content=proposed["content"],
-            task=proposed.get("task"),
+            content=proposal["content"],
+            task=proposal.get("task"),
         )
-        lineage_of = caused(lineage, process)
-        event = NewEvent(fact, item.id, process.owner, desk.org, lineage_of, id=own_id, expects=last)
+        decision_lineage = caused(lineage, process)
+        event = NewEvent(fact, item.id, process.owner, desk.org, decision_lineage, id=own_id, expects=last)
         try:
-            (kept,) = await publish(desk.ledger, desk.tally, [event])
+            (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Decided(process.id, "applied", item.id, kept.position, own_id)
+        return Decided(process.id, "applied", item.id, appended.position, own_id)
     raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
 
 
 async def _applied(desk: Desk, process: Process, own_id: str) -> Decided | None:
-    """What came of an earlier try with the same key."""
-    before = await stated(desk, [process.owner], own_id, {"evolution": process.id})
+    """The decision of an earlier request with the same key."""
+    before = await earlier_event(desk, [process.owner], own_id, {"evolution": process.id})
     return None if before is None else Decided(process.id, "applied", before.entity_id, before.position, own_id)
 
 
@@ -142,60 +142,66 @@ async def reject(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Decided:
-    """Keep the item as it is. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
+    """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
     item_id = process.requested["item_id"]
     fact, own_id = EvolutionRejected(item_id=item_id, reason=reason), event_id(retry)
-    if retry is not None and (before := await stated(desk, [process.owner], own_id, said_by(fact))) is not None:
+    if (
+        retry is not None
+        and (before := await earlier_event(desk, [process.owner], own_id, request_fields(fact))) is not None
+    ):
         return Decided(process.id, "rejected", item_id, before.position, own_id)
     if process.status != "proposed":
-        raise _not(process, "rejected", "proposed")
+        raise _illegal_state(process, "rejected", "proposed")
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
-    (kept,) = await publish(desk.ledger, desk.tally, [event])
-    return Decided(process.id, "rejected", item_id, kept.position, event.id)
+    (appended,) = await publish(desk.ledger, desk.tally, [event])
+    return Decided(process.id, "rejected", item_id, appended.position, event.id)
 
 
 async def revert(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
 ) -> Decided:
-    """Make the item again what it was before an evolution that was applied.
+    """Restore the version of the item before an applied evolution.
 
     Raises UnknownProcess, IllegalState, VersionConflict (the item changed since), UnknownKnowledge, NotOwner, …
     """
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
-    asked, own_id = process.requested, event_id(retry)
-    if retry is not None and (before := await stated(desk, [process.owner], own_id, {"cause": process.id})) is not None:
+    request, own_id = process.requested, event_id(retry)
+    if (
+        retry is not None
+        and (before := await earlier_event(desk, [process.owner], own_id, {"cause": process.id})) is not None
+    ):
         return Decided(process.id, "reverted", before.entity_id, before.position, own_id)
     if process.status != "applied":
-        raise _not(process, "reverted", "applied")
-    done = await revert_item(
+        raise _illegal_state(process, "reverted", "applied")
+    reverted = await revert_item(
         desk,
         caller,
         caused(lineage, process),
-        asked["item_id"],
-        asked["base_version"],
-        expected_version=asked["base_version"] + 1,
+        request["item_id"],
+        request["base_version"],
+        expected_version=request["base_version"] + 1,
         cause=process.id,
         retry=retry,
     )
-    return Decided(process.id, "reverted", done.id, done.position, done.event_id)
+    return Decided(process.id, "reverted", reverted.id, reverted.position, reverted.event_id)
 
 
 async def _is_stale(desk: Desk, caller: Caller, process: Process) -> bool:
-    """Whether the item is not the one that the model was given; one that the caller may not see any more is not there.
+    """Whether the item changed since the model got it, or is no longer active or visible to the caller.
 
-    Asked for the caller: what became of an item that was closed to them meanwhile is not theirs to know.
+    Queried as the caller: the state of an item that they can no longer see must not be revealed.
     """
-    asked = process.requested
-    found = await desk.view.ask(ask.standings, desk.org, caller, [asked["item_id"]])
-    item = found.get(asked["item_id"])
-    return item is None or item.version != asked["base_version"] or item.status != "active"
+    request = process.requested
+    standings = await desk.view.ask(ask.standings, desk.org, caller, [request["item_id"]])
+    item = standings.get(request["item_id"])
+    return item is None or item.version != request["base_version"] or item.status != "active"
 
 
-def _not(process: Process, become: str, needed: str) -> IllegalState:
+def _illegal_state(process: Process, become: str, needed: str) -> IllegalState:
     return IllegalState(
         f"the evolution {process.id} is {process.status}: only one that is {needed} can be {become}",
         id=process.id,

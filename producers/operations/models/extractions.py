@@ -1,4 +1,4 @@
-"""Which knowledge is in what was said or done (mission K6)? Asked for here, found by a model."""
+"""Extractions: requests to a model to find knowledge in messages, and their outcome."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KIND = "extraction"
 
 
 def told(process: Process) -> JsonObject:
-    """An extraction as every door tells it; the messages themselves are not repeated."""
-    asked, completed = process.requested, process.said.get("completed", {})
+    """An extraction as JSON for every interface, without the text of the messages."""
+    request, completed = process.requested, process.said.get("completed", {})
     failed = process.said.get("failed", {})
     return {
         **process.told(),
-        "kind": asked["kind"],
-        "scopes": asked["scopes"],
-        "messages": len(asked["messages"]),
+        "kind": request["kind"],
+        "scopes": request["scopes"],
+        "messages": len(request["messages"]),
         "items": completed.get("items", []),
         "reason": failed.get("reason"),
         "code": failed.get("code"),
@@ -44,26 +44,26 @@ async def extract(
     *,
     wait: float = PATIENCE,
 ) -> tuple[JsonObject, bool]:
-    """Have the knowledge found and kept; the extraction once it is done, or as it is after `wait` seconds.
+    """Request an extraction; the extraction once it is done, or as it is after `wait` seconds.
 
-    The second says which of the two. Raises NotAvailable (no model), NotOwner, Forbidden, InvalidPayload,
+    The second value says which of the two. Raises NotAvailable (no model), NotOwner, Forbidden, InvalidPayload,
     IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     desk.models.named("extract", payload.model)
     owner = payload.owner or default_owner(caller, None)
     if not caller.may_act_for(owner):
         raise not_owner(f"have knowledge found for {owner}", owner, caller)
-    scopes = list(dict.fromkeys(payload.scopes or [owner, *_around(caller)]))
+    scopes = list(dict.fromkeys(payload.scopes or [owner, *_context_scopes(caller)]))
     require_addressable(caller, scopes, "what is found")
     own_id = event_id(retry)
-    said = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
+    messages = payload.messages or [MessageBody(id=lineage.message_id, content=payload.text or "")]
 
     def event(name: str) -> NewEvent:
         fact = ExtractionRequested(
             kind=payload.kind,
             messages=[
                 {"id": message.id or f"{name}:{number}", "role": message.role, "content": message.content}
-                for number, message in enumerate(said)
+                for number, message in enumerate(messages)
             ],
             owner=owner,
             scopes=scopes,
@@ -77,12 +77,12 @@ async def extract(
     async def is_settled(process: Process) -> bool:
         return process.status in ("completed", "failed")
 
-    found, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
-    return told(found), done
+    outcome, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
+    return told(outcome), done
 
 
-def _around(caller: Caller) -> list[str]:
-    """The scopes of what is found where none are stated (source 000): user, agent and project of the context."""
+def _context_scopes(caller: Caller) -> list[str]:
+    """Default scopes of what is found: user, agent and project of the context."""
     return Caller(user=caller.user, agent=caller.agent, project=caller.project).entities()
 
 

@@ -1,4 +1,4 @@
-"""How far is what a model was asked to do? Processes as their owners see them, and the wait for their outcome."""
+"""Processes: the state of what models were asked to do, as their owners see it, and the wait for the outcome."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from projections.views.processes import ask
 from projections.views.processes.ask import Process
 
 PATIENCE = 25.0
-"""Seconds that an answer waits for a model's work unless told otherwise: less than clients wait for an answer."""
+"""Default number of seconds that an answer waits for a model: less than the timeout of clients."""
 MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
-Told = Callable[[Process], JsonObject]
+ToJson = Callable[[Process], JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which processes of a kind: in this status, about this item, so many from there on."""
+    """Filter and page of a list of processes."""
 
     status: str | None = None
     item_id: str | None = None
@@ -32,7 +32,7 @@ class Page:
 
 
 def caused(lineage: Lineage, process: Process) -> Lineage:
-    """The lineage of a decision on a process: the caller's, and the request that it answers."""
+    """The lineage of a decision on a process: that of the caller, with the request as its cause."""
     return Lineage(
         lineage.trace_id or process.trace_id,
         lineage.message_id,
@@ -47,17 +47,17 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     last = await desk.ledger.last_position_of(desk.org, kind, process_id)
     if desk.view.position < last:
         await desk.view.wait_for(last)
-    found: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
-    if found is None or not caller.may_act_for(found.owner):
+    process: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
+    if process is None or not caller.may_act_for(process.owner):
         raise UnknownProcess(
             f"there is no {kind} {process_id[:200]!r} of yours: check the id and your identity headers", id=process_id
         )
-    return found
+    return process
 
 
 @dataclass(frozen=True, slots=True)
 class ListedProcesses:
-    """One page, newest first: `count` are those on it, `total` all that fit."""
+    """One page, newest first: `count` processes on it, `total` that match."""
 
     results: list[JsonObject]
     count: int
@@ -69,16 +69,16 @@ async def listed(
     desk: Desk,
     caller: Caller,
     kind: str,
-    told: Told,
+    to_json: ToJson,
     page: Page,
     *,
     freshness: Freshness = ANY,
 ) -> ListedProcesses:
-    """The processes of the caller, of everybody for the operator. Raises ViewBehind."""
+    """The processes of the caller; for the operator, all of them. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    found, total = await desk.view.ask(
+    rows, total = await desk.view.ask(
         ask.processes,
         desk.org,
         kind,
@@ -88,26 +88,26 @@ async def listed(
         limit=page.limit,
         offset=page.offset,
     )
-    return ListedProcesses([told(each) for each in found], len(found), total, position)
+    return ListedProcesses([to_json(each) for each in rows], len(rows), total, position)
 
 
 async def settled(
     desk: Desk, caller: Caller, kind: str, process_id: str, is_settled: IsSettled, wait: float
 ) -> tuple[Process, bool]:
-    """The process once `is_settled`, or as it is after `wait` seconds; the second says which of the two.
+    """The process once `is_settled`, or as it is after `wait` seconds; the second value says which of the two.
 
-    Raises UnknownProcess when its request does not count, BrokerUnavailable, ViewBehind.
+    Raises UnknownProcess where its request was refused, BrokerUnavailable, ViewBehind.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + wait
-    seen = desk.view.position  # noted before each look: what is folded during one is looked at again
-    found = await own(desk, caller, kind, process_id)
-    while not (done := await is_settled(found)) and (left := until - loop.time()) > 0:
+    seen = desk.view.position  # read before each query, so that events folded meanwhile are not missed
+    process = await own(desk, caller, kind, process_id)
+    while not (done := await is_settled(process)) and (left := until - loop.time()) > 0:
         try:
             await desk.view.wait_for(seen + 1, left)
         except ViewBehind:
             continue
         seen = desk.view.position
         now: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
-        found = now or found
-    return found, done
+        process = now or process
+    return process, done

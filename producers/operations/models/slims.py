@@ -1,6 +1,6 @@
-"""How is a body of knowledge slimmed (mission K5)? Asked for here; then applied, rejected or reverted by its owner.
+"""Slims: merges of similar items, requested here, then applied, rejected or reverted by their owner.
 
-The work is a reactor's: a door states what is wanted, and waits for what becomes of it.
+A reactor does the work: an interface publishes the request and waits for its outcome.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ledger.events.usage import Usage, together
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
 from producers.operations.models.processes import caused, own, settled
 from producers.operations.publish import event_id, publish
-from producers.operations.stated_before import asked, begun, stated
+from producers.operations.stated_before import begun, earlier_event, request_fields
 from producers.requests.slims import SlimRequest
 from projections.similar import ask
 from projections.similar.ask import Proposed
@@ -25,17 +25,17 @@ from projections.views.processes.ask import Process
 
 KIND = "slim"
 PATIENCE = 5.0
-"""Seconds that an answer waits unless told otherwise: a slim of thousands of items takes longer than anybody waits."""
+"""Default number of seconds that an answer waits; a slim of thousands of items takes longer than any client waits."""
 _ENDED = {"applied", "reverted", "rejected", "failed"}
 
 Answer = tuple[JsonObject, bool]
-"""A slim, and whether nothing more happens to it by itself."""
+"""A slim, and whether it is settled."""
 
 
 async def slim(
     desk: Desk, caller: Caller, lineage: Lineage, payload: SlimRequest, retry: uuid.UUID | None = None
 ) -> Answer:
-    """Merge the caller's items that say the same, or (dry run) say which would be.
+    """Merge the caller's items that say the same, or (dry run) report which would be merged.
 
     Raises NotOwner, IdempotencyMismatch, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
@@ -71,9 +71,14 @@ async def awaited(
             return process.stage in until
         return process.stage in _ENDED or (process.stage == "reported" and not process.requested["apply"])
 
-    found, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
+    current, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
-    return {**told(found), "groups": _groups(found, groups), **_sums(found, groups), "done": done}, done
+    return {
+        **told(current),
+        "groups": _groups(current, groups),
+        **_totals(current, groups),
+        "done": done,
+    }, done
 
 
 async def apply(
@@ -85,7 +90,7 @@ async def apply(
     *,
     wait: float = PATIENCE,
 ) -> Answer:
-    """Merge what was proposed. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind."""
+    """Apply the merges. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind."""
     await _decide(desk, caller, lineage, process_id, SlimApproved(), ("reported", "approved"), "applied", retry)
     return await awaited(desk, caller, process_id, wait, frozenset({"applied", "failed", "withdrawn", "reverted"}))
 
@@ -98,7 +103,7 @@ async def reject(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Answer:
-    """Leave everything as it is. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
+    """Reject the merges. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
     await _decide(desk, caller, lineage, process_id, SlimRejected(reason=reason), ("reported",), "rejected", retry)
     return await awaited(desk, caller, process_id, PATIENCE, frozenset({"rejected"}))
 
@@ -112,7 +117,7 @@ async def revert(
     *,
     wait: float = PATIENCE,
 ) -> Answer:
-    """Make every item again what it was. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
+    """Undo the merges. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, …"""
     stages = ("applied", "failed", "withdrawn")
     await _decide(desk, caller, lineage, process_id, SlimWithdrawn(), stages, "reverted", retry)
     return await awaited(desk, caller, process_id, wait, frozenset({"reverted"}))
@@ -128,11 +133,11 @@ async def _decide(
     become: str,
     retry: uuid.UUID | None,
 ) -> None:
-    """State what the owner wants, where the slim is at one of these stages; nothing where it is so already."""
+    """Publish the owner's decision where the slim is at one of these stages; a no-op where it took effect already."""
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
     own_id = event_id(retry)
-    if retry is not None and await stated(desk, [process.owner], own_id, asked(fact)) is not None:
+    if retry is not None and await earlier_event(desk, [process.owner], own_id, request_fields(fact)) is not None:
         return
     if process.stage == become:
         return
@@ -148,15 +153,15 @@ async def _decide(
 
 
 def told(process: Process) -> JsonObject:
-    """A slim as a list of them tells it."""
-    wanted, reported = process.requested, process.said.get("reported", {})
+    """A slim as JSON, as lists show it."""
+    request, reported = process.requested, process.said.get("reported", {})
     ended = process.said.get("failed") or process.said.get("rejected") or {}
     return {
         **process.told(),
-        "scopes": wanted.get("scopes"),
-        "model": wanted.get("model"),
-        "threshold": wanted["threshold"],
-        "dry_run": not wanted["apply"],
+        "scopes": request.get("scopes"),
+        "model": request.get("model"),
+        "threshold": request["threshold"],
+        "dry_run": not request["apply"],
         "candidates": reported.get("candidates"),
         "seconds": reported.get("seconds"),
         "items_before": reported.get("items"),
@@ -171,10 +176,10 @@ async def get(desk: Desk, caller: Caller, process_id: str, wait: float, freshnes
     return await awaited(desk, caller, process_id, wait)
 
 
-def _model(desk: Desk, asked: str | None) -> str | None:
-    """The model that is to merge; None where none is configured, whichever was asked for: it will not be used."""
+def _model(desk: Desk, requested: str | None) -> str | None:
+    """The model for the merges; None where none is configured, even if one was requested."""
     try:
-        return desk.models.named("slim", asked) or None
+        return desk.models.named("slim", requested) or None
     except NotAvailable:
         return None
 
@@ -197,8 +202,8 @@ def _groups(process: Process, groups: Sequence[Proposed]) -> list[JsonObject]:
     ]
 
 
-def _sums(process: Process, groups: Sequence[Proposed]) -> JsonObject:
-    """How many items are left, what the model cost, and what there is to know beside that."""
+def _totals(process: Process, groups: Sequence[Proposed]) -> JsonObject:
+    """Totals of a slim: remaining items, merged items, usage of the model, and a note."""
     items = process.said.get("reported", {}).get("items")
     skipped = _skipped(process)
     if process.stage == "reverted":
@@ -217,6 +222,6 @@ def _sums(process: Process, groups: Sequence[Proposed]) -> JsonObject:
 
 
 def _skipped(process: Process) -> dict[int, str]:
-    """Why groups are as they were before (applied), or as they were merged (reverted)."""
+    """Reasons of skipped groups: not merged when applied, not restored when reverted."""
     stage = "reverted" if process.stage == "reverted" else "applied"
     return {each["group"]: each["reason"] for each in process.said.get(stage, {}).get("skipped", ())}

@@ -1,7 +1,7 @@
-"""How does a memory of a user change? Begun, stated anew, patched, disabled (P1, P2).
+"""Changes of a user's memories: register, replace, patch, disable.
 
-Both memories of a user begin together. A change is one event; the first one is kept in one atomic batch with the two
-beginnings, so that a memory's first version is its default content (source 003), whoever states something first.
+Both memories of a user are created together. A change is one event; the first one is appended in one atomic batch with
+the two creations, so that version 1 of a memory is its default content, whoever changes it first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from projections.views.profiles.stamping import says_the_same, stamped
 
 @dataclass(frozen=True, slots=True)
 class Disabled:
-    """A memory that is not to be used any more."""
+    """A disabled memory."""
 
     id: str
     owner: str
@@ -50,15 +50,15 @@ class Disabled:
 
 
 async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
-    """Begin what the user has not yet, with default content; asking again changes nothing.
+    """Create the missing memories of the user with default content; idempotent.
 
     Raises InvalidPayload (no user named), BrokerUnavailable, ViewBehind.
     """
     owner = owner_of(caller)
     standing = await _standing(desk, owner)
-    if begins := _beginnings(desk, owner, lineage, standing):
+    if creations := _creations(desk, owner, lineage, standing):
         try:
-            position = (await publish(desk.ledger, desk.tally, begins))[-1].position
+            position = (await publish(desk.ledger, desk.tally, creations))[-1].position
         except VersionConflict:  # somebody registered the same user in between
             position = (await desk.ledger.head()).position
         await desk.view.wait_for(position)
@@ -66,14 +66,14 @@ async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
 
 
 async def register_new(desk: Desk, caller: Caller, lineage: Lineage) -> None:
-    """Begin both memories of a user of whom the log knows none. What was there once, forgotten since, stays as it is.
+    """Create both memories of a user who never had any in the log; forgotten ones are not created again.
 
     Raises VersionConflict (somebody else was first), BrokerUnavailable, ViewBehind.
     """
     owner = owner_of(caller)
     standing = await _standing(desk, owner)
     if not any(standing.lasts.values()):
-        await publish(desk.ledger, desk.tally, _beginnings(desk, owner, lineage, standing))
+        await publish(desk.ledger, desk.tally, _creations(desk, owner, lineage, standing))
 
 
 async def replace(
@@ -84,18 +84,18 @@ async def replace(
     content: JsonObject,
     retry: uuid.UUID | None = None,
 ) -> Memory:
-    """State a memory anew, whole; one that is missing is created, one that is disabled is active again.
+    """Replace a memory; a missing one is created, a disabled one becomes active again.
 
     Raises InvalidPayload, PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     owner = owner_of(caller)
     now = utc_now()
 
-    def stated(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
+    def build(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
         whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
         return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
 
-    return await _change(desk, owner, lineage, memory_type, stated, {"content": content}, retry)
+    return await _change(desk, owner, lineage, memory_type, build, {"content": content}, retry)
 
 
 async def patch(
@@ -106,7 +106,7 @@ async def patch(
     changes: JsonObject,
     retry: uuid.UUID | None = None,
 ) -> Memory:
-    """State part of a memory anew, by a JSON merge patch (RFC 7396); one that is missing is created first.
+    """Patch a memory with a JSON merge patch (RFC 7396); a missing one is created first.
 
     Raises InvalidPayload, IllegalState (disabled), PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
@@ -119,7 +119,7 @@ async def patch(
 
     now = utc_now()
 
-    def stated(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
+    def build(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled: PUT it to use it again")
         before = _before(memory_type, profile)
@@ -127,7 +127,7 @@ async def patch(
         merged = _checked(memory_type, merge_patch(before, timed))
         return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
 
-    return await _change(desk, owner, lineage, memory_type, stated, {"patch": changes}, retry)
+    return await _change(desk, owner, lineage, memory_type, build, {"patch": changes}, retry)
 
 
 async def _change(
@@ -135,8 +135,8 @@ async def _change(
     owner: str,
     lineage: Lineage,
     memory_type: MemoryType,
-    stated: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
-    said: JsonObject,
+    build: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
+    fields: JsonObject,
     retry: uuid.UUID | None,
 ) -> Memory:
     own_id = event_id(retry)
@@ -144,26 +144,26 @@ async def _change(
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
         if retry is not None and profile is not None:
-            before = await stated_before.stated(desk, [owner], own_id, {})
+            before = await stated_before.earlier_event(desk, [owner], own_id, {})
             if before is not None:
-                erased = any(before.erases(name) for name in said)  # it says nothing that could be compared
-                if not erased and not says_the_same(memory_type, said, before.data):
+                erased = any(before.erases(name) for name in fields)  # an erased event cannot be compared
+                if not erased and not says_the_same(memory_type, fields, before.data):
                     raise mismatch()
                 return Memory(filled(memory_type, profile.content), before.position)
-        fact, content = stated(profile)
+        fact, content = build(profile)
         try:
-            done = await publish(
+            appended = await publish(
                 desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
             )
         except VersionConflict:
             continue
-        return Memory(content, done[-1].position)
+        return Memory(content, appended[-1].position)
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The memories of a user that are in the log, and the last position of each of the two, 0 for one that is not."""
+    """The memories of a user in the log, and the last position of each, 0 for a missing one."""
 
     found: dict[str, ask.Profile]
     lasts: dict[MemoryType, int]
@@ -179,10 +179,10 @@ async def _standing(desk: Desk, owner: str) -> _Standing:
     return _Standing(await desk.view.ask(ask.profiles, desk.org, owner), lasts)
 
 
-def _beginnings(
+def _creations(
     desk: Desk, owner: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None = None
 ) -> list[NewEvent]:
-    """The memories of a user begin together: an event for each that is not in the log."""
+    """The creation events of the memories that are not in the log."""
     return [
         NewEvent(
             ProfileCreated(owner=owner, memory_type=memory_type, content=default_content(memory_type)),
@@ -201,11 +201,12 @@ def _beginnings(
 def _with_beginnings(
     desk: Desk, fact: ProfileFact, own_id: str, lineage: Lineage, standing: _Standing, retry: uuid.UUID | None
 ) -> list[NewEvent]:
-    """The events of one change, kept at once or not at all."""
-    begins = _beginnings(desk, fact.owner, lineage, standing, retry)
-    expects = standing.lasts[fact.memory_type] if fact.memory_type in standing.found else None  # follows its beginning
+    """The events of one change, to be appended in one atomic batch."""
+    creations = _creations(desk, fact.owner, lineage, standing, retry)
+    # A memory that is created in this batch has no position to expect yet.
+    expects = standing.lasts[fact.memory_type] if fact.memory_type in standing.found else None
     return [
-        *begins,
+        *creations,
         NewEvent(fact, fact.stated_id(), fact.owner, desk.org, lineage, id=own_id, expects=expects),
     ]
 
@@ -218,7 +219,7 @@ async def disable(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Disabled:
-    """Take a memory out of use. Raises IllegalState (disabled already), BrokerUnavailable."""
+    """Disable a memory. Raises IllegalState (disabled already), BrokerUnavailable."""
     owner = owner_of(caller)
     own_id = event_id(retry)
     entity_id = str(memory_id(desk.org, owner, memory_type))
@@ -226,24 +227,24 @@ async def disable(
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
         if retry is not None and profile is not None:
-            before = await stated_before.stated(desk, [owner], own_id, {"reason": reason})
+            before = await stated_before.earlier_event(desk, [owner], own_id, {"reason": reason})
             if before is not None:
                 return Disabled(entity_id, owner, memory_type, "disabled", before.position, own_id)
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
         fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
         try:
-            done = await publish(
+            appended = await publish(
                 desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
             )
         except VersionConflict:
             continue
-        return Disabled(entity_id, owner, memory_type, "disabled", done[-1].position, own_id)
+        return Disabled(entity_id, owner, memory_type, "disabled", appended[-1].position, own_id)
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
 
 
 def _before(memory_type: MemoryType, profile: ask.Profile | None) -> JsonObject:
-    """What the memory says before a change, complete."""
+    """The complete content of the memory before a change."""
     return default_content(memory_type) if profile is None else filled(memory_type, profile.content)
 
 

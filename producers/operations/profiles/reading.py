@@ -1,4 +1,4 @@
-"""What is remembered of a user? The memories `user` and `work`, now and as of any moment (P1, P2)."""
+"""Reads of a user's memories `user` and `work`, now and as of any moment."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """Both memories of a user: with their defaults until something is stated, None for one that is disabled."""
+    """Both memories of a user: defaults until something is written, None for a disabled one."""
 
     user_memory: JsonObject | None
     work_memory: JsonObject | None
     position: int
     begun: frozenset[MemoryType] = field(default=frozenset())
-    """Those that are in the log."""
+    """The memories that are in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The content of one memory, complete, and the log position that it is of."""
+    """The complete content of one memory, and its log position."""
 
     content: JsonObject | None
     position: int
@@ -40,7 +40,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPrompt:
-    """A memory as text for the agent that it is for; `prompt` is None for one that is disabled, or not begun yet."""
+    """A memory as prompt text for its agent; `prompt` is None for a disabled or missing memory."""
 
     memory_type: MemoryType
     agent_type: AgentType
@@ -50,7 +50,7 @@ class MemoryPrompt:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHistory:
-    """Every version of one memory, oldest first, each with its content, complete."""
+    """Every version of one memory, oldest first, each with its complete content."""
 
     id: str
     owner: str
@@ -60,7 +60,7 @@ class MemoryHistory:
 
 
 def owner_of(caller: Caller) -> str:
-    """Whose memories the caller asks for: the user's. Raises InvalidPayload when there is none."""
+    """The user whose memories are requested. Raises InvalidPayload where the caller names none."""
     person = caller.person()
     if person is None:
         raise InvalidPayload(
@@ -73,14 +73,14 @@ def owner_of(caller: Caller) -> str:
 async def both(
     desk: Desk, caller: Caller, *, as_of: int | datetime | None = None, freshness: Freshness = ANY
 ) -> Memories:
-    """Both memories of the user, now or as of then. Raises InvalidPayload (no user named; as_of), ViewBehind."""
+    """Both memories of the user, now or as of a moment. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    found = await desk.view.ask(ask.profiles, desk.org, owner, then)
-    begun = frozenset(memory_type for memory_type in MEMORY_TYPES if memory_type in found)
-    return Memories(_content(found, "user"), _content(found, "work"), position, begun)
+    profiles = await desk.view.ask(ask.profiles, desk.org, owner, then)
+    begun = frozenset(memory_type for memory_type in MEMORY_TYPES if memory_type in profiles)
+    return Memories(_content(profiles, "user"), _content(profiles, "work"), position, begun)
 
 
 async def one(
@@ -91,14 +91,14 @@ async def one(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> Memory:
-    """One memory of the user, now or as of then. Raises InvalidPayload (no user named; as_of), ViewBehind."""
-    found = await both(desk, caller, as_of=as_of, freshness=freshness)
-    content = found.user_memory if memory_type == "user" else found.work_memory
-    return Memory(content, found.position, memory_type in found.begun)
+    """One memory of the user, now or as of a moment. Raises InvalidPayload (no user named; as_of), ViewBehind."""
+    memories = await both(desk, caller, as_of=as_of, freshness=freshness)
+    content = memories.user_memory if memory_type == "user" else memories.work_memory
+    return Memory(content, memories.position, memory_type in memories.begun)
 
 
 async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, JsonObject]:
-    """What was stated in each memory of the user up to a position, by memory type. Raises InvalidPayload (no user)."""
+    """The written content of each memory up to a position, by memory type. Raises InvalidPayload (no user)."""
     return await desk.view.ask(stated_memories, desk.org, owner_of(caller), position)
 
 
@@ -111,18 +111,18 @@ async def prompt(
     freshness: Freshness = ANY,
 ) -> MemoryPrompt:
     """One memory as the section of a system prompt. Raises InvalidPayload (no user named; as_of), ViewBehind."""
-    found = await both(desk, caller, as_of=as_of, freshness=freshness)
-    section = (await sections(desk, caller, found))[memory_type]
-    return MemoryPrompt(memory_type, READERS[memory_type], section, found.position)
+    memories = await both(desk, caller, as_of=as_of, freshness=freshness)
+    section = (await sections(desk, caller, memories))[memory_type]
+    return MemoryPrompt(memory_type, READERS[memory_type], section, memories.position)
 
 
-async def sections(desk: Desk, caller: Caller, found: Memories) -> dict[MemoryType, str | None]:
-    """Each memory as the section of a system prompt; None for one that is disabled, or not begun yet."""
-    said = await stated_in(desk, caller, found.position)
-    active = {"user": found.user_memory is not None, "work": found.work_memory is not None}
+async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[MemoryType, str | None]:
+    """Each memory as the section of a system prompt; None for a disabled or missing memory."""
+    written = await stated_in(desk, caller, memories.position)
+    active = {"user": memories.user_memory is not None, "work": memories.work_memory is not None}
     return {
         memory_type: build_memory_prompt(
-            memory_type, said.get(memory_type, {}) if active[memory_type] and memory_type in found.begun else None
+            memory_type, written.get(memory_type, {}) if active[memory_type] and memory_type in memories.begun else None
         )
         for memory_type in MEMORY_TYPES
     }
@@ -133,12 +133,12 @@ async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshn
     owner = owner_of(caller)
     await reach(desk, freshness)
     position = desk.view.position
-    found = await desk.view.ask(ask.versions, desk.org, owner, memory_type)
-    if not found:
+    versions = await desk.view.ask(ask.versions, desk.org, owner, memory_type)
+    if not versions:
         raise _no_memory(owner, memory_type)
-    for version in found:
+    for version in versions:
         version["content"] = filled(memory_type, version["content"])
-    return MemoryHistory(str(memory_id(desk.org, owner, memory_type)), owner, memory_type, found, position)
+    return MemoryHistory(str(memory_id(desk.org, owner, memory_type)), owner, memory_type, versions, position)
 
 
 def _no_memory(owner: str, memory_type: MemoryType) -> UnknownProfile:
@@ -147,8 +147,8 @@ def _no_memory(owner: str, memory_type: MemoryType) -> UnknownProfile:
     )
 
 
-def _content(found: dict[str, ask.Profile], memory_type: MemoryType) -> JsonObject | None:
-    profile = found.get(memory_type)
+def _content(profiles: dict[str, ask.Profile], memory_type: MemoryType) -> JsonObject | None:
+    profile = profiles.get(memory_type)
     if profile is None:
         return default_content(memory_type)
     if profile.status != "active":

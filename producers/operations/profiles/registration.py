@@ -1,4 +1,4 @@
-"""Who may use the node as a user has both memories, from the moment that a token was made for them (source 003).
+"""Registration of users: both memories exist from the moment that a token is created for a user.
 
 `kledger token create` writes a file, with or without a node; a running node finds the users in it.
 """
@@ -23,7 +23,7 @@ LOOK_SECONDS = 1.0
 
 
 async def keep_registered(desk: Desk, tokens: TokenBook) -> None:
-    """Begin the memories of each user that a good token names and the log does not know. Runs until it is cancelled."""
+    """Create the memories of each user of a valid token who has none in the log. Runs until cancelled."""
     known: set[str] = set()
     outage = Outage("users are not registered", "users are registered again", log)
     while True:
@@ -31,9 +31,9 @@ async def keep_registered(desk: Desk, tokens: TokenBook) -> None:
             try:
                 await register_new(desk, Caller(user=user), NO_LINEAGE)
             except VersionConflict:
-                continue  # another node of the log, or the user, was first: the next look finds what they began
+                continue  # another node or the user was first: the next round finds what they created
             except (SubjectForgotten, IllegalSubject):
-                pass  # there is nothing to begin, now or later
+                pass  # this user can never be registered
             except LedgerError as error:
                 outage.met(error.message)
                 break

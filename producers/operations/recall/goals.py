@@ -1,7 +1,7 @@
-"""What does an agent work towards, and what is known about that? Goals are focused and read (mission K7, K12).
+"""Goals of agents: focused with a search, and read with the knowledge that was injected.
 
-Focusing searches, keeps what was found on the goal, and says that it was served: two events, kept together or not
-at all. A goal is its owner's: whoever focused it. It never shows an item that its reader may not see now.
+A focus publishes two events in one atomic batch: what was found for the goal, and the recall that served it. A goal
+belongs to whoever focused it. It never shows an item that its reader may not see now.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ledger.events.recall import RecallServed
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.search import recall_event, search
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import earlier_event
 from producers.requests.knowledge import FocusRequest, refusal
 from projections.views.goals import ask
 from projections.views.lineage import ask as events
@@ -30,12 +30,12 @@ from projections.views.recalls.section import WORDS, goal_text, knowledge_sectio
 
 _GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
 CATCH_UP = 2.0
-"""Seconds that a focus waits for what was said just before it; then it knows what the view knows."""
+"""Seconds that a focus waits for the head of the log; after that it uses what the view has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Focused:
-    """A goal that was focused, as source 001 answers: `title`, `output`, `metadata.items`; and where that is kept."""
+    """The answer to a focus: `title`, `output`, `metadata.items`, and the position of its event."""
 
     title: str
     output: str
@@ -51,10 +51,10 @@ class Focused:
 
 @dataclass(frozen=True, slots=True)
 class GoalShown:
-    """A goal with the knowledge that its reader may see now, and that as text for the goal tree (`section`).
+    """A goal with the knowledge that its reader may see now, also as text for the goal tree (`section`).
 
-    `left_out` is how many of the items injected were closed, retired or erased since; `focuses` how often the goal
-    was focused. Each item has the `focused_id` and `focused_version` beside what it says now.
+    `left_out` counts injected items that were hidden, retired or erased since; `focuses` counts the focuses of the
+    goal. Each item has its `focused_id` and `focused_version` beside its current content.
     """
 
     goal_id: str
@@ -83,7 +83,7 @@ async def focus(
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> Focused:
-    """Focus a goal: knowledge that fits its description is injected; again, what is new by then comes too.
+    """Focus a goal: inject knowledge that matches its description; repeating it adds what is new.
 
     Raises InvalidPayload, IllegalSubject, PayloadTooLarge, SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
@@ -93,13 +93,13 @@ async def focus(
         raise refusal(error.errors(include_url=False, include_input=False), "the id of the goal") from error
     owner = first_entity(caller)
     own_id = event_id(retry)
-    said = {"goal_id": goal_id, "description": payload.description}
-    if retry is not None and await stated(desk, [owner], own_id, said) is not None:
+    fields = {"goal_id": goal_id, "description": payload.description}
+    if retry is not None and await earlier_event(desk, [owner], own_id, fields) is not None:
         before = await _kept(desk, caller, owner, goal_id, own_id, language)
         if before is not None:
             return before
-    await _all_said_before(desk, freshness)
-    found = await search(
+    await _wait_for_head(desk, freshness)
+    recalled = await search(
         desk,
         caller,
         lineage,
@@ -109,27 +109,29 @@ async def focus(
         record=False,
         freshness=freshness,
     )
-    told = recall_event(desk, caller, lineage, "focus", payload.description, found.results, found.position, retry)
-    assert isinstance(told.fact, RecallServed)  # this is what recall_event makes
+    recall = recall_event(
+        desk, caller, lineage, "focus", payload.description, recalled.results, recalled.position, retry
+    )
+    assert isinstance(recall.fact, RecallServed)  # this is what recall_event makes
     fact = GoalFocused(
         goal_id=goal_id,
         owner=owner,
         description=payload.description,
-        items=told.fact.items,
-        recall=told.entity_id,
+        items=recall.fact.items,
+        recall=recall.entity_id,
     )
-    caused = lineage if lineage.causation_id else replace(lineage, causation_id=told.id)
+    caused = lineage if lineage.causation_id else replace(lineage, causation_id=recall.id)
     event = NewEvent(fact, goal_entity_id(owner, goal_id), owner, desk.org, caused, id=own_id)
-    kept = await publish(desk.ledger, desk.tally, [told, event])
-    if kept[-1].duplicate:
-        await desk.view.wait_for(kept[-1].position)
+    appended = await publish(desk.ledger, desk.tally, [recall, event])
+    if appended[-1].duplicate:
+        await desk.view.wait_for(appended[-1].position)
         if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
             return before
-    return _focused(fact, found.results, own_id, kept[-1].position, language)
+    return _focused(fact, recalled.results, own_id, appended[-1].position, language)
 
 
-async def _all_said_before(desk: Desk, freshness: Freshness) -> None:
-    """Wait for what the log holds now, for a while: a focus that was not asked for a position knows that too."""
+async def _wait_for_head(desk: Desk, freshness: Freshness) -> None:
+    """Wait up to CATCH_UP seconds for the current head of the log, unless the request names a position."""
     if freshness.min_position:
         return
     head = (await desk.ledger.head()).position
@@ -141,7 +143,7 @@ async def _all_said_before(desk: Desk, freshness: Freshness) -> None:
 async def _kept(
     desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: str, language: Language
 ) -> Focused | None:
-    """The answer to a focus that was kept before."""
+    """The answer to a focus that is in the log already."""
     if own_id not in await desk.view.ask(events.kept_events, desk.org, [owner], [own_id]):
         return None
     goal = await desk.view.ask(ask.goal, desk.org, [owner], goal_id, own_id)
@@ -176,35 +178,35 @@ async def goal(
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> GoalShown:
-    """A goal of the caller's, as it was focused last. The operator reads anybody's by naming the `owner`.
+    """A goal of the caller, as of its last focus. The operator reads any goal by naming the `owner`.
 
     Without `owner` it is the caller's own, the most specific identity first. Raises UnknownGoal, Erased, ViewBehind.
     """
     await reach(desk, freshness)
     owners = [owner] if owner is not None else caller.reading_as()
-    found = None
+    shown = None
     if all(caller.may_act_for(each) for each in owners):
-        found = await desk.view.ask(ask.goal, desk.org, owners, goal_id)
-    if found is None:
+        shown = await desk.view.ask(ask.goal, desk.org, owners, goal_id)
+    if shown is None:
         raise UnknownGoal(
             f"there is no goal {goal_id[:200]!r} of yours: focus it first, or check the id and your identity headers",
             id=goal_id,
         )
-    if found.erased:
+    if shown.erased:
         raise Erased(f"what {goal_id} said was erased with the person it belonged to", id=goal_id)
-    items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, found)
+    items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, shown)
     return GoalShown(
         goal_id=goal_id,
-        owner=found.owner,
-        description=found.description,
+        owner=shown.owner,
+        description=shown.description,
         knowledge=items,
         section=knowledge_section(items, language),
         left_out=left_out,
-        focuses=found.focuses,
-        created_at=found.created_at,
-        focused_at=found.focused_at,
-        recall_id=found.recall_id,
-        trace_id=found.trace_id,
-        message_id=found.message_id,
-        position=found.position,
+        focuses=shown.focuses,
+        created_at=shown.created_at,
+        focused_at=shown.focused_at,
+        recall_id=shown.recall_id,
+        trace_id=shown.trace_id,
+        message_id=shown.message_id,
+        position=shown.position,
     )

@@ -1,8 +1,8 @@
-"""Whose reads are recorded? KLEDGER_RECORD_RECALLS: all (the default), agents, none.
+"""Recording of recalls: KLEDGER_RECORD_RECALLS is all (the default), agents or none.
 
-What was served is an event of its own, about 4 KB a search: reading makes the log grow. `agents` records what callers
-were served that name an agent, whose verdicts a recall is joined with; `none` records no search and no start. A
-request turns its own recall off with `record=false`, and cannot turn it on. A focus is a write, and keeps its recall.
+Each served recall is an event of about 4 KB, so that reads make the log grow. `agents` records recalls of callers that
+name an agent, whose verdicts are joined with them; `none` records no search and no startup. A request can turn its own
+recall off with `record=false`, but not on. A focus is a write, and always records its recall.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ VARIABLE = "KLEDGER_RECORD_RECALLS"
 
 
 def recorded_from_environment() -> Recorded:
-    """The setting of this node. Raises InvalidPayload for a word that is none of the three."""
-    stated = os.environ.get(VARIABLE, "").strip().lower() or "all"
+    """The setting of this node. Raises InvalidPayload for any other value."""
+    value = os.environ.get(VARIABLE, "").strip().lower() or "all"
     for known in get_args(Recorded):
-        if stated == known:
+        if value == known:
             recorded: Recorded = known
             return recorded
     raise InvalidPayload(
-        f"{VARIABLE}={stated[:40]} is no setting: write all, agents or none",
+        f"{VARIABLE}={value[:40]} is no setting: write all, agents or none",
         errors=[{"field": VARIABLE, "reason": "is not all, agents or none"}],
     )
 
 
 def is_recorded(recorded: Recorded, caller: Caller) -> bool:
-    """Whether what this caller is served is recorded."""
+    """Whether recalls of this caller are recorded."""
     return recorded == "all" or (recorded == "agents" and caller.agent is not None)

@@ -1,4 +1,4 @@
-"""What helps here? Search, and the record of what was served to whom (mission K7, K8)."""
+"""Search, and the recall event that records what was served to whom."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from producers.operations.recall.routing import Routing, routed
 from projections.views.knowledge import ask
 
 RECALL_PATIENCE = 2.0
-"""Seconds that an answer waits for its record to be kept; then it is given without one."""
+"""Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
 
 Paths = Literal["fused", "keyword", "vector", "recency"]
 RecallKind = Literal["search", "startup", "focus"]
@@ -37,7 +37,7 @@ _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are r
 class Recalled:
     """Items served, best first; `recall_id` is None when not recorded.
 
-    `position` is what every part that answered had: whatever was kept up to there is in the answer or is not to be.
+    `position` is the least position of all parts that answered: the answer reflects all events up to it.
     """
 
     results: list[JsonObject]
@@ -48,7 +48,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Routed(Recalled):
-    """The same of a search that a model was to choose for; `reason` says why it did not."""
+    """The answer to a search with routing; `reason` says why no model picked."""
 
     routed: bool
     reason: str | None
@@ -71,18 +71,18 @@ async def search(
     route: bool | None = None,
     freshness: Freshness = ANY,
 ) -> Recalled:
-    """The items that the caller sees and that fit the query best; what was served is an event of its own.
+    """The best matches among the items visible to the caller; what was served is recorded as an event.
 
-    With `route` (None: as the node is set up) a model chooses first; the answer (Routed) says whether it did.
+    With `route` (None: the node's default) a model picks first; the answer (Routed) says whether it did.
 
-    Raises InvalidPayload (empty query, as_of), ViewBehind. A broker that does not answer stops no search.
+    Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
     if not query.strip() or "\0" in query:
         raise InvalidPayload(
             "the query is empty or holds a NUL character: say in words what you look for",
             errors=[{"field": "q", "reason": "is not a text to search for"}],
         )
-    if query.startswith(MARK):  # no event may hold it, so that the search would leave no recall
+    if query.startswith(MARK):  # no event may hold it, so the recall could not be recorded
         raise InvalidPayload(
             f"the query begins with {MARK}, as only what the ledger has sealed may: put something before it",
             errors=[{"field": "q", "reason": "begins as a sealed value does"}],
@@ -91,9 +91,9 @@ async def search(
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
-    # Each part knows at least what it knew before it was asked; the answer knows what the least of them knew.
-    known = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
-    position = known if then is None else min(known, then)
+    # Read before the queries: each part has at least this position, and the answer has the least of them.
+    reached = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
+    position = reached if then is None else min(reached, then)
     results: list[JsonObject] = []
     choice: Routing | None = None
 
@@ -110,7 +110,7 @@ async def search(
             types=types,
             as_of=then,
             paths=paths,
-            readable=None if then is None else readable,  # what was closed since stays closed
+            readable=None if then is None else readable,  # items that are no longer readable stay hidden
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
         )
@@ -142,7 +142,7 @@ def recall_event(
     position: int,
     retry: uuid.UUID | None = None,
 ) -> NewEvent:
-    """That these items were served, best first, out of the state at `position`; with `retry` it is said once."""
+    """The event of a served recall: these items, best first, from the state at `position`; one per `retry` key."""
     served = [
         ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
     ]
@@ -154,7 +154,7 @@ def recall_event(
 
 
 async def keep(desk: Desk, event: NewEvent) -> str | None:
-    """Keep what was recalled, and return the recall's id; None when that did not go, which fails no answer."""
+    """Append a recall event and return the recall's id; None where that failed, which fails no answer."""
     try:
         async with asyncio.timeout(RECALL_PATIENCE):
             await publish(desk.ledger, desk.tally, [event])

@@ -1,4 +1,4 @@
-"""What has an agent to know when it starts? Its user's profile first, then related knowledge (mission K7, P3, P4)."""
+"""Startup of an agent: the user's profile first, then related knowledge."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_SEARCHED = 100
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What is put before an agent at its start.
+    """The context of an agent at startup.
 
     `profile` are user_profile items by confidence and helpful, `results` related knowledge, each with its relevance;
-    the memories are null where there is none that is active. `sections` are the same as text for a prompt (null
-    where there is nothing), `prompt` is all of them. `count` is how many items were served.
+    a memory is null where none is active. `sections` are the same as prompt text (null where empty), `prompt` joins
+    them. `count` is the number of served items.
     """
 
     user_memory: JsonObject | None
@@ -53,34 +53,34 @@ async def startup(
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> Started:
-    """Load the profile, then `top_k` related items: what fits `query`, or without one what has served best and lately.
+    """Load the profile, then `top_k` related items: matches of `query`, or without one the best and latest used.
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
     await reach(desk, freshness)
     position = desk.view.position
-    known = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
-    related, searched = await _related(desk, caller, lineage, query, top_k, min_score, types, known, freshness)
-    position = position if searched is None else min(position, searched)
+    profile = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
+    related, searched_at = await _related(desk, caller, lineage, query, top_k, min_score, types, profile, freshness)
+    position = position if searched_at is None else min(position, searched_at)
     memories = profiles.Memories(None, None, position)
-    remembered: dict[MemoryType, str | None] = {"user": None, "work": None}
+    memory_texts: dict[MemoryType, str | None] = {"user": None, "work": None}
     if caller.person() is not None:
         memories = await profiles.both(desk, caller)
-        remembered = await profiles.sections(desk, caller, memories)
+        memory_texts = await profiles.sections(desk, caller, memories)
     sections = {
-        "user_memory": remembered["user"],
-        "work_memory": remembered["work"],
-        "profile": profile_section(known, language) if known else None,
+        "user_memory": memory_texts["user"],
+        "work_memory": memory_texts["work"],
+        "profile": profile_section(profile, language) if profile else None,
         "knowledge": knowledge_section(related, language) if related else None,
     }
-    served = [*known, *related]
+    served = [*profile, *related]
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
     return Started(
         user_memory=memories.user_memory,
         work_memory=memories.work_memory,
-        profile=known,
+        profile=profile,
         results=related,
         count=len(served),
         sections=sections,
@@ -98,12 +98,12 @@ async def _related(
     top_k: int,
     min_score: int,
     types: Sequence[str],
-    known: Sequence[JsonObject],
+    profile: Sequence[JsonObject],
     freshness: Freshness,
 ) -> tuple[list[JsonObject], int | None]:
-    """Knowledge beside the profile that is loaded already; of more than `top_k` the most relevant, in their order.
+    """Related knowledge that is not in the profile: the `top_k` most relevant, in the order of the search.
 
-    And the position that a search knew, None where the view alone answered.
+    With the position of the search, None where the view alone answered.
     """
     if not top_k:
         return [], None
@@ -112,18 +112,18 @@ async def _related(
             best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
         )
         return best, None
-    found = await search(
+    recalled = await search(
         desk,
         caller,
         lineage,
         query,
-        top_k=min(MOST_SEARCHED, top_k + len(known)),
+        top_k=min(MOST_SEARCHED, top_k + len(profile)),
         min_score=min_score,
         types=types or None,
         record=False,
         freshness=freshness,
     )
-    loaded = {item["id"] for item in known}
-    rest = [item for item in found.results if item["id"] not in loaded]
-    first = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
-    return [item for item in rest if item["id"] in first], found.position
+    loaded = {item["id"] for item in profile}
+    rest = [item for item in recalled.results if item["id"] not in loaded]
+    most_relevant = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
+    return [item for item in rest if item["id"] in most_relevant], recalled.position

@@ -1,4 +1,4 @@
-"""How do resources change? Saved, retired, restored, a secret destroyed; each stated by the owner (mission X1-X4)."""
+"""Changes of resources: save, retire, restore, and destroy the secret, each published by the owner."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ from producers.operations.knowledge.stating import not_owner
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,
-    refuse_another,
+    is_unchanged,
+    refuse_other_save,
     resource_now,
     saving,
-    says_the_same,
     vault_of,
 )
-from producers.operations.stated_before import asked, made, may_state, refuse_more, stated
+from producers.operations.stated_before import (
+    earlier_event,
+    events_of_key,
+    possible_actors,
+    refuse_extra,
+    request_fields,
+)
 from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 
 
 def unknown(resource_id: str) -> UnknownResource:
-    """No such resource, or none for this caller: the words are the same."""
+    """The error for a resource that does not exist or is not visible to the caller; both read the same."""
     return UnknownResource(
         f"there is no resource {resource_id[:200]!r} that you may see: check the id and your identity headers",
         id=resource_id,
@@ -41,7 +47,7 @@ def unknown(resource_id: str) -> UnknownResource:
 async def save(
     desk: Desk, caller: Caller, lineage: Lineage, payload: ResourceRequest, retry: uuid.UUID | None = None
 ) -> Saved:
-    """Keep a new resource, or the next version of one; a save that says what the resource says already appends nothing.
+    """Save a new resource, or the next version of one; a save without a difference appends nothing.
 
     Raises IllegalScope, NotOwner, Forbidden, VersionConflict, IllegalState (its secret was destroyed),
     SubjectForgotten, InvalidPayload, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind.
@@ -50,28 +56,33 @@ async def save(
     for _ in range(ATTEMPTS):
         standing, last = await resource_now(desk, caller, payload.id)
         owner, scopes = addressed(caller, payload, standing)
-        if retry is not None and (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
-            await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
+        if (
+            retry is not None
+            and (before := await _appended_save(desk, possible_actors(caller, owner), own_id)) is not None
+        ):
+            await refuse_other_save(desk, payload, owner, scopes, own_id, possible_actors(caller, owner))
             return before
-        if standing is not None and await says_the_same(desk, payload, scopes, standing):
+        if standing is not None and await is_unchanged(desk, payload, scopes, standing):
             return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
         event = await saving(desk, lineage, payload, standing, last, (owner, scopes), own_id)
         try:
-            (kept,) = await publish(desk.ledger, desk.tally, [event])
+            (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        if kept.duplicate:
-            await desk.view.wait_for(kept.position)
-            if (before := await _kept(desk, may_state(caller, owner), own_id)) is not None:
-                await refuse_another(desk, payload, owner, scopes, own_id, may_state(caller, owner))
+        if appended.duplicate:
+            await desk.view.wait_for(appended.position)
+            if (before := await _appended_save(desk, possible_actors(caller, owner), own_id)) is not None:
+                await refuse_other_save(desk, payload, owner, scopes, own_id, possible_actors(caller, owner))
                 return before
-        return Saved(payload.id, kept.position, 1 if standing is None else standing.version + 1, own_id, kept.duplicate)
+        return Saved(
+            payload.id, appended.position, 1 if standing is None else standing.version + 1, own_id, appended.duplicate
+        )
     raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
 
 
-async def _kept(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
-    found = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
-    return None if found is None else Saved(found[0], found[2], found[1], own_id, True)
+async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
+    version = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
+    return None if version is None else Saved(version[0], version[2], version[1], own_id, True)
 
 
 async def retire(
@@ -84,29 +95,31 @@ async def retire(
     *,
     destroy_secret: bool = False,
 ) -> Changed:
-    """Take a resource out of use. With `destroy_secret` its key is destroyed first, for good and in every version.
+    """Retire a resource. With `destroy_secret` its key is destroyed first, permanently and for every version.
 
     Raises UnknownResource, NotOwner, IllegalState (retired already, unless a secret is to be destroyed),
     SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
-    retired, told = event_id(retry), event_id(retry, "secret_destroyed")
+    retired_id, destroyed_id = event_id(retry), event_id(retry, "secret_destroyed")
     if not destroy_secret and retry is None:
-        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
+        return await _publish_as_owner(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired_id)
     standing, _ = await _owned(desk, caller, resource_id)
-    kept = {} if retry is None else await made(desk, [standing.owner], [retired, told])
+    events_by_id = {} if retry is None else await events_of_key(desk, [standing.owner], [retired_id, destroyed_id])
     if not destroy_secret:
-        refuse_more(kept, [retired])
-        return await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
-    if retired in kept and told not in kept:
-        # The key retired the resource and no more: so it was asked to, or an earlier try ended between the two.
+        refuse_extra(events_by_id, [retired_id])
+        return await _publish_as_owner(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired_id)
+    if retired_id in events_by_id and destroyed_id not in events_by_id:
+        # The key retired the resource only: that was the request, or an earlier attempt ended between the two events.
         held = (await vault_of(desk).look([key_name(resource_id)])).get(key_name(resource_id))
-        if not isinstance(held, Tombstone) or held.receipt != told:
+        if not isinstance(held, Tombstone) or held.receipt != destroyed_id:
             raise mismatch()
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    await vault_of(desk).destroy(key_name(resource_id), by=standing.owner, at=now, receipt=told)
+    await vault_of(desk).destroy(key_name(resource_id), by=standing.owner, at=now, receipt=destroyed_id)
     if standing.status == "active":
-        await _turn(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired)
-    return await _turn(desk, caller, lineage, resource_id, ResourceSecretDestroyed(reason=reason), told)
+        await _publish_as_owner(desk, caller, lineage, resource_id, ResourceRetired(reason=reason), retired_id)
+    return await _publish_as_owner(
+        desk, caller, lineage, resource_id, ResourceSecretDestroyed(reason=reason), destroyed_id
+    )
 
 
 async def restore(
@@ -117,8 +130,8 @@ async def restore(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Changed:
-    """Bring a retired resource back. Raises as `retire` does."""
-    return await _turn(desk, caller, lineage, resource_id, ResourceRestored(reason=reason), event_id(retry))
+    """Restore a retired resource. Raises as `retire` does."""
+    return await _publish_as_owner(desk, caller, lineage, resource_id, ResourceRestored(reason=reason), event_id(retry))
 
 
 async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Standing, int]:
@@ -130,22 +143,24 @@ async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Stan
     return standing, last
 
 
-async def _turn(desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str) -> Changed:
+async def _publish_as_owner(
+    desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str
+) -> Changed:
     for _ in range(ATTEMPTS):
         standing, last = await _owned(desk, caller, resource_id)
-        if (before := await stated(desk, [standing.owner], own_id, asked(fact))) is not None:
+        if (before := await earlier_event(desk, [standing.owner], own_id, request_fields(fact))) is not None:
             return Changed(resource_id, before.position, own_id)
-        _check_turn(resource_id, fact, standing.status)
+        _check_status(resource_id, fact, standing.status)
         event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)
         try:
-            (done,) = await publish(desk.ledger, desk.tally, [event])
+            (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Changed(resource_id, done.position, own_id)
+        return Changed(resource_id, appended.position, own_id)
     raise VersionConflict(f"others keep writing to {resource_id}: try again", id=resource_id)
 
 
-def _check_turn(resource_id: str, fact: Fact, status: str) -> None:
+def _check_status(resource_id: str, fact: Fact, status: str) -> None:
     becomes: Literal["active", "retired"] | None = None
     if isinstance(fact, ResourceRetired):
         becomes = "retired"

@@ -1,6 +1,6 @@
-"""What is said of a resource to whom? The secret is for its owner and those it is shared with.
+"""Reads of resources: the secret is for the owner and those that it is shared with.
 
-The only place where a door opens a secret. What has expired or was retired is never served as valid (mission X4).
+The only place where an interface opens a secret. An expired or retired resource is never reported as valid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from producers.operations.resources.stating import vault_of
 from projections.views.resources import ask
 
 Secure = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
-"""Why `secure_body` is what it is: there is none, here it is, it is not for you, it is no longer valid, it is gone."""
+"""State of `secure_body`: absent, given, not readable by the caller, no longer valid, or erased."""
 
 
 _OLD = frozenset({"expired", "retired", "superseded"})
@@ -46,49 +46,49 @@ async def get(
     include_expired: bool = False,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """One resource, with `secure_body` for those who may read it, and `secure`, which says why it is what it is.
+    """One resource, with `secure_body` for those who may read it, and its state in `secure`.
 
-    `include_expired`: the owner reads the secret also of what has expired, was retired, or was stated anew since
-    `as_of`; `valid` stays false.
+    `include_expired`: the owner can read the secret also of an expired, retired or (since `as_of`) superseded
+    resource; `valid` stays false.
     Raises UnknownResource, Erased, InvalidPayload (as_of), KeyMissing, SealBroken, ViewBehind.
     """
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
-    found = await desk.view.ask(ask.resource, desk.org, caller, resource_id, then)
-    if found is None:
-        if then is not None and (life := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
-            raise UnknownResource(not_then(f"resource {resource_id!r}", then, life), id=resource_id)
+    row = await desk.view.ask(ask.resource, desk.org, caller, resource_id, then)
+    if row is None:
+        if then is not None and (versions := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
+            raise UnknownResource(not_then(f"resource {resource_id!r}", then, versions), id=resource_id)
         raise unknown(resource_id)
-    told, sealed, current = found
-    if told["title"] == ERASED and await desk.view.ask(ask.is_erased, desk.org, resource_id, told["version"]):
+    resource, sealed, current = row
+    if resource["title"] == ERASED and await desk.view.ask(ask.is_erased, desk.org, resource_id, resource["version"]):
         raise Erased(f"what {resource_id} said was erased with the person it belonged to", id=resource_id)
-    secure, secret = _why(told, sealed, caller, current), None
-    if secure == "given" or (secure in _OLD and include_expired and may_open(caller, told["owner"], ())):
-        owner, shared_with = told["owner"], told["shared_with"]
+    secure, secret = _secure_state(resource, sealed, caller, current), None
+    if secure == "given" or (secure in _OLD and include_expired and may_open(caller, resource["owner"], ())):
+        owner, shared_with = resource["owner"], resource["shared_with"]
         try:
             secret = await open_secure(
                 vault_of(desk), sealed, resource_id, org=desk.org, caller=caller, owner=owner, shared_with=shared_with
             )
         except Erased:
             secure = "erased"
-    return {**_valid(told, current), "secure_body": secret, "secure": secure}
+    return {**_with_validity(resource, current), "secure_body": secret, "secure": secure}
 
 
-def _why(told: JsonObject, sealed: str, caller: Caller, current: bool) -> Secure:
-    """Whether the secret is given, as far as the view knows, or why it is not."""
+def _secure_state(resource: JsonObject, sealed: str, caller: Caller, current: bool) -> Secure:
+    """Whether the secret is given, or why it is not, as far as the view knows."""
     if not sealed:
         return "none"
-    if not may_open(caller, told["owner"], told["shared_with"]):
+    if not may_open(caller, resource["owner"], resource["shared_with"]):
         return "withheld"
-    if not told["has_secure"]:
+    if not resource["has_secure"]:
         return "erased"
     if not current:
         return "superseded"
-    return "expired" if told["expired"] else "given" if told["status"] == "active" else "retired"
+    return "expired" if resource["expired"] else "given" if resource["status"] == "active" else "retired"
 
 
-def _valid(told: JsonObject, current: bool = True) -> JsonObject:
-    return {**told, "valid": current and told["status"] == "active" and not told["expired"]}
+def _with_validity(resource: JsonObject, current: bool = True) -> JsonObject:
+    return {**resource, "valid": current and resource["status"] == "active" and not resource["expired"]}
 
 
 async def list_resources(
@@ -103,14 +103,14 @@ async def list_resources(
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> Listed:
-    """The resources that the caller sees, without their secrets; a list as of then calls none of them valid.
+    """The resources visible to the caller, without secrets; a list as of a moment reports none of them as valid.
 
     Raises InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    found = await desk.view.ask(
+    page = await desk.view.ask(
         ask.resources,
         desk.org,
         caller,
@@ -121,15 +121,15 @@ async def list_resources(
         status=status,
         as_of=then,
     )
-    results = [_valid(each, current=then is None) for each in found.results]
-    return Listed(results, len(results), found.total, found.next, position)
+    results = [_with_validity(each, current=then is None) for each in page.results]
+    return Listed(results, len(results), page.total, page.next, position)
 
 
 async def history(desk: Desk, caller: Caller, resource_id: str, *, freshness: Freshness = ANY) -> ResourceHistory:
     """Every version of a resource that the caller may read. Raises UnknownResource, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
-    found = await desk.view.ask(ask.versions, desk.org, caller, resource_id)
-    if found is None:
+    versions = await desk.view.ask(ask.versions, desk.org, caller, resource_id)
+    if versions is None:
         raise unknown(resource_id)
-    return ResourceHistory(resource_id, found, position)
+    return ResourceHistory(resource_id, versions, position)

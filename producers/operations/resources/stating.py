@@ -1,6 +1,6 @@
-"""What does a save of a resource state, as it stands beside what is there? Judged before anything is appended.
+"""Save events of resources, judged on the current state before anything is appended.
 
-A secret is sealed here, before a fact is made of it, and is opened by producers/operations/resources/reading.py alone.
+A secret is sealed here, before it enters an event, and is opened by producers/operations/resources/reading.py alone.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge.stating import default_owner, not_owner
 from producers.operations.publish import lifted, mismatch
-from producers.operations.stated_before import stated
+from producers.operations.stated_before import earlier_event
 from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 
 _STATED = {"title", "body", "content_type", "metadata", "shared_with", "expected_version"}
-"""What an event has of a payload as it is."""
+"""Payload fields that the event takes over unchanged."""
 
 
 def vault_of(desk: Desk) -> Vault:
@@ -37,19 +37,19 @@ def vault_of(desk: Desk) -> Vault:
 
 
 async def resource_now(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Standing | None, int]:
-    """The resource out of a view that has its whole history, and the last position of that."""
+    """The resource with its whole history folded, and its last position."""
     last = await desk.ledger.last_position_of(desk.org, "resource", resource_id)
     if desk.view.position < last:
         await desk.view.wait_for(last)
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
 
 
-async def refuse_another(
+async def refuse_other_save(
     desk: Desk, payload: ResourceRequest, owner: str, scopes: list[str], own_id: str, actors: Collection[str]
 ) -> None:
-    """Raise IdempotencyMismatch when the save that was kept under this event's id said something else."""
-    said = {"scopes": scopes, "owner": owner, **payload.model_dump(mode="json", include=_STATED)}
-    before = await stated(desk, actors, own_id, said)
+    """Raise IdempotencyMismatch where the save under this event id differs."""
+    fields = {"scopes": scopes, "owner": owner, **payload.model_dump(mode="json", include=_STATED)}
+    before = await earlier_event(desk, actors, own_id, fields)
     if before is None:
         return
     if before.entity_id != payload.id:
@@ -58,10 +58,10 @@ async def refuse_another(
 
 
 async def refuse_unkept(desk: Desk, payload: ResourceRequest, scopes: list[str], then: ask.Standing | None) -> None:
-    """Raise IdempotencyMismatch for a resource that its key did not keep, unless it said this already `then`."""
+    """Raise IdempotencyMismatch for a resource without an event under its key, unless it was the same `then`."""
     if then is None or then.status != "active":
         raise mismatch()
-    if not then.erased and _statement(payload, scopes) != then.statement:  # erased, it says nothing to compare
+    if not then.erased and _statement(payload, scopes) != then.statement:  # an erased one cannot be compared
         raise mismatch()
     await _refuse_other_secret(desk, payload, then.sealed)
 
@@ -72,15 +72,15 @@ async def _refuse_other_secret(desk: Desk, payload: ResourceRequest, sealed: str
     if not sealed or payload.secure_body is None:
         raise mismatch()
     try:
-        said_before = await unsealed(vault_of(desk), sealed, payload.id, org=desk.org)
-    except LedgerError:  # what cannot be opened any more says nothing that could be compared
+        earlier_secret = await unsealed(vault_of(desk), sealed, payload.id, org=desk.org)
+    except LedgerError:  # a secret that can no longer be opened cannot be compared
         return
-    if said_before != payload.secure_body:
+    if earlier_secret != payload.secure_body:
         raise mismatch()
 
 
 def addressed(caller: Caller, payload: ResourceRequest, standing: ask.Standing | None) -> tuple[str, list[str]]:
-    """Whose the resource is and who sees it. Raises NotOwner, Forbidden."""
+    """The owner and the scopes of a resource. Raises NotOwner, Forbidden."""
     if standing is None:
         owner = payload.owner or default_owner(caller, None)
         if not caller.may_act_for(owner):
@@ -107,18 +107,18 @@ async def saving(
     addressed_to: tuple[str, list[str]],
     own_id: str,
 ) -> NewEvent:
-    """The event of a save, with its secret sealed. `now` and `last` are of `resource_now`, then of `addressed`.
+    """The event of a save, secret sealed; `now`, `last` come from `resource_now`, `addressed_to` from `addressed`.
 
     Raises VersionConflict, IllegalState (its secret was destroyed), NotAvailable, SubjectForgotten, BrokerUnavailable.
     """
     _check_version(payload, now)
     owner, scopes = addressed_to
-    where = {"trace_id": payload.trace_id, "message_id": payload.message_id}
-    origin = Origin(**where) if any(where.values()) else None
+    references = {"trace_id": payload.trace_id, "message_id": payload.message_id}
+    origin = Origin(**references) if any(references.values()) else None
     secret = await _sealed(desk, payload, owner, scopes, own_id)
     said = payload.model_dump(include=_STATED)
     fact = ResourceSaved(secure_body=secret, scopes=scopes, owner=owner, origin=origin, **said)
-    return NewEvent(fact, payload.id, owner, desk.org, lifted(lineage, **where), id=own_id, expects=last)
+    return NewEvent(fact, payload.id, owner, desk.org, lifted(lineage, **references), id=own_id, expects=last)
 
 
 def _check_version(payload: ResourceRequest, standing: ask.Standing | None) -> None:
@@ -132,14 +132,14 @@ def _check_version(payload: ResourceRequest, standing: ask.Standing | None) -> N
         )
 
 
-async def says_the_same(desk: Desk, payload: ResourceRequest, scopes: list[str], standing: ask.Standing) -> bool:
+async def is_unchanged(desk: Desk, payload: ResourceRequest, scopes: list[str], standing: ask.Standing) -> bool:
     if standing.erased or standing.status != "active" or _statement(payload, scopes) != standing.statement:
         return False
     if not standing.sealed or payload.secure_body is None:
         return not standing.sealed and payload.secure_body is None
     try:
         return bool(payload.secure_body == await unsealed(vault_of(desk), standing.sealed, payload.id, org=desk.org))
-    except LedgerError:  # what cannot be opened any more is stated anew
+    except LedgerError:  # a secret that can no longer be opened is saved again
         return False
 
 
@@ -165,5 +165,5 @@ async def _sealed(desk: Desk, payload: ResourceRequest, owner: str, scopes: list
 
 
 def _statement(payload: ResourceRequest, scopes: list[str]) -> tuple[Any, ...]:
-    """What a view has of it (`ask.Standing.statement`)."""
+    """The payload in the form of `ask.Standing.statement`."""
     return payload.title, payload.body, payload.content_type, payload.metadata, scopes, payload.shared_with
