@@ -1,6 +1,6 @@
-"""What do evolutions, extractions, slims and conflicts have in common? They go through stages, for one owner.
+"""Base classes for the events of processes: evolutions, extractions, slims and conflicts, which go through stages.
 
-The first event of a process states who it is done for: every later one is stated by the same actor.
+The first event of a process names its owner; every later one has the same actor.
 """
 
 from __future__ import annotations
