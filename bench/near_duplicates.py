@@ -1,8 +1,8 @@
-"""What is almost a copy of an item, and what only looks like one? Planted into real items, by a seed.
+"""Near-duplicates and near-misses of real items, generated from a seed.
 
 A near-duplicate says the same in other words: synonyms, typos, another order, case and punctuation, courtesies,
 function words; two or three such edits at once. A near-miss differs in one fact: a number, a flag, a negation,
-a name, an opposite. Commands and names of a near-duplicate stay as they are.
+a name, an opposite. Commands and names of a near-duplicate are unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Edit = Callable[[str, Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """An item made out of another: `origin` is that one's place, `kind` names what was done to it."""
+    """An item derived from another one: `origin` is the index of that one, `kind` names the edits."""
 
     origin: int
     text: str
@@ -57,7 +57,7 @@ class Planted:
 
 
 def near_duplicates(texts: Sequence[str], count: int, seed: int = 1) -> list[Planted]:
-    """`count` texts that say what one of `texts` says."""
+    """`count` texts, each with the same meaning as one of `texts`."""
     random = Random(seed)
     return _planted(texts, count, random, lambda text: _reworded(text, random))
 
@@ -133,8 +133,8 @@ def _synonyms(table: Sequence[tuple[str, str]], english: bool) -> Edit:
                 continue
             for found in _prose_words(text):
                 if found.group().lower() == one.lower():
-                    told = other if found.group()[0].isupper() else other.lower()
-                    text = _replaced(text, found, told)
+                    word = other if found.group()[0].isupper() else other.lower()
+                    text = _replaced(text, found, word)
                     break
         return text
 
