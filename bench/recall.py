@@ -82,8 +82,8 @@ def evaluate(search: Search, queries: Iterable[Query]) -> Quality:
     """Run every query and rank the first relevant item."""
     ranks = []
     for query in queries:
-        found = list(search(query.text))[:TOP_K]
-        ranks.append(next((n for n, item_id in enumerate(found, start=1) if item_id in query.relevant), None))
+        results = list(search(query.text))[:TOP_K]
+        ranks.append(next((n for n, item_id in enumerate(results, start=1) if item_id in query.relevant), None))
     if not ranks:
         raise ValueError("there is no query to ask")
     return Quality(
@@ -132,21 +132,21 @@ class Engine:
 
     def _search(self, query: str, path: str) -> list[str]:
         words_only = path == "keyword"
-        found = self._store.search(
+        results = self._store.search(
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
             visible_scopes=["public"],
             limit=CANDIDATES,
         )
-        return ranked(found, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
+        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
 
     def close(self) -> None:
         self._store.close()
 
 
-def ranked(found: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
+def ranked(results: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
     """The ids of the results after fusion, best first."""
-    candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in found]
+    candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in results]
     return [each.candidate.item_id for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight)]
 
 

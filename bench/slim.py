@@ -143,9 +143,9 @@ def _time_rows(taken: Sequence[float]) -> list[Row]:
     ]
 
 
-def _groups(found: Found) -> dict[str, str]:
+def _groups(result: Found) -> dict[str, str]:
     """The survivor of each item in a group; for a survivor its own name."""
-    return {name: group.survivor for group in found.groups for name in (group.survivor, *(m.id for m in group.merged))}
+    return {name: group.survivor for group in result.groups for name in (group.survivor, *(m.id for m in group.merged))}
 
 
 def _together(group_of: dict[str, str], one: str, other: str) -> bool:

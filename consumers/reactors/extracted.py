@@ -74,15 +74,15 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
 
 def usable_findings(answer: Findings, requested: JsonObject) -> list[Finding]:
     """The valid findings: not empty, no profile unless the owner is a user, with message ids of the request only."""
-    given = {message["id"] for message in requested["messages"] if isinstance(message, dict) and "id" in message}
+    known_ids = {message["id"] for message in requested["messages"] if isinstance(message, dict) and "id" in message}
     personal = requested["owner"].startswith("user:")
     findings = []
     for finding in answer.items[:MOST_FINDINGS]:
         if not finding.content.strip() or (finding.type == PROFILE and not personal):
             continue
-        ids = [each for each in dict.fromkeys(finding.message_ids) if each in given]
-        if not ids and len(given) == 1:
-            ids = list(given)
+        ids = [each for each in dict.fromkeys(finding.message_ids) if each in known_ids]
+        if not ids and len(known_ids) == 1:
+            ids = list(known_ids)
         category = finding.category.strip()
         if finding.type == PROFILE and category not in PROFILE_CATEGORIES:
             category = "background"

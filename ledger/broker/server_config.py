@@ -144,8 +144,8 @@ def hold_directory(files: ServerFiles) -> IO[bytes]:
     return file
 
 
-def keep_passwords(files: ServerFiles, given: dict[Role, str] | None = None) -> dict[Role, str]:
-    """The passwords of this broker: those given, those stored before, or new random ones."""
+def keep_passwords(files: ServerFiles, preset: dict[Role, str] | None = None) -> dict[Role, str]:
+    """The passwords of this broker: the preset ones, those stored before, or new random ones."""
     kept: dict[str, str] = {}
     if files.passwords.exists():
         try:
@@ -156,7 +156,7 @@ def keep_passwords(files: ServerFiles, given: dict[Role, str] | None = None) -> 
                 "new ones made"
             ) from error
     passwords: dict[Role, str] = {**new_passwords(), **{role: kept[role] for role in ROLES if role in kept}}
-    passwords |= given or {}
+    passwords |= preset or {}
     if passwords != kept:
         write_private(files.passwords, orjson.dumps(passwords, option=orjson.OPT_INDENT_2))
     return passwords
