@@ -29,7 +29,7 @@ the ids of its envelope. Where only one can be shown, the envelope's comes first
 
 
 def fault_of_id(entity_id: str) -> str | None:
-    """What is wrong with a new entity's id; None when it is valid."""
+    """The fault of a new entity's id; None when it is valid."""
     if not 1 <= len(entity_id) <= MAX_ID:
         return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
     if not entity_id.isprintable() or entity_id != entity_id.strip():
@@ -80,7 +80,7 @@ class Fact(BaseModel):
 
     @classmethod
     def fault_of_id(cls, entity_id: str) -> str | None:
-        """What is wrong with the entity's id; None when it is valid, or when the data has the id (and checks it)."""
+        """The fault of the entity's id; None when it is valid, or when the data has the id (and checks it)."""
         return None if cls.stated_id is not Fact.stated_id else fault_of_id(entity_id)
 
     @classmethod

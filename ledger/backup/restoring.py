@@ -173,7 +173,7 @@ def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
 async def _read_back(
     connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, report: Callable[[int], None]
 ) -> Chain:
-    """The chain of the stream as it is now, which is the backup's. Raises RestoreRefused, BackupDamaged."""
+    """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
     chain = Chain.empty()
     backup = _one_by_one(read_backup(directory))
     reading = read_stream(

@@ -54,7 +54,7 @@ _DIE_WITH_PARENT = (
 
 
 class EmbeddedServer:
-    """A nats-server of our own on 127.0.0.1, its data below `data_dir`."""
+    """A nats-server on 127.0.0.1 that this process runs, with its data below `data_dir`."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class EmbeddedServer:
 
     @property
     def access(self) -> BrokerAccess:
-        """How to connect, by role. Raises BrokerUnavailable before `start`."""
+        """Address and credentials, by role. Raises BrokerUnavailable before `start`."""
         if self._access is None:
             raise BrokerUnavailable("the embedded broker is not started")
         return self._access

@@ -19,11 +19,11 @@ Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
 class ProcessFact(Fact):
-    """One stage of a process. `follows` are the stages after which it may come; none: it begins the process."""
+    """One stage of a process. `follows` are the stages after which it may occur; without any, it begins the process."""
 
     follows: ClassVar[tuple[str, ...]] = ()
     repeatable: ClassVar[bool] = False
-    """Whether it leaves the stage as it is, and may come any number of times."""
+    """Whether the event does not change the stage, and may occur any number of times."""
 
 
 class CallStarted(ProcessFact):

@@ -30,7 +30,7 @@ def memory_id(org: str, owner: str, memory_type: MemoryType) -> uuid.UUID:
 
 
 class ProfileFact(Fact):
-    """What all of these say: whose memory, and which of the two."""
+    """Base class of events about a memory: its owner, and which of the two it is."""
 
     owner: Entity
     memory_type: MemoryType

@@ -26,7 +26,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\
 
 
 def fault_of_id(resource_id: str) -> str | None:
-    """What is wrong with a resource's id; None when it is valid."""
+    """The fault of a resource's id; None when it is valid."""
     if not 1 <= len(resource_id) <= MAX_ID:
         return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
     if not resource_id.isprintable():
@@ -76,7 +76,7 @@ Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 
 
 class ResourceFact(Fact):
-    """What all of these are about: a resource, by an id that reads like a path."""
+    """Base class of events about a resource, whose id is written like a path."""
 
     @classmethod
     def fault_of_id(cls, entity_id: str) -> str | None:

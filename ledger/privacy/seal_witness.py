@@ -52,7 +52,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Unsworn:
-    """Which seals without a MAC count after their key was destroyed: those up to `until`, except the `broken` ones.
+    """The seals without a MAC that count after their key was destroyed: those up to `until`, except the `broken` ones.
 
     `broken` maps a position to the number, from 0, of the first value sealed for this person that did not verify,
     or to UNFIT.

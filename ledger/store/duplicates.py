@@ -22,7 +22,7 @@ _AT_ONCE = 64
 
 
 class StoredMessage(NamedTuple):
-    """What the stream holds at a position; position 0 where it holds nothing."""
+    """A message of the stream: its position, subject and event id; position 0 when there is none."""
 
     position: int
     subject: str

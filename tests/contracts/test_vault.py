@@ -14,7 +14,7 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
-from ledger.backup.keys import restore_keys, keep_keys, kept_keys
+from ledger.backup.keys import keep_keys, kept_keys, restore_keys
 from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
