@@ -1,8 +1,8 @@
-"""How does the product compare with the raw libraries below it? Every benchmark, one table, one JSON file.
+"""Benchmark runner: compares the product with the raw libraries below it; prints one table, writes one JSON file.
 
 `python -m bench [--only append]`. A benchmark is a module of this folder with `run() -> list[dict]`; each row
-has `row, ours, raw, unit, ratio, target, note`. Ours and the raw library run in the same process run on the
-same machine, because only their ratio means anything on another one. The exit code is 0 when every benchmark
+has `row, ours, raw, unit, ratio, target, note`. Ours and the raw library run in the same process on the same
+machine, because only their ratio means anything on another one. The exit code is 0 when every benchmark
 ran, whatever it measured; 1 when one could not run.
 """
 
@@ -53,7 +53,7 @@ def measure(name: str) -> tuple[list[Row], float]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on, without naming whose machine it is."""
+    """The machine that was measured on, without its name."""
     return {
         "cpus": os.cpu_count(),
         "architecture": platform.machine(),
@@ -64,7 +64,7 @@ def machine() -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    """A cell: three significant digits for small numbers, thousands separated for large ones."""
+    """A table cell: three significant digits for small numbers, thousands separators for large ones."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -74,16 +74,16 @@ def shown(value: object) -> str:
 
 def table(rows: Sequence[Row]) -> Table:
     """The rows as a table to print."""
-    made = Table(title="ours against the raw libraries", title_justify="left")
+    grid = Table(title="ours against the raw libraries", title_justify="left")
     for column in COLUMNS:
-        made.add_column(column, justify="right" if column in ("ours", "raw", "ratio") else "left")
+        grid.add_column(column, justify="right" if column in ("ours", "raw", "ratio") else "left")
     for row in rows:
-        made.add_row(*(shown(row.get(column)) for column in COLUMNS))
-    return made
+        grid.add_row(*(shown(row.get(column)) for column in COLUMNS))
+    return grid
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for, print the table, write the file. Returns the exit code."""
+    """Run the chosen benchmarks, print the table, write the file. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=BENCHMARKS, action="append", help="this one alone; may be repeated")
     chosen = parser.parse_args(arguments).only or BENCHMARKS

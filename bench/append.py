@@ -1,7 +1,7 @@
-"""What does an append cost beside the bare client? One at a time and in atomic batches, fsync always.
+"""Append benchmark: cost beside the bare client, one at a time and in atomic batches, fsync always.
 
-Ours writes the event down, sets the retry id and the expectations, and maps the answers; the bare side sends
-bodies that lie ready, without a retry id. Both go to one embedded server, in turns; a row is the median.
+Ours encodes the event, sets the message id and the expectations, and maps the answers; the bare side sends
+prepared bodies without a message id. Both use one embedded server, in turns; a row is the median.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def run_on_fast_loop(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run on uvloop where there is one, as a node does."""
+    """Run on uvloop where it is available, as a node does."""
     if sys.platform == "win32":
         return asyncio.run(main)
     import uvloop
@@ -47,7 +47,7 @@ def run_on_fast_loop(main: Coroutine[Any, Any, Result]) -> Result:
 
 
 def events_of(size: int, count: int, expects: int | None = None) -> list[NewEvent]:
-    """`count` saved items whose envelopes have about `size` bytes, each about an entity of its own."""
+    """`count` saved items whose envelopes have about `size` bytes, each for another entity."""
     padding = "x" * max(1, size - len(encode(_event("x", expects))))
     return [_event(padding, expects) for _ in range(count)]
 
@@ -58,12 +58,12 @@ def _event(content: str, expects: int | None) -> NewEvent:
 
 
 async def bare_client(access: BrokerAccess, role: Role) -> Client:
-    """A client as its documentation shows it, with the rights of a role."""
+    """A plain client, with the permissions of a role."""
     return await nats.connect(access.url_for(role), inbox_prefix=access.inbox_prefix(role))
 
 
 async def bare_batch(client: Client, messages: Sequence[tuple[str, bytes]]) -> None:
-    """One atomic batch with nothing but what the protocol asks for."""
+    """One atomic batch with the minimum that the protocol needs."""
     batch_id = uuid.uuid4().hex
     for number, (subject, body) in enumerate(messages, 1):
         headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
@@ -79,7 +79,7 @@ async def bare_batch(client: Client, messages: Sequence[tuple[str, bytes]]) -> N
 
 
 async def rate(count: int, work: Callable[[], Awaitable[None]]) -> float:
-    """How many a second."""
+    """Operations per second."""
     began = time.perf_counter()
     await work()
     return count / (time.perf_counter() - began)

@@ -1,9 +1,9 @@
-"""What do the chain and its signatures cost: beside appending many events, and beside a rebuild?
+"""Chain benchmark: cost of hash chain and signatures, beside appending many events and beside a rebuild.
 
-Appending: the same batches with a notary at work in the same process and without one, in turns. While events pour in
-the notary rests most of the time and signs the rest afterwards; how fast it does that is a row of its own. Rebuild:
-what the certificate adds (the root of every leaf, worked out anew, and a signature) to the rebuild before it.
-`KLEDGER_BENCH_EVENTS` sets the number of events a turn.
+Appending: the same batches with a notary in the same process and without one, in turns. Under load the notary pauses
+most of the time and signs the rest afterwards; how fast it does that is a row of its own. Rebuild: the cost of the
+certificate (the root of all leaves, computed again, and a signature) on top of the rebuild.
+`KLEDGER_BENCH_EVENTS` sets the number of events in a turn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HASHED = 20_000
 
 @asynccontextmanager
 async def at_work(notary: Notary) -> AsyncIterator[None]:
-    """The loop of a notary, as long as the body runs."""
+    """Run the loop of a notary during the block."""
     task = asyncio.create_task(notary.run())
     try:
         yield
@@ -78,10 +78,10 @@ async def _appending(ledger: JetStreamLedger, notary: Notary, events: int) -> li
     await ledger.append_many(events_of(BODY_BYTES, events))  # warms up
     for turn in range(ROUNDS):
         for beside in (turn % 2 == 0, turn % 2 == 1):
-            told = events_of(BODY_BYTES, events)
+            batch = events_of(BODY_BYTES, events)
 
-            async def append(told: list[NewEvent] = told) -> None:
-                await ledger.append_many(told)
+            async def append(batch: list[NewEvent] = batch) -> None:
+                await ledger.append_many(batch)
 
             async with at_work(notary):
                 await notary.certify((await ledger.head()).position, timeout=120)
@@ -117,8 +117,8 @@ async def _rebuilding(access: BrokerAccess, ledger: JetStreamLedger, notary: Not
         middle = time.perf_counter()
         async with at_work(notary):
             chain = await notary.chain_at(position)
-        told = {"run": "rebuild", "product": "bench", "views_schema": 0, "views": rebuilt.views}
-        make_certificate(told, chain, SigningKeys(notary.files.keys), datetime.now(UTC))
+        result = {"run": "rebuild", "product": "bench", "views_schema": 0, "views": rebuilt.views}
+        make_certificate(result, chain, SigningKeys(notary.files.keys), datetime.now(UTC))
         plain.append(middle - began)
         certified.append(time.perf_counter() - began)
         discard(path)
@@ -128,7 +128,7 @@ async def _rebuilding(access: BrokerAccess, ledger: JetStreamLedger, notary: Not
 
 
 def _hashing() -> dict[str, Any]:
-    """Microseconds an event of leaf, chain and tree, without any reading."""
+    """Microseconds per event for leaf, chain and tree, without reading."""
     subject = "ledger.default.knowledge.0123456789abcdef.saved.user.bench"
     events = [StoredEvent(at, at, subject, bytes(BODY_BYTES), "0" * 36) for at in range(HASHED)]
     taken = []

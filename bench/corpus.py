@@ -1,7 +1,7 @@
-"""What do the benchmarks feed the ledger? Invented knowledge that is saved, rated and revised, 1 KB an event.
+"""Synthetic corpus for the benchmarks: items that are saved, rated and revised, 1 KB for each event.
 
-Half of a history saves items, 30 % rates and 20 % revises one of those saved before, any of them as likely as
-another. The texts mix English and Chinese; the same seed tells the same history, but for event ids and times.
+Half of a history saves items, 30 % rates and 20 % revises one of those saved before, chosen uniformly. The texts mix
+English and Chinese; the same seed gives the same history, except for event ids and times.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def history(count: int, seed: int = 1) -> Iterator[NewEvent]:
 
 
 def payloads(count: int, seed: int = 1) -> Iterator[JsonObject]:
-    """`count` different save payloads, as POST /api/knowledge and a file to import take them."""
+    """`count` different save payloads, in the form of POST /api/knowledge and of an import file."""
     random = Random(seed)
     prose = _prose(random)
     length = _length("saved", prose)

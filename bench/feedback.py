@@ -1,7 +1,8 @@
-"""How fast do 5,000 verdicts of one request come to be kept and seen, beside bare append-many (mission K3)?
+"""Feedback benchmark: 5,000 verdicts of one request until durable and visible, beside a bare append_many.
 
 A real node holds items of a corpus; one POST rates them, and a read waits until the view has the last verdict. The
-bare side appends as many verdicts as large through the library to the same broker: no door, no judging, no view.
+bare side appends as many verdicts of the same size through the library to the same broker, without HTTP, validation and
+view.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 
 from bench.append import run_on_fast_loop
 from bench.corpus import OWNER, payloads
-from bench.visible import Door, running_node, seen
+from bench.visible import HttpClient, running_node, seen
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated
 from ledger.store.jetstream import JetStreamLedger
@@ -31,7 +32,7 @@ Row = dict[str, Any]
 
 
 def verdicts(items: Sequence[str], count: int, turn: int) -> list[JsonObject]:
-    """`count` cases, as POST /api/knowledge/batch_update takes them."""
+    """`count` cases, in the form of POST /api/knowledge/batch_update."""
     return [
         {
             "knowledge_id": items[number % len(items)],
@@ -48,15 +49,15 @@ def verdicts(items: Sequence[str], count: int, turn: int) -> list[JsonObject]:
 
 
 def events_of(feedback: Sequence[JsonObject]) -> list[NewEvent]:
-    """The same verdicts as events that lie ready."""
+    """The same verdicts as events."""
     return [
         NewEvent(
-            KnowledgeRated(verdict="helpful" if said["is_helpful"] else "harmful", case=Case(**said["case"])),
-            said["knowledge_id"],
+            KnowledgeRated(verdict="helpful" if entry["is_helpful"] else "harmful", case=Case(**entry["case"])),
+            entry["knowledge_id"],
             OWNER,
-            lineage=Lineage(trace_id=said["case"]["trace_id"]),
+            lineage=Lineage(trace_id=entry["case"]["trace_id"]),
         )
-        for said in feedback
+        for entry in feedback
     ]
 
 
@@ -64,42 +65,42 @@ async def measure(count: int = VERDICTS) -> list[Row]:
     """Both ways in turns. Returns the rows."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         async with running_node(Path(directory)) as node:
-            door = Door(node.http)
+            http = HttpClient(node.http)
             ledger = await JetStreamLedger.connect(node.broker, role="node", name="kledger-bench")
             try:
-                return await _rounds(door, ledger, count)
+                return await _rounds(http, ledger, count)
             finally:
                 await ledger.close()
-                door.close()
+                http.close()
 
 
-async def _rounds(door: Door, ledger: JetStreamLedger, count: int) -> list[Row]:
+async def _rounds(http: HttpClient, ledger: JetStreamLedger, count: int) -> list[Row]:
     items = list(payloads(ITEMS))
-    saved = await door.ask("POST", "/api/knowledge/batch", orjson.dumps({"items": items}))
+    saved = await http.ask("POST", "/api/knowledge/batch", orjson.dumps({"items": items}))
     names = [str(item["id"]) for item in items]
-    await seen(door, names[0], saved["position"])
-    ours, kept, bare = [], [], []
+    await seen(http, names[0], saved["position"])
+    visible_rates, durable_rates, bare_rates = [], [], []
     for turn in range(ROUNDS + 1):
         body = orjson.dumps({"feedback_list": verdicts(names, count, 2 * turn)})
         began = time.perf_counter()
-        told = await door.ask("POST", "/api/knowledge/batch_update", body)
+        answer = await http.ask("POST", "/api/knowledge/batch_update", body)
         durable = time.perf_counter() - began
-        await seen(door, names[0], told["position"])
+        await seen(http, names[0], answer["position"])
         visible = time.perf_counter() - began
-        if told["updated"] != count:
-            raise RuntimeError(f"{told['updated']} of {count} verdicts were kept: {told['refused'][:3]}")
+        if answer["updated"] != count:
+            raise RuntimeError(f"{answer['updated']} of {count} verdicts were kept: {answer['refused'][:3]}")
         ready = events_of(verdicts(names, count, 2 * turn + 1))
         began = time.perf_counter()
         last = (await ledger.append_many(ready))[-1].position
         took = time.perf_counter() - began
-        await seen(door, names[0], last)  # the next turn begins with nothing left to fold
+        await seen(http, names[0], last)  # the next turn begins with nothing left to fold
         if turn:  # the first one warms up
-            ours.append(count / visible)
-            kept.append(count / durable)
-            bare.append(count / took)
+            visible_rates.append(count / visible)
+            durable_rates.append(count / durable)
+            bare_rates.append(count / took)
     return [
-        _row(f"{count:,} verdicts in one request, durable and visible", ours, bare, ">= 0.5"),
-        _row(f"{count:,} verdicts in one request, durable", kept, bare, None),
+        _row(f"{count:,} verdicts in one request, durable and visible", visible_rates, bare_rates, ">= 0.5"),
+        _row(f"{count:,} verdicts in one request, durable", durable_rates, bare_rates, None),
     ]
 
 

@@ -1,8 +1,8 @@
-"""What is almost a copy of an item, and what only looks like one? Planted into real items, by a seed.
+"""Near-duplicates and near-misses of real items, generated from a seed.
 
 A near-duplicate says the same in other words: synonyms, typos, another order, case and punctuation, courtesies,
 function words; two or three such edits at once. A near-miss differs in one fact: a number, a flag, a negation,
-a name, an opposite. Commands and names of a near-duplicate stay as they are.
+a name, an opposite. Commands and names of a near-duplicate are unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Edit = Callable[[str, Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """An item made out of another: `origin` is that one's place, `kind` names what was done to it."""
+    """An item derived from another one: `origin` is the index of that one, `kind` names the edits."""
 
     origin: int
     text: str
@@ -57,7 +57,7 @@ class Planted:
 
 
 def near_duplicates(texts: Sequence[str], count: int, seed: int = 1) -> list[Planted]:
-    """`count` texts that say what one of `texts` says."""
+    """`count` texts, each with the same meaning as one of `texts`."""
     random = Random(seed)
     return _planted(texts, count, random, lambda text: _reworded(text, random))
 
@@ -104,25 +104,25 @@ def _changed(text: str, random: Random) -> tuple[str, str] | None:
     return None
 
 
-def _replaced(text: str, found: re.Match[str], word: str) -> str:
-    return text[: found.start()] + word + text[found.end() :]
+def _replaced(text: str, match: re.Match[str], word: str) -> str:
+    return text[: match.start()] + word + text[match.end() :]
 
 
 def _one_of(pattern: re.Pattern[str], text: str, random: Random) -> re.Match[str] | None:
-    found = list(pattern.finditer(text))
-    return random.choice(found) if found else None
+    matches = list(pattern.finditer(text))
+    return random.choice(matches) if matches else None
 
 
 def _prose_words(text: str) -> list[re.Match[str]]:
     """Plain words outside of commands: those of each line before its last `: `, the label in front left alone."""
-    found, at = [], 0
+    matches, at = [], 0
     for number, line in enumerate(text.split("\n")):
         first = line.find(": ") if number == 0 else 0
         last = len(line) if number == 0 or ": " not in line else line.rfind(": ")
         words = (word for word in _PROSE_WORD.finditer(text, at, at + len(line)))
-        found += [word for word in words if first <= word.start() - at < last]
+        matches += [word for word in words if first <= word.start() - at < last]
         at += len(line) + 1
-    return found
+    return matches
 
 
 def _synonyms(table: Sequence[tuple[str, str]], english: bool) -> Edit:
@@ -131,10 +131,10 @@ def _synonyms(table: Sequence[tuple[str, str]], english: bool) -> Edit:
             if not english:
                 text = text.replace(one, other)
                 continue
-            for found in _prose_words(text):
-                if found.group().lower() == one.lower():
-                    told = other if found.group()[0].isupper() else other.lower()
-                    text = _replaced(text, found, told)
+            for match in _prose_words(text):
+                if match.group().lower() == one.lower():
+                    word = other if match.group()[0].isupper() else other.lower()
+                    text = _replaced(text, match, word)
                     break
         return text
 
@@ -145,8 +145,8 @@ def _typo(text: str, random: Random) -> str:
     words = [word for word in _prose_words(text) if len(word.group()) >= 6 and word.group().islower()]
     if not words:
         return text
-    found = random.choice(words)
-    word = found.group()
+    match = random.choice(words)
+    word = match.group()
     at = random.randrange(1, len(word) - 1)
     wrong = random.choice(
         (
@@ -156,7 +156,7 @@ def _typo(text: str, random: Random) -> str:
             word[:at] + random.choice("aeiostrn") + word[at + 1 :],
         )
     )
-    return _replaced(text, found, wrong)
+    return _replaced(text, match, wrong)
 
 
 def _neighbours_swapped(text: str, random: Random) -> str:
@@ -176,8 +176,8 @@ def _lines_shuffled(text: str, random: Random) -> str:
 
 def _case(text: str, random: Random) -> str:
     change = random.choice((str.lower, str.upper, str.title))
-    for found in _prose_words(text):
-        text = _replaced(text, found, change(found.group()))
+    for match in _prose_words(text):
+        text = _replaced(text, match, change(match.group()))
     return text
 
 
@@ -212,12 +212,12 @@ def _chinese_punctuation(text: str, random: Random) -> str:
 
 
 def _chinese_swap(text: str, random: Random) -> str:
-    found = _one_of(_CHINESE_RUN, text, random)
-    if found is None:
+    match = _one_of(_CHINESE_RUN, text, random)
+    if match is None:
         return text
-    run = found.group()
+    run = match.group()
     at = random.randrange(len(run) - 1)
-    return _replaced(text, found, run[:at] + run[at + 1] + run[at] + run[at + 2 :])
+    return _replaced(text, match, run[:at] + run[at + 1] + run[at] + run[at + 2 :])
 
 
 def _chinese_particles(text: str, random: Random) -> str:
@@ -247,22 +247,22 @@ _CHINESE_EDITS: dict[str, Edit] = {
 
 
 def _number(text: str, random: Random) -> str:
-    found = _one_of(_NUMBER, text, random)
-    if found is None:
+    match = _one_of(_NUMBER, text, random)
+    if match is None:
         return text
-    last = found.group().rpartition(".")[2]
-    return text[: found.end() - len(last)] + str(int(last) + random.randrange(1, 4)) + text[found.end() :]
+    last = match.group().rpartition(".")[2]
+    return text[: match.end() - len(last)] + str(int(last) + random.randrange(1, 4)) + text[match.end() :]
 
 
 def _flag(text: str, random: Random) -> str:
-    found = _one_of(_FLAG, text, random)
-    if found is None:
+    match = _one_of(_FLAG, text, random)
+    if match is None:
         return text
-    flag = found.group()
+    flag = match.group()
     other = random.choice(
         ("", f"{flag}-with-lease", "--dry-run", flag.swapcase() if len(flag) == 2 else f"--no{flag[1:]}")
     )
-    return _replaced(text, found, other)
+    return _replaced(text, match, other)
 
 
 def _negation(text: str, random: Random) -> str:
@@ -276,20 +276,20 @@ def _negation(text: str, random: Random) -> str:
     words = [word for word in _prose_words(text) if word.group().islower()]
     if not words:
         return text
-    found = random.choice(words)
-    return _replaced(text, found, random.choice(("not ", "never ", "without ")) + found.group())
+    match = random.choice(words)
+    return _replaced(text, match, random.choice(("not ", "never ", "without ")) + match.group())
 
 
 def _name(text: str, random: Random) -> str:
-    found = random.choice((_LABEL.match(text), _one_of(_QUOTED, text, random)))
-    if found is None:
+    match = random.choice((_LABEL.match(text), _one_of(_QUOTED, text, random)))
+    if match is None:
         return text
-    name = found.group().strip("`")
+    name = match.group().strip("`")
     other = random.choice((f"x{name}", f"{name}2", f"{name}-stable", name[:-1] or "q", f"{name[::-1]}q"))
     return (
         text.replace(name, other)
         if random.random() < 0.5
-        else _replaced(text, found, found.group().replace(name, other))
+        else _replaced(text, match, match.group().replace(name, other))
     )
 
 
@@ -301,9 +301,9 @@ def _opposite(text: str, random: Random) -> str:
     for pair in random.sample(_OPPOSITES, len(_OPPOSITES)):
         one, other = random.sample(pair, 2)
         if one.isascii():
-            found = _one_of(re.compile(rf"\b{one}\b", re.IGNORECASE), text, random)
-            if found is not None:
-                return _replaced(text, found, other.title() if found.group().istitle() else other)
+            match = _one_of(re.compile(rf"\b{one}\b", re.IGNORECASE), text, random)
+            if match is not None:
+                return _replaced(text, match, other.title() if match.group().istitle() else other)
         elif one in text:
             return text.replace(one, other, 1)
     return text

@@ -1,4 +1,4 @@
-"""Where does the time of a rebuild go? Reading, decoding, folding one after the other, statement by statement."""
+"""Rebuild profile: where the time goes, reading, decoding and folding one after the other, statement by statement."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from projections.live.rebuild import MEMORY_LIMIT
 from projections.live.view import Instance
 
 BATCH = 32_768
-# What the gate asks; the Python before the first "load accepted_…" is its loop over the events.
+# The gate's queries; the Python before the first "load accepted_…" is its loop over the events.
 Result = TypeVar("Result")
 GATE = ("SELECT … FROM events", "SELECT … FROM event_keys", "SELECT … FROM knowledge_state")
 
 
 @dataclass(slots=True)
 class Spent:
-    """What one kind of statement took: inside DuckDB, and in the Python that led up to it."""
+    """Time of one kind of statement: inside DuckDB, and in the Python before it."""
 
     calls: int = 0
     inside: float = 0.0
@@ -43,7 +43,7 @@ class Spent:
 
 @dataclass
 class TimedConnection:
-    """A DuckDB connection, as far as the folds use it, that notes how long each kind of statement takes."""
+    """The part of a DuckDB connection that the folds use, which measures the time of each kind of statement."""
 
     con: duckdb.DuckDBPyConnection
     spent: dict[str, Spent] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class TimedConnection:
     _prepared: dict[str, str] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """What passed until now led up to no statement."""
+        """Start a measurement: time before this call belongs to no statement."""
         self._left = time.perf_counter()
 
     def execute(self, statement: str, *parameters: Any) -> TimedConnection:
@@ -109,7 +109,7 @@ class TimedConnection:
 
 
 async def profile(events: int) -> None:
-    """Print where the time of one rebuild goes: reading and folding after each other, in this process."""
+    """Print the time profile of one rebuild, with reading and folding one after the other in this process."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         async with broker(Path(directory) / "broker") as access:
             await append(access, history(events), events)
@@ -174,12 +174,12 @@ def _print_profile(events: int, stages: dict[str, float], spent: dict[str, Spent
     for name, seconds in lines.items():
         print(f"{name:<34} {seconds:8.3f} s {seconds / whole:7.1%} {seconds / events * 1e6:8.2f} us/event")
     print(f"\n{'statement':<44} {'calls':>6} {'in DuckDB':>10} {'Python before':>14}")
-    for kind, each in sorted(spent.items(), key=lambda kept: -kept[1].inside - kept[1].before):
+    for kind, each in sorted(spent.items(), key=lambda item: -item[1].inside - item[1].before):
         print(f"{kind[:44]:<44} {each.calls:>6} {each.inside:>9.3f}s {each.before:>13.3f}s")
 
 
 def main() -> None:
-    """Profile what the command line asks for."""
+    """Profile with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.profile", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--events", type=int, default=60_000)
     run_on_fast_loop(profile(parser.parse_args().events))

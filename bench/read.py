@@ -1,7 +1,7 @@
-"""How fast does the log come back, beside the fastest way to read it with the bare client?
+"""Read benchmark: throughput of reading the log, beside the fastest way with the bare client.
 
-Bare, two ways: an own inbox asked for 1,000 messages at a time, and an ordered consumer; both only count.
-Ours takes each message apart and checks every position. One stream, in turns; a row is the median.
+Bare, two ways: an inbox with pull requests for 1,000 messages, and an ordered consumer; both only count.
+Ours parses each message and checks every position. One stream, in turns; a row is the median.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIVE = 300
 
 
 async def bare_inbox(client: Client, name: str, count: int = EVENTS) -> None:
-    """Read `count` events through an inbox of our own, 2 requests of 1,000 ahead."""
+    """Read `count` events through a plain inbox, with two requests of 1,000 ahead."""
     done = asyncio.Event()
     received = 0
     inbox = client.new_inbox()
@@ -89,7 +89,7 @@ async def ours(ledger: JetStreamLedger) -> None:
 
 
 async def live_latency(ledger: JetStreamLedger) -> list[float]:
-    """Milliseconds from the call of append to the event in a following reader's hand, one at a time."""
+    """Milliseconds from the call of append to the delivery to a following reader, one at a time."""
     arrived: asyncio.Queue[float] = asyncio.Queue()
     start = (await ledger.head()).position + 1
 
@@ -110,7 +110,7 @@ async def live_latency(ledger: JetStreamLedger) -> list[float]:
 
 
 async def bare_latency(client: Client) -> list[float]:
-    """Milliseconds of a bare acknowledged publish."""
+    """Milliseconds of an acknowledged publish with the bare client."""
     jetstream = client.jetstream()
     taken = []
     for number in range(LIVE):

@@ -1,9 +1,9 @@
-"""How fast are the views made anew from the log, beside only reading it, and in how much memory?
+"""Rebuild benchmark: speed and memory of rebuilding the views from the log, beside only reading it.
 
 Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
 fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
 medians. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
-with that at five times the events. Where the time goes: `bench/profile.py`.
+with that at five times the events. For a profile see `bench/profile.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def broker(directory: Path) -> AsyncIterator[BrokerAccess]:
 
 
 async def append(access: BrokerAccess, events: Iterator[NewEvent], count: int) -> None:
-    """Put the next `count` events into the log."""
+    """Append the next `count` events to the log."""
     ledger = await JetStreamLedger.connect(access)
     try:
         while count:
@@ -68,7 +68,7 @@ async def append(access: BrokerAccess, events: Iterator[NewEvent], count: int) -
 
 
 async def bare_read(client: Client, name: str, count: int) -> float:
-    """Messages a second of reading `count` of them with the bare client."""
+    """Messages per second of reading `count` of them with the bare client."""
     began = time.perf_counter()
     await bare_inbox(client, name, count)
     return count / (time.perf_counter() - began)
@@ -76,7 +76,7 @@ async def bare_read(client: Client, name: str, count: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One rebuild: what it says, the seconds with process start and digest, its peak memory in bytes or None."""
+    """One rebuild: its result, the seconds with process start and digest, its peak memory in bytes or None."""
 
     rebuilt: Rebuilt
     seconds: float
@@ -84,7 +84,7 @@ class Measured:
 
 
 async def rebuild(access: BrokerAccess, path: Path) -> Measured:
-    """Make every view anew in a file that is removed again."""
+    """Rebuild every view into a temporary file."""
     peak: list[int] = []
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
@@ -101,7 +101,7 @@ async def rebuild(access: BrokerAccess, path: Path) -> Measured:
 
 
 async def watch_memory(seen: list[int]) -> None:
-    """Note the high-water mark of the rebuild's process again and again. Notes nothing where there is no /proc."""
+    """Sample the high-water mark of the rebuild's process; no samples where there is no /proc."""
     process: Path | None = None
     while True:
         if process is None:
@@ -127,8 +127,8 @@ async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
     """Read and rebuild in turns. Returns the rows."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         async with broker(Path(directory) / "broker") as access:
-            told = history(events * MORE)
-            await append(access, told, events)
+            events_ahead = history(events * MORE)
+            await append(access, events_ahead, events)
             file = Path(directory) / "rebuilt.duckdb"
             client = await bare_client(access, "admin")
             try:
@@ -141,7 +141,7 @@ async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
                 await client.close()
             rows = [_rate_row(events, ours, raw)]
             if memory:
-                await append(access, told, events * (MORE - 1))
+                await append(access, events_ahead, events * (MORE - 1))
                 rows.append(_memory_row(events, ours, await rebuild(access, file)))
             return rows
 
@@ -180,17 +180,17 @@ def _memory_row(events: int, few: list[Measured], many: Measured) -> dict[str, A
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    asked = os.environ.get
-    return run_on_fast_loop(measure(int(asked("KLEDGER_BENCH_EVENTS", EVENTS)), bool(asked("KLEDGER_BENCH_MEMORY"))))
+    option = os.environ.get
+    return run_on_fast_loop(measure(int(option("KLEDGER_BENCH_EVENTS", EVENTS)), bool(option("KLEDGER_BENCH_MEMORY"))))
 
 
 def main() -> None:
-    """Measure what the command line asks for, and print it."""
+    """Measure with the options of the command line, and print the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench.rebuild", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--events", type=int, default=int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS)))
     parser.add_argument("--memory", action="store_true", help=f"also the peak memory, at {MORE} times the events")
-    given = parser.parse_args()
-    for line in run_on_fast_loop(measure(given.events, given.memory)):
+    options = parser.parse_args()
+    for line in run_on_fast_loop(measure(options.events, options.memory)):
         print(line)
 
 

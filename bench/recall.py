@@ -1,8 +1,8 @@
-"""How good is search, path by path? `python -m bench.recall [--url http://127.0.0.1:8420] [--json FILE]`.
+"""Search quality by path. `python -m bench.recall [--url http://127.0.0.1:8420] [--json FILE]`.
 
-Reads real corpora (`--data`, or KLEDGER_BENCH_DATA, else `../shared/data`), asks every query, and prints recall
+Reads real corpora (`--data`, or KLEDGER_BENCH_DATA, else `../shared/data`), runs every query, and prints recall
 at 5 and 10 and the mean reciprocal rank at 10 beside the floor: plain BM25. Without `--url` it measures the
-engine in this process with nothing configured; with it a running node over HTTP, into which the corpora were
+engine in this process with default settings; with it a running node over HTTP, into which the corpora were
 imported. Exit code 1 when a figure is more than 0.005 below its floor, or fused is not the best path.
 """
 
@@ -29,7 +29,7 @@ from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point
 
 Search = Callable[[str], Sequence[str]]
-"""Ask one query; the ids that were found, best first, at least ten where there are as many."""
+"""Run one query; returns the ids found, best first, at least ten if there are as many."""
 
 TOP_K = 10
 CANDIDATES = 20
@@ -40,7 +40,7 @@ FIGURES = ("R@5", "R@10", "MRR@10")
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Recall at 5, recall at 10, mean reciprocal rank at 10: each between 0 and 1, over so many queries."""
+    """Recall at 5, recall at 10, mean reciprocal rank at 10, each between 0 and 1; and the number of queries."""
 
     r5: float
     r10: float
@@ -53,7 +53,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked, and the ids of the items that answer it."""
+    """A query, and the ids of the relevant items."""
 
     text: str
     relevant: frozenset[str]
@@ -62,7 +62,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table: which queries over which corpus, and the floor to stay above."""
+    """One row of the table: the queries, their corpus, and the minimum quality."""
 
     name: str
     corpus: str
@@ -79,11 +79,11 @@ ROWS = (
 
 
 def evaluate(search: Search, queries: Iterable[Query]) -> Quality:
-    """Ask every query and see where the first relevant item stands."""
+    """Run every query and rank the first relevant item."""
     ranks = []
     for query in queries:
-        found = list(search(query.text))[:TOP_K]
-        ranks.append(next((n for n, item_id in enumerate(found, start=1) if item_id in query.relevant), None))
+        results = list(search(query.text))[:TOP_K]
+        ranks.append(next((n for n, item_id in enumerate(results, start=1) if item_id in query.relevant), None))
     if not ranks:
         raise ValueError("there is no query to ask")
     return Quality(
@@ -127,39 +127,39 @@ class Engine:
             )
 
     def by(self, path: str) -> Search:
-        """How to search by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
+        """A search by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
         return lambda query: self._search(query, path)
 
     def _search(self, query: str, path: str) -> list[str]:
         words_only = path == "keyword"
-        found = self._store.search(
+        results = self._store.search(
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
             visible_scopes=["public"],
             limit=CANDIDATES,
         )
-        return ranked(found, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
+        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
 
     def close(self) -> None:
         self._store.close()
 
 
-def ranked(found: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
-    """The ids of what was found, fused, best first."""
-    candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in found]
+def ranked(results: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
+    """The ids of the results after fusion, best first."""
+    candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in results]
     return [each.candidate.item_id for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight)]
 
 
 def over_http(client: httpx.Client, path: str, corpus: str) -> Search:
-    """How to search a running node by one path. What is not of the corpus is passed over."""
+    """A search of a running node by one path; results of other corpora are dropped."""
     prefix = "tldr-" if corpus == "tldr" else "cmrc-"
 
     def search(query: str) -> list[str]:
-        # both corpora may lie in one node: ask for more, and keep to the one that the row is about
+        # both corpora may be in one node: request more results, and filter by the row's corpus
         parameters: dict[str, str | int] = {"q": query, "top_k": 4 * TOP_K, "paths": path}
         answer = client.get("/api/knowledge/search", params=parameters)
         if answer.status_code == 422:
-            return []  # the corpora hold an empty query, which a node refuses: it finds nothing
+            return []  # the corpora have an empty query, which a node refuses: no results
         answer.raise_for_status()
         return [row["id"] for row in answer.json()["results"] if row["id"].startswith(prefix)]
 
@@ -191,8 +191,8 @@ def measure_node(data: Path, url: str) -> dict[str, dict[str, Quality]]:
 
 
 def faults(table: Mapping[str, Mapping[str, Quality]]) -> list[str]:
-    """What the table shows that must not be: each in a sentence."""
-    found = []
+    """All violations of the quality criteria, each in a sentence."""
+    violations = []
     above = 0
     for row in ROWS:
         paths = table[row.name]
@@ -200,18 +200,20 @@ def faults(table: Mapping[str, Mapping[str, Quality]]) -> list[str]:
             keyword, vector, fused = figures
             above += fused > floor
             if fused < floor - TOLERANCE:
-                found.append(f"{row.name}: {name} is {fused:.3f}, more than {TOLERANCE} below its floor {floor:.3f}")
+                violations.append(
+                    f"{row.name}: {name} is {fused:.3f}, more than {TOLERANCE} below its floor {floor:.3f}"
+                )
             if fused < max(keyword, vector):
-                found.append(
+                violations.append(
                     f"{row.name}: {name} fused is {fused:.3f}, and a single path has {max(keyword, vector):.3f}"
                 )
     if above < 6:
-        found.append(f"only {above} of nine figures are above their floor; six are wanted")
-    return found
+        violations.append(f"only {above} of nine figures are above their floor; six are wanted")
+    return violations
 
 
 def print_table(table: Mapping[str, Mapping[str, Quality]]) -> None:
-    """One line a row and path: R@5, R@10, MRR@10."""
+    """One line for each row and path: R@5, R@10, MRR@10."""
     print(f"{'corpus':<12} {'path':<10} {'R@5':>6} {'R@10':>6} {'MRR@10':>7}")
     for row in ROWS:
         print(f"{row.name:<12} {'floor':<10} {row.floor[0]:6.3f} {row.floor[1]:6.3f} {row.floor[2]:7.3f}")
@@ -222,7 +224,7 @@ def print_table(table: Mapping[str, Mapping[str, Quality]]) -> None:
 
 
 def data_directory() -> Path:
-    """Where the corpora lie, unless the caller says so."""
+    """The default directory of the corpora."""
     beside = Path(__file__).parents[2] / "shared" / "data"
     return Path(os.environ.get("KLEDGER_BENCH_DATA", beside))
 
@@ -254,24 +256,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--url", help="measure a running node instead of the engine in this process")
     parser.add_argument("--data", type=Path, default=data_directory())
     parser.add_argument("--json", type=Path, help="where to write the table")
-    given = parser.parse_args(arguments)
-    if not (given.data / "tldr" / "queries.jsonl").exists():
-        print(f"no corpora in {given.data}: say where they are with --data; nothing measured", file=sys.stderr)
+    options = parser.parse_args(arguments)
+    if not (options.data / "tldr" / "queries.jsonl").exists():
+        print(f"no corpora in {options.data}: say where they are with --data; nothing measured", file=sys.stderr)
         return 0
     began = time.perf_counter()
-    table = measure_node(given.data, given.url) if given.url else measure_engine(given.data)
+    table = measure_node(options.data, options.url) if options.url else measure_engine(options.data)
     print_table(table)
     wrong = faults(table)
     print("\n".join(wrong) or "every figure holds its floor, and fused is the best path on every row")
-    if given.json:
+    if options.json:
         document = {
-            "measured": given.url or "engine",
+            "measured": options.url or "engine",
             "seconds": round(time.perf_counter() - began, 1),
             "floor": {row.name: row.floor for row in ROWS},
             "paths": {name: {path: asdict(q) for path, q in paths.items()} for name, paths in table.items()},
             "faults": wrong,
         }
-        given.json.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        options.json.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
     return 1 if wrong else 0
 
 

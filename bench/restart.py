@@ -1,8 +1,8 @@
-"""How long until a node is ready again, with a long log beside a short one? It should fold only what is new.
+"""Restart benchmark: time until a node is ready again, with a long log beside a short one (only new events are folded).
 
 Ours: from the start of the process until its ready line, until its views are at the head, and until the first search is
 answered, of a node with `--events` events (KLEDGER_BENCH_EVENTS); the other column is the same with 1,000 events. The
-node ends once as a person would end it and once by kill -9. The medians of some rounds.
+node is ended once by SIGTERM and once by kill -9. The medians of some rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from bench.append import run_on_fast_loop
 from bench.corpus import history
 from bench.rebuild import append, broker
-from bench.visible import Door, running_node
+from bench.visible import HttpClient, running_node
 
 EVENTS, FEW = 200_000, 1_000
 ROUNDS = 3
@@ -39,7 +39,7 @@ class Restart:
 
 
 async def filled(directory: Path, events: int) -> None:
-    """A data directory with so many events in its log, folded and searchable."""
+    """Create a data directory with `events` events in its log, folded and searchable."""
     (directory / "data").mkdir(parents=True)
     async with broker(directory / "data" / "broker") as access:
         await append(access, history(events), events)
@@ -50,26 +50,26 @@ async def filled(directory: Path, events: int) -> None:
 async def at_the_head(address: str, look_every: float = 0.005) -> None:
     """Return when every view is at the head of the log."""
     while True:
-        door = Door(address)
+        http = HttpClient(address)
         with contextlib.suppress(ConnectionError):
-            told = await door.ask("GET", "/api/admin/status")
-            if all(view["position"] == told["stream"]["head"] for view in told["views"]):
+            status = await http.ask("GET", "/api/admin/status")
+            if all(view["position"] == status["stream"]["head"] for view in status["views"]):
                 return
-        door.close()
+        http.close()
         await asyncio.sleep(look_every)
 
 
 async def restarted(directory: Path, *, killed: bool) -> Restart:
-    """Start a node on the directory, look at it, and end it: by SIGTERM, or with everything by kill -9."""
+    """Start a node on the directory, measure it, and end it by SIGTERM or by kill -9."""
     began = time.perf_counter()
     async with running_node(directory) as node:
         ready = time.perf_counter() - began
         await at_the_head(node.http)
         caught_up = time.perf_counter() - began
-        door = Door(node.http)
-        await door.ask("GET", "/api/knowledge/search?q=docker&record=false")
+        http = HttpClient(node.http)
+        await http.ask("GET", "/api/knowledge/search?q=docker&record=false")
         searched = time.perf_counter() - began
-        door.close()
+        http.close()
         if killed:
             os.kill(node.pid, signal.SIGKILL)
     return Restart(ready, caught_up, searched)
@@ -82,15 +82,15 @@ async def measure(events: int, rounds: int) -> list[dict[str, Any]]:
         sizes = {count: Path(directory) / str(count) for count in (FEW, events)}
         for count, data in sizes.items():
             await filled(data, count)
-        found: dict[tuple[int, bool], list[Restart]] = {}
+        restarts: dict[tuple[int, bool], list[Restart]] = {}
         for _ in range(rounds):
-            for killed in (False, True):  # the first of a pair ends well, so the second starts after that
+            for killed in (False, True):  # the first of a pair ends cleanly, so the second starts after a clean stop
                 for count, data in sizes.items():
-                    before = await restarted(data, killed=killed)
-                    found.setdefault((count, killed), []).append(before)
+                    restart = await restarted(data, killed=killed)
+                    restarts.setdefault((count, killed), []).append(restart)
     for step in ("ready", "caught_up", "searched"):
         few, many = (
-            statistics.median(getattr(one, step) for killed in (False, True) for one in found[count, killed])
+            statistics.median(getattr(one, step) for killed in (False, True) for one in restarts[count, killed])
             for count in (FEW, events)
         )
         rows.append(
@@ -114,9 +114,9 @@ def run(events: int | None = None, rounds: int = ROUNDS) -> list[dict[str, Any]]
 
 
 if __name__ == "__main__":
-    stated = argparse.ArgumentParser(description=__doc__)
-    stated.add_argument("--events", type=int, default=EVENTS)
-    stated.add_argument("--rounds", type=int, default=ROUNDS)
-    given = stated.parse_args()
-    for row in run(given.events, given.rounds):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    options = parser.parse_args()
+    for row in run(options.events, options.rounds):
         print({name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()})

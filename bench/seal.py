@@ -1,6 +1,6 @@
-"""What does sealing cost? A person's profile events appended sealed and in clear, and folded sealed and in clear.
+"""Sealing benchmark: a person's profile events appended and folded, sealed and in clear.
 
-Both go through the same ledger to one embedded server, fsync always, in turns; only the sealing differs.
+Both use the same ledger and one embedded server, fsync always, in turns; only the sealing differs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ async def _appended(access: BrokerAccess) -> list[dict[str, Any]]:
     rates: dict[str, list[float]] = {name: [] for name in ("one", "one in clear", "many", "many in clear")}
 
     async def one_at_a_time() -> tuple[float, float]:
-        """Rates of the median event: both take turns event by event, so that they meet the same noise."""
+        """Rates of the median event; both take turns event by event, so that noise affects them equally."""
         sealed_seconds, clear_seconds = [], []
         for sealed, clear in zip(events_of(SINGLES), events_of(SINGLES), strict=True):
             began = time.perf_counter()
@@ -126,8 +126,8 @@ async def _folded() -> dict[str, Any]:
 
 
 def _stored(events: Sequence[NewEvent]) -> list[StoredEvent]:
-    written = [publication(event, MAX_PAYLOAD_BYTES) for event in events]
-    return [StoredEvent(n, n * 1_000_000, each.subject, each.body) for n, each in enumerate(written, 1)]
+    messages = [publication(event, MAX_PAYLOAD_BYTES) for event in events]
+    return [StoredEvent(n, n * 1_000_000, each.subject, each.body) for n, each in enumerate(messages, 1)]
 
 
 def _fold_rate(log: list[StoredEvent], fetch: Callable[[list[str]], Any]) -> float:

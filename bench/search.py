@@ -1,10 +1,10 @@
-"""How long does a search take over HTTP, beside the bare engine's hybrid query, and while an import runs?
+"""Search benchmark: latency over HTTP, beside the bare engine's hybrid query, and while an import runs.
 
-A real node holds a real corpus (`../shared/data` beside the project, or KLEDGER_BENCH_DATA), and one client asks
+A real node holds a real corpus (`../shared/data` beside the project, or KLEDGER_BENCH_DATA), and one client sends
 the corpus's own queries over a kept-alive connection. The bare side is Qdrant Edge in this process: the same
-sparse and dense vectors, the same filter, both prefetched and fused by the engine in one query; query vectors lie
-ready. Then the same load again while `kledger import` brings in as many items more, in a process of its own: over its
-whole life, which ends when the views have the items, and in the seconds alone in which it sends them.
+sparse and dense vectors, the same filter, both prefetched and fused by the engine in one query, with prepared query
+vectors. Then the same load again while `kledger import` imports more items in a process of its own: over its
+whole run, which ends when the views have the items, and only in the seconds in which it sends them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import qdrant_edge as edge
 from bench.append import run_on_fast_loop
 from bench.corpus import payloads
 from bench.recall import data_directory
-from bench.visible import KLEDGER, ROOT, Door, environment, percentile, running_node
+from bench.visible import KLEDGER, ROOT, HttpClient, environment, percentile, running_node
 from kledger.contract.scopes import Caller
 from projections.search.ask import LEAST_CANDIDATES
 from projections.search.tokens import Sparse, document_terms, query_terms
@@ -47,7 +47,7 @@ Ask = Callable[[str], Awaitable[None]]
 
 
 class BareEngine:
-    """Qdrant Edge as its documentation shows it: two named vectors, a keyword index, one hybrid query."""
+    """Plain Qdrant Edge: two named vectors, a keyword index, one hybrid query."""
 
     def __init__(self, folder: Path, items: Sequence[Mapping[str, Any]], queries: Sequence[str]) -> None:
         folder.mkdir()
@@ -78,7 +78,7 @@ class BareEngine:
         self._requests = {query: _hybrid(query) for query in queries}
 
     async def ask(self, query: str) -> None:
-        """One hybrid query; the ids come with the answer."""
+        """One hybrid query, whose answer has the ids."""
         self._shard.query(self._requests[query])
 
     def optimize(self) -> None:
@@ -109,12 +109,12 @@ def _hybrid(query: str) -> edge.QueryRequest:
     )
 
 
-def over_http(door: Door, *, record: bool = True) -> Ask:
-    """How a client searches; what is served is recorded unless it says otherwise, as for everyone."""
+def over_http(http: HttpClient, *, record: bool = True) -> Ask:
+    """A search over HTTP, as any client does it; recalls are recorded by default."""
 
     async def ask(query: str) -> None:
-        told = {"q": query} if record else {"q": query, "record": "false"}
-        answer = await door.ask("GET", f"/api/knowledge/search?{urlencode(told)}")
+        parameters = {"q": query} if record else {"q": query, "record": "false"}
+        answer = await http.ask("GET", f"/api/knowledge/search?{urlencode(parameters)}")
         if not answer["results"]:
             raise RuntimeError(f"the node found nothing for {query!r}")
 
@@ -132,7 +132,7 @@ async def timed(ask: Ask, queries: Sequence[str]) -> list[float]:
 
 
 async def timed_until(over: Callable[[], Awaitable[bool]], ask: Ask, queries: Sequence[str]) -> list[float]:
-    """Milliseconds of each query, one after another until it is over; asked every few queries."""
+    """Milliseconds of each query, one after another until `over()`, which is checked every few queries."""
     taken: list[float] = []
     endless = cycle(queries)
     while not await over():
@@ -151,29 +151,29 @@ async def start_import(file: Path, http: str) -> asyncio.subprocess.Process:
 
 
 async def imported(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    """What the import says. Raises RuntimeError when not every line was saved."""
+    """The result of the import. Raises RuntimeError when not every line was saved."""
     output, _ = await process.communicate()
-    told: dict[str, Any] = orjson.loads(output)
-    if process.returncode or told["saved"] != told["lines"]:
-        raise RuntimeError(f"the import did not save every line: {told}")
-    return told
+    result: dict[str, Any] = orjson.loads(output)
+    if process.returncode or result["saved"] != result["lines"]:
+        raise RuntimeError(f"the import did not save every line: {result}")
+    return result
 
 
-async def searchable(door: Door, position: int) -> None:
+async def searchable(http: HttpClient, position: int) -> None:
     """Wait until searches find everything up to this log position."""
-    patient = {"q": "anything", "record": "false", "min_position": position, "wait": SETTLE_SECONDS}
-    await door.ask("GET", f"/api/knowledge/search?{urlencode(patient)}")
+    parameters = {"q": "anything", "record": "false", "min_position": position, "wait": SETTLE_SECONDS}
+    await http.ask("GET", f"/api/knowledge/search?{urlencode(parameters)}")
 
 
-async def vectors_at(door: Door) -> int:
+async def vectors_at(http: HttpClient) -> int:
     """The log position up to which the vectors are searchable."""
-    status = await door.ask("GET", "/api/admin/status")
+    status = await http.ask("GET", "/api/admin/status")
     return int(next(view["position"] for view in status["views"] if view["name"] == "vectors"))
 
 
-async def head_of(door: Door) -> int:
+async def head_of(http: HttpClient) -> int:
     """The last log position."""
-    return int((await door.ask("GET", "/api/admin/status"))["stream"]["head"])
+    return int((await http.ask("GET", "/api/admin/status"))["stream"]["head"])
 
 
 async def measure(data: Path, count: int) -> list[dict[str, Any]]:
@@ -191,52 +191,52 @@ async def measure(data: Path, count: int) -> list[dict[str, Any]]:
 
         (directory / "node").mkdir()
         node = await stack.enter_async_context(running_node(directory / "node"))
-        door = Door(node.http)
-        stack.callback(door.close)
+        http = HttpClient(node.http)
+        stack.callback(http.close)
         first = await imported(await start_import(corpus, node.http))
-        await searchable(door, first["position"])
+        await searchable(http, first["position"])
 
-        found = await _in_turns(door, engine, queries)
+        taken = await _in_turns(http, engine, queries)
         importing = await start_import(more, node.http)
         reading = asyncio.create_task(imported(importing))
 
-        found["during"], found["sending"] = await _beside(reading, door, queries, count)
+        taken["during"], taken["sending"] = await _beside(reading, http, queries, count)
         second = await reading
 
         async def vectors_caught_up() -> bool:
-            return await vectors_at(door) >= int(second["position"])
+            return await vectors_at(http) >= int(second["position"])
 
         async with asyncio.timeout(CATCH_UP_SECONDS):
-            found["after"] = await timed_until(vectors_caught_up, over_http(door), queries)
-    return [*_engine_rows(len(items), found), *_import_rows(second, found)]
+            taken["after"] = await timed_until(vectors_caught_up, over_http(http), queries)
+    return [*_engine_rows(len(items), taken), *_import_rows(second, taken)]
 
 
 async def _beside(
-    importing: asyncio.Task[dict[str, Any]], door: Door, queries: Sequence[str], count: int
+    importing: asyncio.Task[dict[str, Any]], http: HttpClient, queries: Sequence[str], count: int
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of each query while the import runs, and of those asked while a part of its items was kept."""
+    """Milliseconds of each query while the import runs, and of those while only a part of its items was stored."""
     during: list[float] = []
     sending: list[float] = []
     endless = cycle(queries)
-    first = await head_of(door)
+    first = await head_of(http)
     while not importing.done():
-        kept = await head_of(door) - first - len(during)  # each search leaves one event
-        taken = await timed(over_http(door), list(islice(endless, STATUS_EVERY)))
+        stored = await head_of(http) - first - len(during)  # each search appends one event
+        taken = await timed(over_http(http), list(islice(endless, STATUS_EVERY)))
         during += taken
-        if 0 < kept < count:
+        if 0 < stored < count:
             sending += taken
     return during, sending
 
 
-async def _in_turns(door: Door, engine: BareEngine, queries: Sequence[str]) -> dict[str, list[float]]:
-    """The node and the engine as it lies, then the node and the engine with its indexes built."""
+async def _in_turns(http: HttpClient, engine: BareEngine, queries: Sequence[str]) -> dict[str, list[float]]:
+    """The node and the engine as it is after the upserts, then the node and the engine with its indexes built."""
     ways: dict[str, Ask] = {
-        "http": over_http(door),
-        "unrecorded": over_http(door, record=False),
+        "http": over_http(http),
+        "unrecorded": over_http(http, record=False),
         "bare": engine.ask,
         "bare optimized": engine.ask,
     }
-    found: dict[str, list[float]] = {way: [] for way in ways}
+    taken: dict[str, list[float]] = {way: [] for way in ways}
     for way in ("http", "bare"):
         await timed(ways[way], queries[:WARM_UP])
     endless = cycle(queries)
@@ -244,21 +244,21 @@ async def _in_turns(door: Door, engine: BareEngine, queries: Sequence[str]) -> d
         if way_of_engine == "bare optimized":
             await asyncio.to_thread(engine.optimize)
         for _ in range(ROUNDS):
-            asked = list(islice(endless, QUERIES))
+            batch = list(islice(endless, QUERIES))
             for way in ("http", "unrecorded", way_of_engine):
-                found[way] += await timed(ways[way], asked)
-    return found
+                taken[way] += await timed(ways[way], batch)
+    return taken
 
 
-def _engine_rows(items: int, found: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    ours = found["http"]
+def _engine_rows(items: int, taken: Mapping[str, list[float]]) -> list[dict[str, Any]]:
+    ours = taken["http"]
     rows = []
     for row, way, target in (
         ("search over HTTP, p50", "bare", "<= 6"),
-        # The node leaves its engine as it grew, so the target is beside the engine in that state.
+        # The node does not optimize its engine, so the target compares with the engine in that state.
         ("search over HTTP, p50, bare engine optimized", "bare optimized", None),
     ):
-        mine, raw = statistics.median(ours), statistics.median(found[way])
+        mine, raw = statistics.median(ours), statistics.median(taken[way])
         rows.append(
             {
                 "row": row,
@@ -268,21 +268,20 @@ def _engine_rows(items: int, found: Mapping[str, list[float]]) -> list[dict[str,
                 "ratio": mine / raw,
                 "target": target,
                 "note": f"bare: one hybrid query of Qdrant Edge; {items:,} items, {len(ours)} queries, one client; "
-                f"p99 {percentile(ours, 99):.1f} ms, bare {percentile(found[way], 99):.1f} ms; "
-                f"p50 {statistics.median(found['unrecorded']):.1f} ms without record",
+                f"p99 {percentile(ours, 99):.1f} ms, bare {percentile(taken[way], 99):.1f} ms; "
+                f"p50 {statistics.median(taken['unrecorded']):.1f} ms without record",
             }
         )
     return rows
 
 
-def _import_rows(told: Mapping[str, Any], found: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    before, after, rows = found["http"], found["after"], list[dict[str, Any]]()
-    for row, meanwhile in (("while an import runs", found["during"]), ("while its items are sent", found["sending"])):
+def _import_rows(result: Mapping[str, Any], taken: Mapping[str, list[float]]) -> list[dict[str, Any]]:
+    before, after, rows = taken["http"], taken["after"], list[dict[str, Any]]()
+    for row, meanwhile in (("while an import runs", taken["during"]), ("while its items are sent", taken["sending"])):
         if len(meanwhile) < STATUS_EVERY:
             raise RuntimeError("the import ended before it could be searched beside: import more items")
-        note = (
-            f"beside before; {told['saved']:,} items in {told['seconds']:.1f} s, {len(meanwhile)} queries meanwhile; "
-        )
+        note = f"beside before; {result['saved']:,} items in {result['seconds']:.1f} s"
+        note += f", {len(meanwhile)} queries meanwhile; "
         note += f"p99 {percentile(meanwhile, 99):.1f} ms, before {percentile(before, 99):.1f} ms"
         rows.append(
             {

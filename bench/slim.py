@@ -1,7 +1,7 @@
-"""Does slim find what says the same, leave what does not, and how does its time grow (mission K5)?
+"""Slim benchmark: near-duplicates found, near-misses left alone, and growth of the time.
 
 The real items with 2,000 near-duplicates and 2,000 near-misses planted among them, then 1,000, 4,000 and 16,000
-items of the same kind. `ours` is the product; `raw` is what n log n would take from the first size on.
+items of the same kind. `ours` is the product; `raw` is what n log n would take, scaled from the first size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What became of what was planted. The wrong merges are of near-misses, and of items that nobody planted."""
+    """Results for planted and original items. Wrong merges are those of near-misses and of originals."""
 
     found: int
     planted: int
@@ -42,19 +42,19 @@ class Quality:
 
 
 def texts_of(file: Path) -> list[str]:
-    """What each item of a corpus says: its task and content."""
+    """The text of each item of a corpus: its task and content."""
     with file.open(encoding="utf-8") as lines:
         items = [json.loads(line) for line in lines]
     return [f"{item['task']}\n{item['content']}" for item in items]
 
 
 def items_of(texts: Sequence[str], kind: str, after: int = 0) -> list[Item]:
-    """Items that say these texts, equally good, kept in this order after so many others."""
+    """Items with these texts and equal quality, created in this order after `after` others."""
     return [Item(f"{kind}-{at}", text, ("tool",), 4.0, 0.5, after + at) for at, text in enumerate(texts)]
 
 
 def quality(texts: Sequence[str], planted: int, seed: int = 1) -> Quality:
-    """Plant near-duplicates and near-misses of `texts` among them, and look for groups."""
+    """Plant near-duplicates and near-misses of `texts` among them, and search for groups."""
     copies, misses = near_duplicates(texts, planted, seed), near_misses(texts, planted, seed + 1)
     items = items_of(texts, "item")
     items += items_of([each.text for each in copies], "copy", len(items))
@@ -78,7 +78,7 @@ def quality(texts: Sequence[str], planted: int, seed: int = 1) -> Quality:
 
 
 def seconds(texts: Sequence[str], sizes: Sequence[int] = SIZES) -> list[float]:
-    """Seconds of processor time among so many items, the best of ROUNDS, each as a process that has just begun."""
+    """Seconds of processor time for each number of items, the best of ROUNDS, with cold caches."""
     copies = near_duplicates(texts, max(0, max(sizes) - len(texts)), seed=3)
     items = items_of([*texts, *(copy.text for copy in copies)], "item")
     # every size has the same share of copies, so that only the number of items differs
@@ -107,17 +107,23 @@ def run() -> list[Row]:
     return [*_quality_rows(quality(texts, PLANTED)), *_time_rows(seconds(texts))]
 
 
-def _quality_rows(told: Quality) -> list[Row]:
-    wrong = told.merged_misses + told.merged_originals
-    others = told.misses + told.originals
-    note = f"{told.merged_misses} of {told.misses} near-misses, {told.merged_originals} of {told.originals} real items"
+def _quality_rows(result: Quality) -> list[Row]:
+    wrong = result.merged_misses + result.merged_originals
+    others = result.misses + result.originals
+    note = f"{result.merged_misses} of {result.misses} near-misses"
+    note += f", {result.merged_originals} of {result.originals} real items"
     rows = [
-        ("near-duplicates found", told.found / told.planted, ">= 0.95", f"{told.found} of {told.planted} planted"),
+        (
+            "near-duplicates found",
+            result.found / result.planted,
+            ">= 0.95",
+            f"{result.found} of {result.planted} planted",
+        ),
         ("merged that is none", wrong / others, "< 0.01", note),
     ]
     return [
-        {"row": name, "ours": share, "raw": None, "unit": "share", "ratio": None, "target": target, "note": why}
-        for name, share, target, why in rows
+        {"row": name, "ours": share, "raw": None, "unit": "share", "ratio": None, "target": target, "note": note}
+        for name, share, target, note in rows
     ]
 
 
@@ -137,9 +143,9 @@ def _time_rows(taken: Sequence[float]) -> list[Row]:
     ]
 
 
-def _groups(found: Found) -> dict[str, str]:
-    """The survivor of each item that is in a group, its own name for a survivor."""
-    return {name: group.survivor for group in found.groups for name in (group.survivor, *(m.id for m in group.merged))}
+def _groups(result: Found) -> dict[str, str]:
+    """The survivor of each item in a group; for a survivor its own name."""
+    return {name: group.survivor for group in result.groups for name in (group.survivor, *(m.id for m in group.merged))}
 
 
 def _together(group_of: dict[str, str], one: str, other: str) -> bool:

@@ -1,9 +1,9 @@
-"""How soon does a read see what was published, beside what a bare client and a bare DuckDB need for the two writes?
+"""Visibility benchmark: time until a read sees a published event, beside the two writes with a bare client and DuckDB.
 
-A real node (`kledger up`) in a process of its own. From the start of the append, through the HTTP door or straight
-to the log, until `GET /api/knowledge/{id}?min_position=P` answers 200. One at a time, in turns with the bare side
+A real node (`kledger up`) in a process of its own. From the start of the append, over HTTP or directly to the log,
+until `GET /api/knowledge/{id}?min_position=P` answers 200. One at a time, in turns with the bare side
 (one acknowledged publish, then one committed row in a DuckDB file); then 200 a second on a fixed schedule, where
-the time counts from when the schedule says, whether or not the client was ready.
+the time counts from the scheduled start, whether or not the client was ready.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ MOST_GROWTH = 2  # the last second's p50 beside the first's
 MOST_WAITING = 5  # the p50 beside that of one at a time
 
 Attempt = Callable[[], Awaitable[None]]
-"""Publish something new and return once a read has seen it."""
+"""Publish a new item and return once a read has seen it."""
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without settings of the product: nothing is configured but what is given."""
+    """This process's environment without settings of the product, except those given."""
     unset = {name: value for name, value in os.environ.items() if not name.startswith("KLEDGER_")}
     return {**unset, **more}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A running node: its HTTP address `host:port`, how to reach its broker, and its process id."""
+    """A running node: its HTTP address `host:port`, access to its broker, and its process id."""
 
     http: str
     broker: BrokerAccess
@@ -74,9 +74,9 @@ class Node:
 
 @asynccontextmanager
 async def running_node(directory: Path) -> AsyncIterator[Node]:
-    """A node of its own process, in an empty directory. Raises RuntimeError when it does not start.
+    """Start a node in a process of its own, in an empty directory. Raises RuntimeError when it does not start.
 
-    When what is done with it fails, the end of its log goes to standard error.
+    When the block fails, the end of the node's log is written to standard error.
     """
     data, log = directory / "data", directory / "node.log"
     with log.open("wb") as errors:
@@ -91,13 +91,13 @@ async def running_node(directory: Path) -> AsyncIterator[Node]:
         assert process.stdout is not None  # it is a pipe
         async with asyncio.timeout(READY_SECONDS):
             ready = (await process.stdout.readline()).decode()
-        said = re.search(r"http://(\S+) · nats (\S+)", ready)
-        if said is None:
+        addresses = re.search(r"http://(\S+) · nats (\S+)", ready)
+        if addresses is None:
             raise RuntimeError(
                 f"the node did not start; its log ends with\n{log.read_text('utf-8', 'replace')[-3000:]}"
             )
         passwords = orjson.loads(ServerFiles(data / "broker").passwords.read_bytes())
-        yield Node(said[1], BrokerAccess(said[2], passwords), process.pid)
+        yield Node(addresses[1], BrokerAccess(addresses[2], passwords), process.pid)
     except Exception:
         sys.stderr.write(f"the node's log ends with\n{log.read_text('utf-8', 'replace')[-LOG_SHOWN:]}\n")
         raise
@@ -116,10 +116,10 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
             await process.wait()
 
 
-class Door:
-    """Kept-alive connections to a node's HTTP door, as many as there are requests at a time.
+class HttpClient:
+    """A minimal HTTP/1.1 client with kept-alive connections, one for each concurrent request.
 
-    Just enough of HTTP/1.1 that the client's own work does not count for much.
+    It is minimal so that the client's own work has little weight in the measurement.
     """
 
     def __init__(self, address: str) -> None:
@@ -128,17 +128,17 @@ class Door:
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, method: str, target: str, body: bytes = b"") -> Any:
-        """The parsed answer. Raises RuntimeError when it is no success."""
+        """Send a request and parse its answer. Raises RuntimeError for any status but 2xx."""
         reader, writer = await self._connection()
         head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
         if body:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         writer.write(f"{head}\r\n".encode() + body)
-        told = await reader.readuntil(b"\r\n\r\n")
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", told)
+        headers = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", headers)
         answer = await reader.readexactly(int(length[1]) if length else 0)
         self._idle.append((time.monotonic(), reader, writer))
-        status = int(told.split(maxsplit=2)[1])
+        status = int(headers.split(maxsplit=2)[1])
         if not 200 <= status < 300:
             raise RuntimeError(f"{method} {target} was answered {status}: {answer.decode('utf-8', 'replace')[:500]}")
         return orjson.loads(answer)
@@ -146,7 +146,7 @@ class Door:
     async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         while self._idle:
             since, reader, writer = self._idle.pop()
-            # the server closes a connection that is idle for long: do not run into that with a request
+            # the server closes idle connections, so older ones are not reused
             if time.monotonic() - since < LONGEST_IDLE and not reader.at_eof():
                 return reader, writer
             writer.close()
@@ -157,43 +157,43 @@ class Door:
             writer.close()
 
 
-async def seen(door: Door, item: str, position: int) -> None:
-    """Read the item in a view that has `position`."""
-    answer = await door.ask("GET", f"/api/knowledge/{item}?{urlencode({'min_position': position})}")
+async def seen(http: HttpClient, item: str, position: int) -> None:
+    """Read the item from a view that is at `position` or later."""
+    answer = await http.ask("GET", f"/api/knowledge/{item}?{urlencode({'min_position': position})}")
     if answer["id"] != item:
         raise RuntimeError(f"{item} was asked for, {answer['id']} was answered")
 
 
-def through_http(door: Door, count: int) -> Attempt:
-    """How to save over HTTP and read it back; good for `count` times."""
-    waiting = [orjson.dumps(payload) for payload in payloads(count)]
+def through_http(http: HttpClient, count: int) -> Attempt:
+    """An attempt that saves over HTTP and reads back; usable `count` times."""
+    bodies = [orjson.dumps(payload) for payload in payloads(count)]
 
     async def attempt() -> None:
-        kept = await door.ask("POST", "/api/knowledge", waiting.pop())
-        await seen(door, kept["id"], kept["position"])
+        saved = await http.ask("POST", "/api/knowledge", bodies.pop())
+        await seen(http, saved["id"], saved["position"])
 
     return attempt
 
 
-def through_the_log(ledger: JetStreamLedger, door: Door, count: int) -> Attempt:
-    """How to append to the log and read it back over HTTP; good for `count` times."""
-    waiting = events_of(EVENT_BYTES, count)
+def through_the_log(ledger: JetStreamLedger, http: HttpClient, count: int) -> Attempt:
+    """An attempt that appends to the log and reads back over HTTP; usable `count` times."""
+    events = events_of(EVENT_BYTES, count)
 
     async def attempt() -> None:
-        event = waiting.pop()
-        kept = await ledger.append(event)
-        await seen(door, event.entity_id, kept.position)
+        event = events.pop()
+        appended = await ledger.append(event)
+        await seen(http, event.entity_id, appended.position)
 
     return attempt
 
 
 def bare(jetstream: JetStreamContext, con: duckdb.DuckDBPyConnection, count: int) -> Attempt:
-    """One acknowledged publish and one committed row, with nothing around them; good for `count` times."""
+    """An attempt with one acknowledged publish and one committed row only; usable `count` times."""
     con.execute("CREATE TABLE item (id VARCHAR, body VARCHAR)")
-    waiting = [(payload["id"], orjson.dumps(payload)) for payload in islice(payloads(count), count)]
+    items = [(payload["id"], orjson.dumps(payload)) for payload in islice(payloads(count), count)]
 
     async def attempt() -> None:
-        item, body = waiting.pop()
+        item, body = items.pop()
         body = body.ljust(EVENT_BYTES)
         await jetstream.publish(f"ledger.default.knowledge.{item}.saved.user.bench", body)
         con.execute("INSERT INTO item VALUES (?, ?)", [item, body.decode()])
@@ -202,7 +202,7 @@ def bare(jetstream: JetStreamContext, con: duckdb.DuckDBPyConnection, count: int
 
 
 async def one_at_a_time(attempt: Attempt, count: int) -> list[float]:
-    """Milliseconds of each."""
+    """Milliseconds of each attempt."""
     taken = []
     for _ in range(count):
         began = time.perf_counter()
@@ -212,7 +212,7 @@ async def one_at_a_time(attempt: Attempt, count: int) -> list[float]:
 
 
 async def steadily(attempt: Attempt, seconds: float) -> list[float]:
-    """Milliseconds of each, RATE a second, counted from when each was due. The first second warms up."""
+    """Milliseconds of each attempt, at RATE per second, counted from its scheduled start. The first second warms up."""
     loop = asyncio.get_running_loop()
     start = loop.time() + 0.1
 
@@ -227,7 +227,7 @@ async def steadily(attempt: Attempt, seconds: float) -> list[float]:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The value below which so many percent lie."""
+    """The value of a percentile."""
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
@@ -249,11 +249,11 @@ async def measure(seconds: float) -> list[dict[str, Any]]:
         node = await stack.enter_async_context(running_node(directory / "node"))
         ledger = await JetStreamLedger.connect(node.broker)
         stack.push_async_callback(ledger.close)
-        door = Door(node.http)
-        stack.callback(door.close)
+        http = HttpClient(node.http)
+        stack.callback(http.close)
         attempts = {
-            "http": through_http(door, each + steady),
-            "log": through_the_log(ledger, door, each + steady),
+            "http": through_http(http, each + steady),
+            "log": through_the_log(ledger, http, each + steady),
             "bare": bare(client.jetstream(), con, each),
         }
         alone: dict[str, list[float]] = {way: [] for way in attempts}

@@ -1,1 +1,1 @@
-"""What reacts to events: the FastStream application that hosts a node's folding and, one day, its reactors."""
+"""Event consumers of a node: the FastStream application, reactors, and the client for chat models."""

@@ -1,8 +1,8 @@
-"""What runs beside the doors? The FastStream application: broker, lifespan, health over NATS, AsyncAPI.
+"""FastStream application of a node: broker, lifespan, health over NATS, AsyncAPI, reactors.
 
 It hosts the projector and the vector feed, which read with loops of their own: a projector needs every event
-once and in order, and FastStream's batch subscribers cannot promise that (docs/decisions). Reactors, for which
-one message has one effect and order does not matter, are FastStream subscribers of this broker.
+once and in order, and FastStream's batch subscribers cannot guarantee that (docs/decisions). Reactors, whose messages
+have independent, idempotent effects, are FastStream subscribers of this broker.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = structlog.get_logger(__name__)
 
 HEALTH_SUBJECT = "kledger.health"
 PAUSE = 1.0  # seconds before a loop that failed begins again
-DRAIN_SECONDS = 10.0  # that a reactor may go on as the node stops; what it was paid for is kept then
+DRAIN_SECONDS = 10.0  # grace period for reactors when the node stops, so that a billed answer is still recorded
 
 Loop = Callable[[], Awaitable[None]]
 
 
 class _Broker(NatsBroker):
-    """Its connection ends quietly, also where the broker is gone: there is nobody left to say goodbye to."""
+    """A broker whose connection closes without an error even when the server is gone."""
 
     async def stop(
         self,
@@ -62,12 +62,12 @@ def create_app(
 ) -> FastStream:
     """The application of one node. `loops` run from its start to its stop; `health` answers HEALTH_SUBJECT.
 
-    `reactors` do what the events of the tenant `org` ask for.
+    `reactors` process the requests among the events of the tenant `org`.
     """
     user = access.credentials("node")
     broker = _Broker(
         access.urls,
-        # apart from the addresses: a cluster tells of more servers, and those have no credentials in theirs
+        # not in the addresses: a cluster announces more servers, whose addresses have no credentials
         security=SASLPlaintext(*user) if user else None,
         inbox_prefix=access.inbox_prefix("node"),
         name="kledger-app",
@@ -98,12 +98,12 @@ def create_app(
         await asyncio.gather(*tasks, return_exceptions=True)
 
     app.after_startup(start_loops)
-    app.after_shutdown(stop_loops)  # a reactor that is at its end reads what it said a moment ago
+    app.after_shutdown(stop_loops)  # last, because a finishing reactor still waits for the view to have its events
     return app
 
 
 async def _run(name: str, loop: Loop) -> None:
-    """Run a loop to its own end. One that fails in a way that it did not foresee begins again from its checkpoint."""
+    """Run a loop until it returns. After an unexpected error it is restarted, from its checkpoint."""
     while True:
         try:
             return await loop()

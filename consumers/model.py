@@ -1,7 +1,7 @@
-"""How is a chat model asked? The one file that calls one: any endpoint that speaks OpenAI's chat completions API.
+"""Chat model client for any endpoint with OpenAI's chat completions API; the only module that calls one.
 
-Each call has a key (`Idempotency-Key`), a time limit, a place among those under way, and a part in the day's budget.
-What it cost is told with its answer, and with its failure as well. Texts and keys stand in no log and in no error.
+Each call has a key (`Idempotency-Key`), a timeout, a slot of the concurrency limit, and a part of the day's budget.
+The usage is returned with the answer, and with an error as well. No prompt text and no key is logged or in an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import structlog
 
 from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings, Task
-from consumers.structured import FORMS, A, Form, Unfit, document_in, response_format, stated
+from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, response_format, schema_instruction
 from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
 from ledger.events.usage import Usage
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 20.0
-"""Seconds before a call is made again: twice as long each time, or as long as the endpoint asks for."""
+"""Seconds before a retry: exponential backoff, or the endpoint's Retry-After."""
 
-# An endpoint that answers so has not done the work, and bills nothing.
+# Statuses of a call that was not processed, and is not billed.
 _NOT_DONE = {409, 429, 500, 503}
-# Somebody on the way gave up: the work may have been done, and billed.
+# Timeouts on the way: the call may have been processed, and billed.
 _PERHAPS_DONE = {408, 502, 504}
 _NEVER_SENT = {"ConnectError", "ConnectTimeout"}
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is told: the rules (`system`), then the material (`text`). `version` is kept with the answer."""
+    """A prompt: the rules (`system`) and the material (`text`). `version` is recorded with the answer."""
 
     version: str
     system: str
@@ -50,28 +50,28 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[A]):
-    """What a model said, in the form asked for, and what that cost."""
+    """A model's answer, parsed into the requested form, and its usage."""
 
-    said: A
+    value: A
     usage: Usage
 
 
-async def _nothing_kept() -> float:
+async def _no_cost() -> float:
     return 0.0
 
 
 class ChatModel:
     """The models of one node, by task.
 
-    `spent_today` tells the day's cost as the log has it, in US dollars, so that neither a restart nor another node's
-    calls are forgotten; a few calls under way may go beyond the budget.
+    `spent_today` returns the day's cost according to the log, in US dollars, so that the budget includes other nodes'
+    calls and those before a restart. A few concurrent calls may exceed the budget.
     """
 
-    def __init__(self, settings: ModelSettings, spent_today: Callable[[], Awaitable[float]] = _nothing_kept) -> None:
+    def __init__(self, settings: ModelSettings, spent_today: Callable[[], Awaitable[float]] = _no_cost) -> None:
         self.settings = settings
         self.metrics = ModelMetrics()
         self._spent_today = spent_today
-        self._places = asyncio.Semaphore(settings.concurrency)
+        self._slots = asyncio.Semaphore(settings.concurrency)
         self._client: AsyncOpenAI | None = None
         self._forms: dict[str, int] = {}
         self._day = datetime.now(UTC).date()
@@ -79,11 +79,11 @@ class ChatModel:
 
     @property
     def idempotent(self) -> bool:
-        """Whether a call may be made again with its key, and is billed once."""
+        """Whether a call may be repeated with its key and is billed once."""
         return self.settings.idempotent
 
     def named(self, task: Task, model: str | None = None) -> str:
-        """The model that would be asked. Raises NotAvailable."""
+        """The model that would be called. Raises NotAvailable."""
         return self.settings.model_for(task, model)
 
     async def ask(
@@ -96,21 +96,21 @@ class ChatModel:
         model: str | None = None,
         timeout: float | None = None,
     ) -> Answer[A]:
-        """What the task's model says, as `answer`; one that does not fit is asked for once more.
+        """Call the task's model and parse its answer as `answer`; an invalid answer is repaired by a second call.
 
-        `key` names this call for good: the same key is the same call. `answer` forbids what it does not name and
-        has no defaults, as endpoints with strict schemas want it. Raises NotAvailable, BudgetSpent, ModelRefused,
-        ModelFailed; the latter two have `usage` in their details where something was billed.
+        `key` is the idempotency key of the call. `answer` has to forbid extra fields and have no defaults, as endpoints
+        with strict schemas require. Raises NotAvailable, BudgetSpent, ModelRefused, ModelFailed; the latter two have
+        `usage` in their details where something was billed.
         """
         name = self.named(task, model)
         await self._within_budget()
         usage = Usage(model=name, prompt_version=prompt.version, calls=0)
         began, outcome = time.perf_counter(), "failed"
         try:
-            async with self._places:
-                said, usage = await self._answered(task, prompt, answer, key, usage, timeout)
+            async with self._slots:
+                value, usage = await self._answered(task, prompt, answer, key, usage, timeout)
             outcome = "answered"
-            return Answer(said, usage)
+            return Answer(value, usage)
         except LedgerError as error:
             outcome = "refused" if isinstance(error, ModelRefused) else "failed"
             raise
@@ -120,11 +120,11 @@ class ChatModel:
             self.metrics.seconds.labels(task).observe(time.perf_counter() - began)
 
     def get_ready(self) -> None:
-        """Import the client on a thread: half a second in which the loop would stand still with the first call."""
+        """Import the client library on a thread: it takes half a second, which would block the first call's loop."""
         threading.Thread(target=importlib.import_module, args=("openai",), name="import-openai", daemon=True).start()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.close()
 
@@ -138,8 +138,8 @@ class ChatModel:
             text = _text_of(completion, usage)
             try:
                 return document_in(text, answer), usage
-            except Unfit as unfit:
-                fault = str(unfit)
+            except InvalidAnswer as error:
+                fault = str(error)
             messages += [
                 {"role": "assistant", "content": text},
                 {"role": "user", "content": f"This does not fit the form asked for: {fault}. Answer again, in form."},
@@ -158,7 +158,7 @@ class ChatModel:
         usage: Usage,
         timeout: float | None,
     ) -> ChatCompletion:
-        """One completion, in the strictest form that the endpoint takes for this model."""
+        """One completion, in the strictest form that the endpoint supports for this model."""
         import openai
 
         while True:
@@ -186,13 +186,13 @@ class ChatModel:
         import openai
 
         first, *rest = messages
-        told: Any = [{**first, "content": first["content"] + stated(form, answer)}, *rest]
+        sent: Any = [{**first, "content": first["content"] + schema_instruction(form, answer)}, *rest]
         wanted: Any = response_format(form, answer)
         for attempt in range(self.settings.retries + 1):
             try:
                 return await self._connected().chat.completions.create(
                     model=usage.model,
-                    messages=told,
+                    messages=sent,
                     response_format=openai.omit if wanted is None else wanted,
                     timeout=timeout or self.settings.timeout,
                     extra_headers={"Idempotency-Key": key},
@@ -210,16 +210,16 @@ class ChatModel:
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
-            import openai  # takes a third of a second, which every start of a node without a model would pay
+            import openai  # takes a third of a second, which a node without a model need not spend
 
-            # Its own retries would repeat a call that was cut off after it was sent, and may have been billed.
+            # The library's retries would repeat a call that was interrupted after it was sent and may be billed.
             self._client = openai.AsyncOpenAI(
                 base_url=self.settings.url, api_key=self.settings.key.get_secret_value() or "none", max_retries=0
             )
         return self._client
 
     def _may_repeat(self, error: OpenAIError) -> bool:
-        """Whether the call can be made again without being billed twice."""
+        """Whether the call can be repeated without being billed twice."""
         import openai
 
         if isinstance(error, openai.APIStatusError):
@@ -229,22 +229,22 @@ class ChatModel:
         return False
 
     def _billed(self, task: Task, before: Usage, completion: ChatCompletion) -> Usage:
-        """The usage so far with this completion's, counted."""
-        told = completion.usage
-        given, taken = (told.prompt_tokens, told.completion_tokens) if told else (0, 0)
+        """Count a completion's usage in the metrics, and add it to the usage so far."""
+        usage = completion.usage
+        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
         price = self.settings.prices.get(before.model)
-        cost = None if price is None else (given * price.input + taken * price.output) / 1e6
+        cost = None if price is None else (tokens_in * price.input + tokens_out * price.output) / 1e6
         label = before.model if before.model in self.settings.named() else "other"
-        self.metrics.tokens.labels(task, label, "input").inc(given)
-        self.metrics.tokens.labels(task, label, "output").inc(taken)
+        self.metrics.tokens.labels(task, label, "input").inc(tokens_in)
+        self.metrics.tokens.labels(task, label, "output").inc(tokens_out)
         if cost is not None:
             self.metrics.cost.labels(task, label).inc(cost)
-            self._today()["unkept" if task == "route" else "kept"] += cost  # no event tells what routing costs
+            self._today()["unkept" if task == "route" else "kept"] += cost  # no event has the cost of routing
         return Usage(
             model=before.model,
             prompt_version=before.prompt_version,
-            input_tokens=before.input_tokens + given,
-            output_tokens=before.output_tokens + taken,
+            input_tokens=before.input_tokens + tokens_in,
+            output_tokens=before.output_tokens + tokens_out,
             cost_usd=None if cost is None else round((before.cost_usd or 0.0) + cost, 9),
             calls=before.calls + 1,
         )
@@ -258,7 +258,7 @@ class ChatModel:
         if (budget := self.settings.budget_usd) is None:
             return
         ours = self._today()
-        # What the log does not have yet is among ours; what it had before this process began is not.
+        # Calls not yet in the log are only in our count; calls before this process started are only in the log.
         spent = max(await self._spent_today(), ours["kept"]) + ours["unkept"]
         if spent >= budget:
             now = datetime.now(UTC)
@@ -271,7 +271,7 @@ class ChatModel:
 
 
 def _text_of(completion: ChatCompletion, usage: Usage) -> str:
-    """What the model said. Raises ModelRefused, ModelFailed for an answer that was cut off."""
+    """The text of the model's answer. Raises ModelRefused, ModelFailed for an answer that was cut off."""
     if not completion.choices:
         raise ModelFailed(f"{usage.model} answered with no choices: try again", usage=usage.model_dump())
     choice = completion.choices[0]
@@ -289,7 +289,7 @@ def _is_about_form(error: APIStatusError) -> bool:
 
 
 def _failed(usage: Usage, error: OpenAIError) -> ModelFailed:
-    """What went wrong without the words of anybody: endpoints like to repeat keys and prompts in theirs."""
+    """The error without the endpoint's message, which often repeats keys and prompts."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
@@ -308,6 +308,6 @@ def _failed(usage: Usage, error: OpenAIError) -> ModelFailed:
 def _pause(error: OpenAIError, attempt: int) -> float:
     import openai
 
-    asked = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
-    wanted = float(asked) if asked.replace(".", "", 1).isdecimal() else FIRST_PAUSE * 2**attempt
+    retry_after = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
+    wanted = float(retry_after) if retry_after.replace(".", "", 1).isdecimal() else FIRST_PAUSE * 2**attempt
     return min(wanted, LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""What do models do and cost? The metrics of one node's calls; /metrics tells them with the door's own.
+"""Prometheus metrics of a node's model calls and their cost; /metrics has them together with the HTTP metrics.
 
 Labels are tasks, outcomes, and models that the settings name (any other is `other`).
 """
@@ -11,7 +11,7 @@ SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)
 
 
 class ModelMetrics:
-    """In a registry of its own, which the node's collects."""
+    """The metrics, in a registry of their own that the node's registry collects."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -1,7 +1,7 @@
-"""Which chat models are configured, and what may they cost? The environment says: an endpoint and models, or none.
+"""Settings of the chat models, from the environment: endpoint, models, prices and budget.
 
-KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM and _ROUTE another one for a task (R6);
-KLEDGER_ROUTING=on has the latter choose in every search that does not say otherwise.
+KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM and _ROUTE another one for a task.
+KLEDGER_ROUTING=on lets the routing model choose in every search that does not set it otherwise.
 KLEDGER_MODEL_URL is an OpenAI-compatible endpoint (by default OpenAI's), the key KLEDGER_MODEL_KEY or OPENAI_API_KEY.
 """
 
@@ -26,9 +26,9 @@ class Price(NamedTuple):
 
 
 class ModelSettings(BaseSettings):
-    """What the environment says; `timeout` in seconds a request, `budget_usd` for a day in UTC.
+    """The settings in the environment; `timeout` is in seconds for each request, `budget_usd` for a day in UTC.
 
-    `idempotent` declares that the endpoint bills one Idempotency-Key once, however often it is sent.
+    `idempotent` declares that the endpoint bills an Idempotency-Key once, however often it is sent.
     """
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_MODEL_", frozen=True, populate_by_name=True)
@@ -49,11 +49,11 @@ class ModelSettings(BaseSettings):
     routing: Literal["off", "on"] = Field(default="off", validation_alias="KLEDGER_ROUTING")
 
     def named(self) -> frozenset[str]:
-        """Every model that the settings name."""
+        """All models that the settings name."""
         return frozenset({self.model, self.evolve, self.extract, self.slim, self.route} - {""})
 
-    def model_for(self, task: Task, asked: str | None = None) -> str:
-        """The model that does a task: the one asked for, the task's own, else the one for everything.
+    def model_for(self, task: Task, requested: str | None = None) -> str:
+        """The model for a task: the requested one, else the task's own, else the default.
 
         Raises NotAvailable when none is configured, or when a budget is set that its unknown price could break.
         """
@@ -64,7 +64,7 @@ class ModelSettings(BaseSettings):
                 f"to {task} is a model's work, and none is configured: set KLEDGER_MODEL (and KLEDGER_MODEL_URL, "
                 "KLEDGER_MODEL_KEY) where the node runs"
             )
-        chosen = asked or chosen
+        chosen = requested or chosen
         if self.budget_usd is not None and chosen not in self.prices:
             raise NotAvailable(
                 f"the model {chosen!r} has no price in KLEDGER_MODEL_PRICES, and without one the budget a day "
@@ -74,7 +74,7 @@ class ModelSettings(BaseSettings):
 
 
 def model_settings_from_environment() -> ModelSettings:
-    """The settings. Raises InvalidPayload for one that makes no sense."""
+    """Load the settings. Raises InvalidPayload for an invalid one."""
     try:
         return ModelSettings()
     except ValidationError as error:

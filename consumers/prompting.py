@@ -1,7 +1,7 @@
-"""What is a model told to do? The prompts of each task, as text in a folder; their version is kept with each answer.
+"""Prompts of the node's own model tasks, from text files; their version is recorded with each answer.
 
-The prompt of an extraction is the one that the doors hand out (`GET /api/prompts/knowledge_extraction`), so that an
-agent that extracts by itself is told what the ledger's own model is told. A version follows from the words.
+The prompt of an extraction is the one that the interfaces publish (`GET /api/prompts/knowledge_extraction`), so an
+agent that extracts by itself gets the same instructions as the ledger's model. A version is a hash of the text.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from functools import cache
 from pathlib import Path
 
 from consumers.model import Prompt
-from ledger.prompts import prompt as handed_out
+from ledger.prompts import prompt as published_prompt
 
 _FILES = Path(__file__).parent / "prompts"
 
 
 @cache
 def _rules(name: str) -> tuple[str, str]:
-    """The version and the words of one file."""
+    """The version and the text of one file."""
     rules = (_FILES / f"{name}.md").read_text(encoding="utf-8").strip()
     return f"{name}-{hashlib.sha256(rules.encode()).hexdigest()[:12]}", rules
 
 
 def prompt(name: str, text: str) -> Prompt:
-    """The rules of `prompts/{name}.md` over some material."""
+    """A prompt with the rules of `prompts/{name}.md` and some material."""
     version, rules = _rules(name)
     return Prompt(version, rules, text)
 
 
 def extraction_prompt(text: str) -> Prompt:
-    """The rules that are handed out over some material: the Chinese ones where there is Chinese in it."""
+    """A prompt with the published extraction rules and some material; in Chinese if the material has Chinese text."""
     chinese = any("\u4e00" <= char <= "\u9fff" for char in text)
-    rules = handed_out("knowledge_extraction", "zh" if chinese else "en")
+    rules = published_prompt("knowledge_extraction", "zh" if chinese else "en")
     return Prompt(rules.version, rules.text, text)

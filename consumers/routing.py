@@ -1,4 +1,4 @@
-"""Which of many items may help with a query (mission K8)? A model picks, knowing no more of each than its heading."""
+"""Model router: a model picks, from the headings of many items, those that may help with a query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kledger.contract.errors import ModelFailed
 from ledger.event import JsonObject
 
 HEADING = 100
-"""Characters of an item's task that the model is told (source 001)."""
+"""Characters of an item's task in the prompt."""
 
 
 class Picked(BaseModel):
@@ -25,13 +25,13 @@ class Picked(BaseModel):
 
 
 class ModelRouter:
-    """Asks the model of the task `route`; nothing of the answer is kept, each search asks anew."""
+    """Calls the model of the task `route`. Answers are not stored: each search calls it again."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
-        """Up to `most` ids out of the candidates; none when none of them helps.
+        """Up to `most` ids of the candidates; an empty list when none of them helps.
 
         Raises NotAvailable, BudgetSpent, ModelFailed, ModelRefused.
         """
@@ -39,8 +39,8 @@ class ModelRouter:
         text = f"<query>\n{query}\n</query>\n\n<items>\n" + "\n".join(lines) + f"\n</items>\n\nNo more than {most} ids."
         answer = await self._model.ask("route", prompt("route", text), Picked, key=f"route-{uuid.uuid4().hex}")
         known = {item["id"] for item in candidates}
-        picked = [each for each in dict.fromkeys(answer.said.ids) if each in known][:most]
-        if answer.said.ids and not picked:
+        picked = [each for each in dict.fromkeys(answer.value.ids) if each in known][:most]
+        if answer.value.ids and not picked:
             raise ModelFailed("the model named none of the items that it was told of", usage=answer.usage.model_dump())
         return picked
 

@@ -1,4 +1,4 @@
-"""How does a model answer in a given form? What is sent to ask for it, and how its text becomes a document."""
+"""Structured answers of a model: the request for a form, and parsing of the answer's text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ A = TypeVar("A", bound=BaseModel)
 
 Form = Literal["json_schema", "json_object", "text"]
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
-"""From the strictest to what every endpoint takes."""
+"""From the strictest form to the one that every endpoint supports."""
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
 
 
-class Unfit(Exception):
-    """The text is not what was asked for; the message says why, in words for the model."""
+class InvalidAnswer(Exception):
+    """The text does not have the requested form; the message is for the model."""
 
 
 def response_format(form: Form, answer: type[BaseModel]) -> dict[str, Any] | None:
@@ -31,8 +31,8 @@ def response_format(form: Form, answer: type[BaseModel]) -> dict[str, Any] | Non
     return {"type": "json_schema", "json_schema": schema}
 
 
-def stated(form: Form, answer: type[BaseModel]) -> str:
-    """What the prompt has to say in addition where the endpoint is not told the schema."""
+def schema_instruction(form: Form, answer: type[BaseModel]) -> str:
+    """The schema as text for the prompt, where the request does not carry it."""
     if form == "json_schema":
         return ""
     schema = orjson.dumps(answer.model_json_schema()).decode()
@@ -40,7 +40,7 @@ def stated(form: Form, answer: type[BaseModel]) -> str:
 
 
 def document_in(text: str, answer: type[A]) -> A:
-    """The answer in a model's text, with or without a fence or words around it. Raises Unfit."""
+    """Parse the answer in a model's text, with or without a code fence or text around it. Raises InvalidAnswer."""
     fenced = _FENCED.search(text)
     start, end = text.find("{"), text.rfind("}")
     candidates = [text.strip(), fenced[1] if fenced else "", text[start : end + 1] if 0 <= start < end else ""]
@@ -53,6 +53,6 @@ def document_in(text: str, answer: type[A]) -> A:
         try:
             return answer.model_validate(document)
         except ValidationError as error:
-            told = error.errors(include_url=False, include_input=False, include_context=False)
-            fault = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in told[:5])
-    raise Unfit(fault)
+            errors = error.errors(include_url=False, include_input=False, include_context=False)
+            fault = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in errors[:5])
+    raise InvalidAnswer(fault)

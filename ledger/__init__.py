@@ -1,6 +1,6 @@
-"""What was said, kept for good. Start here.
+"""The event log: event types, wire format, broker, stores. Start here.
 
-`event.py` and `events/` are the vocabulary, `envelope.py` and `subjects.py` how an event is written down and
-where, `stream.py` what a ledger can do; `jetstream.py` and `memory_stream.py` do it, `server.py` runs the
-embedded broker. Nothing here knows of any view.
+`event.py` and `events/` define the events, `wire/` their envelope and subjects, and `stream.py` the interface of a
+ledger, which `store/jetstream.py` and `store/in_memory.py` implement. `broker/` runs the embedded nats-server,
+`integrity/` keeps the hash chain, `privacy/` seals personal data. Nothing here depends on a view.
 """

@@ -1,7 +1,7 @@
-"""What does an answer lack? One shape for every part of a node that could not give all that it has.
+"""Degraded answers: which parts of a node an answer could not use.
 
-An answer with a `degraded` part is true as far as it goes: it was made out of the state at `position` of that part,
-or without the part where the position is null. An answer that lacks nothing has an empty list.
+An answer with a `degraded` part is true as far as it goes: it was made from the state at `position` of that part,
+or without the part where the position is null. A complete answer has an empty list.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Part = Literal["view", "vectors", "embeddings"]
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """One part of the node that an answer could not use, or not up to date.
+    """One part of the node that was missing or stale for an answer.
 
-    `reason` is a sentence that says what happened and what to do; `position` is the log position that the part knows.
+    `reason` is a sentence with the cause and the remedy; `position` is the log position that the part has reached.
     """
 
     part: Part

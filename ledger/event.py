@@ -1,7 +1,7 @@
-"""What an event is: a fact, who stated it about what, and where it came from (lineage).
+"""Core event types: a fact, its actor, its entity, and its lineage.
 
-The stages of life have their own names: a `NewEvent` is asked for, `Appended` says where it was kept,
-a `StoredEvent` is what the stream holds at a position.
+One type for each stage: a `NewEvent` is to be appended, `Appended` is the acknowledgement with the position, and a
+`StoredEvent` is what the stream holds at a position.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ledger.privacy.seal_mark import MARK
 DEFAULT_ORG = "default"
 
 MOST_POSITION = 2**63 - 1
-"""A position or version is a signed 64-bit number in every view: an event that says more is refused."""
+"""A position or version is a signed 64-bit number in every view: an event with a larger one is refused."""
 
 MAX_ID = 200
 """Characters of an id."""
 
 FROM = ("origin", "source", "case")
-"""The parts of a fact's data, where it has them, that name a `trace_id` and a `message_id`. All are links of the event,
-beside those of its envelope; where only one can be named, it is the envelope's, else the first of these."""
+"""Fields of a fact's data that may hold a `trace_id` and a `message_id`. All of them are lineage of the event, beside
+the ids of its envelope. Where only one can be shown, the envelope's comes first, then these in order."""
 
 
 def fault_of_id(entity_id: str) -> str | None:
-    """What is wrong with the id of something that is to be kept; None when nothing is."""
+    """The fault of a new entity's id; None when it is valid."""
     if not 1 <= len(entity_id) <= MAX_ID:
         return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
     if not entity_id.isprintable() or entity_id != entity_id.strip():
@@ -40,7 +40,7 @@ def fault_of_id(entity_id: str) -> str | None:
 
 
 class Fact(BaseModel):
-    """What an event says: the `data` of its envelope. One subclass an event name and current version.
+    """The payload of an event: the `data` of its envelope. One subclass for each event name, at its current version.
 
     Unknown fields are ignored, so that a newer writer does not break an older reader.
     """
@@ -51,21 +51,21 @@ class Fact(BaseModel):
     """`{entity}.{what happened}`, in the past tense: `knowledge.saved`."""
     version: ClassVar[int] = 1
     at_least_one: ClassVar[tuple[str, ...]] = ()
-    """Optional fields of which at least one must say something."""
+    """Optional fields of which at least one must be set."""
     builds_on: ClassVar[str] = "expected_version"
-    """The field, where there is one, that says which version of the entity the fact builds on."""
+    """The field, if any, with the version of the entity that the fact builds on."""
     added: ClassVar[tuple[str, ...]] = ()
-    """Fields that the current version has beside those of the one before. They are null in an event of that one, which
-    is written, and shown, as that one: without them."""
+    """Fields that the current version of the schema adds to the previous one. Where all of them are null, the event is
+    written and shown as the previous version, without them."""
     sealed_only: ClassVar[tuple[str, ...]] = ()
-    """Fields that hold a secret, sealed before the fact is made: in clear the event is refused."""
+    """Fields that hold a secret. They are sealed before the fact is made; an event with one in clear is refused."""
 
     @model_validator(mode="before")
     @classmethod
-    def _says_something(cls, data: Any) -> Any:
-        stated = cls.at_least_one
-        if stated and isinstance(data, dict) and all(data.get(name) is None for name in stated):
-            raise ValueError(f"{cls.name} states at least one of {', '.join(stated)}")
+    def _check_at_least_one(cls, data: Any) -> Any:
+        fields = cls.at_least_one
+        if fields and isinstance(data, dict) and all(data.get(name) is None for name in fields):
+            raise ValueError(f"{cls.name} states at least one of {', '.join(fields)}")
         return data
 
     def stated_version(self) -> int:
@@ -75,12 +75,12 @@ class Fact(BaseModel):
         return self.version
 
     def stated_id(self) -> str | None:
-        """The entity id as the data itself states it, for facts whose data does."""
+        """The entity id in the data, for facts whose data has one; else None."""
         return None
 
     @classmethod
     def fault_of_id(cls, entity_id: str) -> str | None:
-        """What is wrong with the id of what the event is about; None when nothing is, or when its data states it."""
+        """The fault of the entity's id; None when it is valid, or when the data has the id (and checks it)."""
         return None if cls.stated_id is not Fact.stated_id else fault_of_id(entity_id)
 
     @classmethod
@@ -96,7 +96,7 @@ class Fact(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Where a fact came from; every part is optional and is kept as given (mission L3)."""
+    """Where a fact came from: trace, message, cause. Every part is optional and is kept as given."""
 
     trace_id: str | None = None
     message_id: str | None = None
@@ -118,11 +118,11 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A fact to append. `entity_id` names what it is about, `actor` (`kind:id`) who states it.
+    """A fact to append, with its envelope. `entity_id` is what it is about, `actor` (`kind:id`) who publishes it.
 
-    `expects` is the position of the last event of this entity that the writer knows (0: there is none);
-    when the entity's history has moved on, the append is refused with VersionConflict. `sealmac` bears out what is
-    sealed in it (ledger/privacy/seal_witness.py); empty where nothing is.
+    `expects` is for optimistic concurrency: the position of the entity's last event that the writer knows (0: there is
+    none). When the entity has a later one, the append is refused with VersionConflict. `sealmac` authenticates the
+    sealed values in the fact (ledger/privacy/seal_witness.py); it is empty where nothing is sealed.
     """
 
     fact: Fact
@@ -139,7 +139,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where the stream keeps an event; `duplicate` when an earlier append of the same id had kept it."""
+    """The acknowledgement of an append: the event's position; `duplicate` when an earlier append had stored this id."""
 
     position: int
     event_id: str
@@ -147,7 +147,7 @@ class Appended:
 
 
 class StoredEvent(NamedTuple):
-    """What the stream holds: `position` counts from 1 without gaps, `stored_ns` is the broker's UTC clock.
+    """A message of the stream: `position` counts from 1 without gaps, `stored_ns` is the broker's UTC clock.
 
     `message_id` is the `Nats-Msg-Id` header as it was published, empty where a foreign client set none.
     """

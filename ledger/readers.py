@@ -1,8 +1,9 @@
-"""Who reads an item, and who may say that it helped, harmed, deserves a score or is so?
+"""Readers of an item, and which of them may judge it (that it helped, harmed, deserves a score, or is true).
 
-Its readers are its scopes, the entities of its ACL, and its owner. Where all of them are users and agents, they alone
-judge it. Where others are among them, a member may: through which scope is stated by whoever judges, since the log does
-not hold who is in which project. The same in SQL is in projections/fold_kit/visibility.py.
+The readers of an item are its scopes, the entities of its ACL, and its owner. Where all of them are users and agents,
+only they may judge it. Where a group (project, team, organization ...) is among them, a member of the group may. The
+actor names the scope through which they read the item, since the log has no memberships. The same rule in SQL is in
+projections/fold_kit/visibility.py.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ from typing import NamedTuple
 from kledger.contract.scopes import PUBLIC, Caller, type_of
 
 PERSONAL = ("user", "agent")
-"""Kinds of entities that are one reader each; of all others somebody is a member."""
+"""Kinds of entities that are a single reader each; all other kinds are groups with members."""
 
 
 class Judge(NamedTuple):
-    """Who states a verdict, and the scope or entity through which they read the item."""
+    """The actor of a verdict, and the scope or entity through which they read the item."""
 
     actor: str
     through: str
 
 
 def readers(scopes: Sequence[str], shared_with: Sequence[str], owner: str) -> list[str]:
-    """Everybody who reads an item, each once."""
+    """All readers of an item, without duplicates."""
     return list(dict.fromkeys([*scopes, *shared_with, owner]))
 
 
 def may_judge(actor: str, through: str | None, readers: Collection[str]) -> bool:
-    """Whether a verdict of the actor counts; `through` is None in an event that does not state it (version 1)."""
+    """Whether a verdict of the actor counts; `through` is None in an event of version 1, which has no such field."""
     if actor in readers or PUBLIC in readers:
         return True
     shared = {reader for reader in readers if type_of(reader) not in PERSONAL}
@@ -37,10 +38,10 @@ def may_judge(actor: str, through: str | None, readers: Collection[str]) -> bool
 
 
 def judge_of(caller: Caller, readers: Collection[str]) -> Judge | None:
-    """As whom a caller judges an item, None when the caller does not read it.
+    """The entity as which a caller judges an item; None when the caller does not read it.
 
-    It is the caller's most specific entity where that may judge, else the one that reads the item. Whoever reads all
-    judges through any group that reads the item, and what persons alone read as the first of them.
+    It is the caller's most specific entity if that one may judge, else the one that reads the item. A caller who reads
+    everything judges through any group that reads the item, or, where there is none, as its first reader.
     """
     entities = caller.reading_as()
     first = entities[0]

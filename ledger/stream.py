@@ -1,7 +1,7 @@
-"""What a ledger can do: append one, append many at once, and be read from any position.
+"""Ledger protocol: append events one by one or in batches, and read them from any position.
 
-`ledger/store/jetstream.py` keeps events on NATS JetStream, `ledger/store/in_memory.py` in memory for tests and
-notebooks; one contract suite holds both to this page.
+`ledger/store/jetstream.py` implements it on NATS JetStream, `ledger/store/in_memory.py` in memory for tests and
+notebooks. One contract suite tests both against these docstrings.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ class Ledger(Protocol):
     """An append-only log of events, positions 1, 2, 3 … without gaps."""
 
     async def append(self, event: NewEvent) -> Appended:
-        """Keep one event; when this returns the event survives kill -9 of everything.
+        """Append one event durably: once this returns, the event survives kill -9 of every process.
 
-        An id that is there already is not kept again: the answer names the first position and says
-        `duplicate`. Raises VersionConflict (`expects` is not the entity's last position),
+        Idempotent by event id: a duplicate is not stored again; the answer has the first position and
+        `duplicate=True`. Raises VersionConflict (`expects` is not the entity's last position),
         PayloadTooLarge, IllegalSubject, BrokerUnavailable (retry with the same event), BrokerMisconfigured.
         """
         ...
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        """Keep events in order, in atomic batches of up to 1,000: a batch is kept whole or not at all.
+        """Append events in order, in atomic batches of up to 1,000: each batch is stored whole or not at all.
 
-        An empty list is a no-op. On an error the batches before the failed one are kept; retrying the
-        same events keeps each once. Raises as append does.
+        An empty list is a no-op. On an error the batches before the failed one are stored; a retry with the
+        same events stores each once. Raises as append does.
         """
         ...
 
@@ -37,15 +37,15 @@ class Ledger(Protocol):
     ) -> AsyncGenerator[list[StoredEvent], None]:
         """Yield non-empty lists of up to `batch` events, in order, from position `start`.
 
-        Without `follow` it ends at the head as it was when reading began; with it, it waits for more and
-        ends only when closed. Memory is bounded: nothing is requested before it is asked for.
+        Without `follow` it ends at the head as it was when reading began; with `follow` it waits for more and
+        ends only when closed. Backpressure bounds memory: messages are requested only as the caller takes them.
         Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
         BrokerUnavailable.
         """
         ...
 
     async def head(self) -> Head:
-        """The end of the stream, as the broker knows it now."""
+        """The current end of the stream."""
         ...
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
@@ -53,5 +53,5 @@ class Ledger(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release connections. What was appended is kept already."""
+        """Release connections. Every acknowledged event is durable already."""
         ...

@@ -1,1 +1,1 @@
-"""What the ledger is asked to do by an event, and does by events: each reactor follows one kind of request."""
+"""Reactors: each processes one kind of request in the log with a model, and publishes the outcome as events."""

@@ -1,7 +1,7 @@
-"""How is an item rewritten by a model (mission K4)? Asked for, the model asked once, and what it says proposed.
+"""Reactor of evolutions: a model rewrites an item, and its proposal is published, and applied if requested.
 
-The proposal and its application are one atomic batch, so that a crash leaves both or neither. When the item changed
-meanwhile, or its owner asked for a dry run, the proposal stays one.
+The proposal and its application are one atomic batch, so that a crash leaves both or neither. When the item changed in
+the meantime, or its owner requested a dry run, the proposal is not applied.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.subscription import Request
-from consumers.reactors.work import Standing, Work
+from consumers.reactors.work import ProcessState, Work
 from kledger.contract.errors import Erased, IllegalState, LedgerError, ModelFailed, NotOwner, VersionConflict
 from ledger.event import JsonObject, NewEvent
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
@@ -20,7 +20,7 @@ from projections.views.feedback.ask import cases
 from projections.views.knowledge.versions import Version, version_of
 
 ATTEMPTS = 6
-"""How often a proposal is applied anew when others write to the item meanwhile."""
+"""Tries to apply a proposal while others write to the item."""
 MOST_CASES = 20
 
 
@@ -39,24 +39,25 @@ class Evolving:
 
     name = "evolve"
     kind = "evolution"
-    hears: tuple[str, ...] = ("requested",)
+    stages: tuple[str, ...] = ("requested",)
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self.at_once = work.model.settings.concurrency
 
     async def react(self, request: Request) -> None:
-        """Ask the model, and keep what it says. Raises what the work raises."""
-        standing = await self._work.standing(self.kind, request.id)
-        if standing is None or standing.process.stage not in ("requested", "started"):
+        """Call the model, and publish its proposal. Raises what the work raises."""
+        state = await self._work.state(self.kind, request.id)
+        if state is None or state.process.stage not in ("requested", "started"):
             return
-        asked = standing.process.requested
-        item = await self._item(asked, standing.process.owner)
-        name = self._work.model.named("evolve", asked.get("model"))
-        said = prompt("evolve", _material(item, asked["feedback"], await self._cases(asked["item_id"])))
+        requested = state.process.requested
+        item = await self._item(requested, state.process.owner)
+        name = self._work.model.named("evolve", requested.get("model"))
+        cases_of_item = await self._cases(requested["item_id"])
+        evolve_prompt = prompt("evolve", _material(item, requested["feedback"], cases_of_item))
         call = f"{request.id}:evolve"
-        await self._work.call_begins(standing, EvolutionStarted(call=call, model=name))
-        answer = await self._work.ask(standing.process, "evolve", said, Rewritten, key=call, model=name)
+        await self._work.call_begins(state, EvolutionStarted(call=call, model=name))
+        answer = await self._work.ask(state.process, "evolve", evolve_prompt, Rewritten, key=call, model=name)
         try:
             await self._propose(request, answer)
         except LedgerError as error:
@@ -65,63 +66,63 @@ class Evolving:
 
     async def fail(self, request: Request, error: LedgerError) -> None:
         """See Reactor.fail."""
-        standing = await self._work.standing(self.kind, request.id)
-        if standing is None or standing.process.stage not in ("requested", "started", "proposed"):
+        state = await self._work.state(self.kind, request.id)
+        if state is None or state.process.stage not in ("requested", "started", "proposed"):
             return
-        item_id = standing.process.requested["item_id"]
-        await self._work.state_failure(standing, error, lambda **told: EvolutionFailed(item_id=item_id, **told))
+        item_id = state.process.requested["item_id"]
+        await self._work.record_failure(state, error, lambda **fields: EvolutionFailed(item_id=item_id, **fields))
 
     async def _propose(self, request: Request, answer: Answer[Rewritten]) -> None:
-        """Keep the proposal, applied at once where that was asked for and the item is as it was."""
+        """Publish the proposal, and apply it if that was requested and the item has not changed."""
         for _ in range(ATTEMPTS):
-            standing = await self._work.standing(self.kind, request.id)
-            if standing is None or standing.process.stage != "started":
+            state = await self._work.state(self.kind, request.id)
+            if state is None or state.process.stage != "started":
                 raise VersionConflict(f"somebody else went on with {request.id}")
-            events = [self._proposed(standing, answer)]
-            if standing.process.requested["apply"]:
-                events += await self._applied(standing, answer.said)
+            events = [self._proposed(state, answer)]
+            if state.process.requested["apply"]:
+                events += await self._applied(state, answer.value)
             try:
                 await self._work.keep(events)
             except VersionConflict:
-                continue  # a rating came between: whether the item is still the same is asked anew
+                continue  # such as a rating in between: check again whether the item has changed
             return
         raise VersionConflict(f"others keep writing to the item of {request.id}")
 
-    def _proposed(self, standing: Standing, answer: Answer[Rewritten]) -> NewEvent:
-        said = answer.said
-        if not said.content.strip():
+    def _proposed(self, state: ProcessState, answer: Answer[Rewritten]) -> NewEvent:
+        rewritten = answer.value
+        if not rewritten.content.strip():
             raise ModelFailed("the model rewrote the item as nothing: ask again, with other feedback")
         fact = EvolutionProposed(
-            item_id=standing.process.requested["item_id"],
-            content=said.content,
-            task=said.task or None,
-            reason=said.reason or None,
+            item_id=state.process.requested["item_id"],
+            content=rewritten.content,
+            task=rewritten.task or None,
+            reason=rewritten.reason or None,
             usage=answer.usage,
         )
-        return self._work.event(standing.process, fact, "proposed", expects=standing.last)
+        return self._work.event(state.process, fact, "proposed", expects=state.last)
 
-    async def _applied(self, standing: Standing, said: Rewritten) -> list[NewEvent]:
-        """The event that applies a proposal; none when the item is not what it was made from."""
-        process, asked = standing.process, standing.process.requested
-        last = await self._work.ledger.last_position_of(self._work.org, "knowledge", asked["item_id"])
+    async def _applied(self, state: ProcessState, rewritten: Rewritten) -> list[NewEvent]:
+        """The event that applies a proposal; none when the item has changed since its base version."""
+        process, requested = state.process, state.process.requested
+        last = await self._work.ledger.last_position_of(self._work.org, "knowledge", requested["item_id"])
         await self._work.view.wait_for(last)
-        item = await self._item(asked, process.owner)
-        if item.current != asked["base_version"] or item.status != "active":
+        item = await self._item(requested, process.owner)
+        if item.current != requested["base_version"] or item.status != "active":
             return []
         fact = KnowledgeEvolved(
-            evolution=process.id, base_version=item.version, content=said.content, task=said.task or None
+            evolution=process.id, base_version=item.version, content=rewritten.content, task=rewritten.task or None
         )
-        return [self._work.event(process, fact, "evolved", entity_id=asked["item_id"], expects=last)]
+        return [self._work.event(process, fact, "evolved", entity_id=requested["item_id"], expects=last)]
 
-    async def _item(self, asked: JsonObject, asker: str) -> Version:
-        item_id = asked["item_id"]
-        item = await self._work.view.ask(version_of, self._work.org, item_id, asked["base_version"])
-        if item is None or (asker != item.owner and asker not in (item.writers or ())):
-            # An interface has asked this already, a publisher over NATS was asked by nobody; the reason tells the
-            # asker nothing of an item that may be hidden: not whether it is there, whose it is, or how it stands.
+    async def _item(self, requested: JsonObject, requester: str) -> Version:
+        item_id = requested["item_id"]
+        item = await self._work.view.ask(version_of, self._work.org, item_id, requested["base_version"])
+        if item is None or (requester != item.owner and requester not in (item.writers or ())):
+            # Interfaces check this too, but nobody checks what a publisher sends over NATS. The reason discloses
+            # nothing of an item that may be hidden: not its existence, its owner or its status.
             raise NotOwner(
-                f"{asker} may not have version {asked['base_version']} of {item_id} rewritten: it is not there, or "
-                "another's",
+                f"{requester} may not have version {requested['base_version']} of {item_id} rewritten: it is not "
+                "there, or another's",
                 id=item_id,
             )
         if item.erased:
@@ -135,15 +136,15 @@ class Evolving:
 
 
 def _material(item: Version, feedback: str, judged: list[JsonObject]) -> str:
-    told = [
+    parts = [
         f"<item>\ntypes: {', '.join(item.types)}\ntask: {item.task}\ncontent:\n{item.content}\n</item>",
         f"<feedback>\n{feedback}\n</feedback>",
     ]
     if judged:
-        told.append("<cases>\n" + "\n".join(map(_case, judged)) + "\n</cases>")
-    return "\n\n".join(told)
+        parts.append("<cases>\n" + "\n".join(map(_case, judged)) + "\n</cases>")
+    return "\n\n".join(parts)
 
 
 def _case(case: JsonObject) -> str:
-    said = [f"{name}: {case[name]}" for name in ("task", "query", "outcome", "reason") if case.get(name)]
-    return f"- {case['verdict']}" + (f" ({'; '.join(said)})" if said else "")
+    fields = [f"{name}: {case[name]}" for name in ("task", "query", "outcome", "reason") if case.get(name)]
+    return f"- {case['verdict']}" + (f" ({'; '.join(fields)})" if fields else "")

@@ -1,4 +1,4 @@
-"""What follows from what a model found in messages? Pure: its answers in, events of knowledge out."""
+"""Outcome of an extraction: pure functions from a model's answers to events of knowledge items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from consumers.reactors.work import NAMESPACE, Standing, Work
+from consumers.reactors.work import NAMESPACE, ProcessState, Work
 from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
@@ -25,11 +25,11 @@ PROFILE = "user_profile"
 PROFILE_CATEGORIES = ("preference", "background", "habit", "constraint")
 
 
-class _Said(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Finding(_Said):
+class Finding(_Strict):
     """One piece of knowledge, as the model states it."""
 
     type: Literal["user_profile", "strategy", "tool", "usecase", "definition", "plan"]
@@ -40,13 +40,13 @@ class Finding(_Said):
     message_ids: list[str]
 
 
-class Findings(_Said):
+class Findings(_Strict):
     """Everything that it found."""
 
     items: list[Finding]
 
 
-class Verdict(_Said):
+class Verdict(_Strict):
     """What a finding is beside what is known."""
 
     item: int
@@ -55,72 +55,72 @@ class Verdict(_Said):
     reason: str
 
 
-class Judgement(_Said):
+class Judgement(_Strict):
     """Of each finding."""
 
     verdicts: list[Verdict]
 
 
-def material(asked: JsonObject, messages: Sequence[JsonObject]) -> str:
-    """What the model is given to find knowledge in."""
-    told = [
+def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
+    """The prompt text with the messages to find knowledge in."""
+    parts = [
         f'<message id="{message.get("id", "")}" role="{message.get("role", "user")}">\n{message.get("content", "")}\n'
         "</message>"
         for message in messages
     ]
-    about = "" if asked["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
-    return f"These messages are a {asked['kind']}.{about}\n\n" + "\n".join(told)
+    about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
+    return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
 
 
-def knowledge_in(said: Findings, asked: JsonObject) -> list[Finding]:
-    """What of it can be kept: no empty ones, no profile of nobody, and only messages that were given."""
-    given = {message["id"] for message in asked["messages"] if isinstance(message, dict) and "id" in message}
-    personal = asked["owner"].startswith("user:")
-    found = []
-    for finding in said.items[:MOST_FINDINGS]:
+def usable_findings(answer: Findings, requested: JsonObject) -> list[Finding]:
+    """The valid findings: not empty, no profile unless the owner is a user, with message ids of the request only."""
+    known_ids = {message["id"] for message in requested["messages"] if isinstance(message, dict) and "id" in message}
+    personal = requested["owner"].startswith("user:")
+    findings = []
+    for finding in answer.items[:MOST_FINDINGS]:
         if not finding.content.strip() or (finding.type == PROFILE and not personal):
             continue
-        ids = [each for each in dict.fromkeys(finding.message_ids) if each in given]
-        if not ids and len(given) == 1:
-            ids = list(given)
+        ids = [each for each in dict.fromkeys(finding.message_ids) if each in known_ids]
+        if not ids and len(known_ids) == 1:
+            ids = list(known_ids)
         category = finding.category.strip()
         if finding.type == PROFILE and category not in PROFILE_CATEGORIES:
             category = "background"
-        found.append(finding.model_copy(update={"message_ids": ids, "category": category}))
-    return found
+        findings.append(finding.model_copy(update={"message_ids": ids, "category": category}))
+    return findings
 
 
-def pairs(found: Sequence[Finding], known: Mapping[int, Sequence[JsonObject]]) -> str:
-    """What the model is given to compare."""
-    told = []
+def pairs(findings: Sequence[Finding], known: Mapping[int, Sequence[JsonObject]]) -> str:
+    """The prompt text with findings and the known items to compare them with."""
+    parts = []
     for number, items in known.items():
-        finding = found[number]
+        finding = findings[number]
         lines = [f'<new item="{number}">\n{finding.task}\n{finding.content}\n</new>']
         lines += [f'<known id="{item["id"]}">\n{item["task"]}\n{item["content"]}\n</known>' for item in items]
-        told.append("\n".join(lines))
-    return "\n\n".join(told)
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def events_of(
     work: Work,
-    standing: Standing,
-    found: Sequence[Finding],
+    state: ProcessState,
+    findings: Sequence[Finding],
     known: Mapping[int, Sequence[JsonObject]],
     judgement: Judgement,
     usage: Usage,
 ) -> list[NewEvent]:
-    """One save, confirmation or conflict a finding, and the end of the extraction."""
-    process, asked = standing.process, standing.process.requested
+    """One save, confirmation or conflict for each finding, and the completion of the extraction."""
+    process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
     events: list[NewEvent] = []
     became: list[Extracted] = []
     confirmed: set[str] = set()
 
-    def state(fact: Fact, part: str, about: str, finding: Finding) -> None:
+    def add(fact: Fact, part: str, about: str, finding: Finding) -> None:
         message = finding.message_ids[0] if finding.message_ids else None
         events.append(work.event(process, fact, part, entity_id=about, message_id=message))
 
-    for number, finding in enumerate(found):
+    for number, finding in enumerate(findings):
         verdict = verdicts.get(number)
         others = {item["id"]: item for item in known.get(number, ())}
         other = others.get(verdict.known or "") if verdict is not None else None
@@ -128,12 +128,12 @@ def events_of(
             if other["id"] not in confirmed:
                 case = Case(task=finding.task, outcome=finding.content, reason=verdict.reason)
                 read = process.owner if process.owner in (other["owner"], *other["scopes"]) else PUBLIC
-                state(KnowledgeConfirmed(case=case, through=read), f"confirmed:{number}", other["id"], finding)
+                add(KnowledgeConfirmed(case=case, through=read), f"confirmed:{number}", other["id"], finding)
                 became.append(Extracted(knowledge_id=other["id"], action="confirmed"))
             confirmed.add(other["id"])
             continue
         item_id = _item_id(process, number)
-        state(_saved(finding, asked, process.trace_id, process.requested_us), f"saved:{number}", item_id, finding)
+        add(_saved(finding, requested, process.trace_id, process.requested_us), f"saved:{number}", item_id, finding)
         conflicting = verdict is not None and other is not None and verdict.verdict == "conflict"
         if conflicting and verdict is not None and other is not None:
             fact = ConflictRecorded(
@@ -144,16 +144,16 @@ def events_of(
                 reason=verdict.reason,
                 extraction=process.id,
             )
-            state(fact, f"conflict:{number}", _conflict_id(process, number), finding)
+            add(fact, f"conflict:{number}", _conflict_id(process, number), finding)
         became.append(Extracted(knowledge_id=item_id, action="conflict" if conflicting else "saved"))
     completed = ExtractionCompleted(items=became, usage=usage)
-    return [*events, work.event(process, completed, "completed", expects=standing.last)]
+    return [*events, work.event(process, completed, "completed", expects=state.last)]
 
 
-def _saved(finding: Finding, asked: JsonObject, trace_id: str | None, requested_us: int) -> KnowledgeSaved:
-    scopes: list[str] = asked["scopes"]
-    if finding.type == PROFILE:  # of the person, and at most of the projects that this is about
-        scopes = [asked["owner"], *(scope for scope in scopes if scope.startswith("project:"))]
+def _saved(finding: Finding, requested: JsonObject, trace_id: str | None, requested_us: int) -> KnowledgeSaved:
+    scopes: list[str] = requested["scopes"]
+    if finding.type == PROFILE:  # visible to the person, and at most in the request's projects
+        scopes = [requested["owner"], *(scope for scope in scopes if scope.startswith("project:"))]
     tags = {"category": finding.category, "domain": finding.domain.strip(), "message_ids": finding.message_ids}
     return KnowledgeSaved(
         types=[finding.type],
@@ -161,10 +161,10 @@ def _saved(finding: Finding, asked: JsonObject, trace_id: str | None, requested_
         content=finding.content,
         tags={name: value for name, value in tags.items() if value},
         scopes=scopes,
-        owner=asked["owner"],
+        owner=requested["owner"],
         source=Source(
             category="exp",
-            agent_id=asked.get("agent_id") or _agent(asked["owner"]),
+            agent_id=requested.get("agent_id") or _agent(requested["owner"]),
             trace_id=trace_id,
             message_id=finding.message_ids[0] if finding.message_ids else None,
             timestamp=rfc3339(requested_us),
@@ -173,13 +173,13 @@ def _saved(finding: Finding, asked: JsonObject, trace_id: str | None, requested_
 
 
 def _agent(owner: str) -> str | None:
-    """The agent that an owner is: a request of version 1 does not name the one that asks."""
+    """The id of an owner that is an agent: a request of version 1 has no `agent_id`."""
     kind, _, name = owner.partition(":")
     return name if kind == "agent" else None
 
 
 def _item_id(process: Process, number: int) -> str:
-    """As a door makes one, but of the extraction: the same finding is the same item."""
+    """An id in the format of other new items, but derived from the extraction, so that a retry has the same id."""
     raw = uuid.uuid5(NAMESPACE, f"{_begun(process)}\n{number}").bytes[:5]
     day = datetime.fromtimestamp(process.requested_us / 1e6, UTC)
     return f"knowledge-{day:%Y%m%d}-{base64.b32encode(raw).decode().lower()}"
@@ -190,5 +190,5 @@ def _conflict_id(process: Process, number: int) -> str:
 
 
 def _begun(process: Process) -> str:
-    """What names an extraction and is known to nobody before it began: its microsecond by the broker's clock."""
+    """A seed that nobody can know before the extraction began: it has the broker's time in microseconds."""
     return f"{process.id} {process.requested_us}"

@@ -1,6 +1,6 @@
-"""How do the items of a slim's groups become one, and how are they brought back? Whole groups, in atomic batches.
+"""Merging of a slim's groups and its reversal, group by group, in atomic batches.
 
-A group whose items are no longer what it was made from is left as it is, and the slim says so.
+A group whose items have changed since it was proposed is skipped, and the slim records why.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from projections.views.knowledge.versions import Version, versions_of
 from projections.views.processes.ask import Process
 
 ATTEMPTS = 6
-"""How often one group is tried anew when others write to its items meanwhile."""
+"""Tries for one group while others write to its items."""
 EVENTS_AT_ONCE = 250
-"""Events of whole groups that are kept together: an atomic batch takes the same time, small or large."""
+"""Events of whole groups in one atomic batch, which takes the same time whether small or large."""
 
 Standings = Mapping[str, Standing]
 Plan = Callable[[Sequence[Proposed], Standings], Awaitable[list[list[NewEvent] | str]]]
-"""For each group the events that it comes to, or why it is left as it is."""
+"""Returns for each group its events, or the reason why it is skipped."""
 
 
 class Merging:
@@ -34,7 +34,7 @@ class Merging:
         self._work = work
 
     async def apply(self, process: Process) -> tuple[int, list[Skipped]]:
-        """Merge every group that is not merged yet; how many are merged now, and those that were skipped."""
+        """Merge every group that is not merged yet; returns the number of merged groups, and the skipped ones."""
         groups, merged = await self._groups(process)
 
         async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
@@ -45,7 +45,7 @@ class Merging:
         return len(groups) - len(skipped), skipped
 
     async def revert(self, process: Process) -> tuple[int, list[Skipped]]:
-        """Bring back every group that was merged; how many are as they were, and those that were skipped."""
+        """Revert every merged group; returns the number of reverted groups, and the skipped ones."""
         groups, merged = await self._groups(process)
 
         async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
@@ -60,7 +60,7 @@ class Merging:
         return len(applied) - len(skipped), skipped
 
     async def _groups(self, process: Process) -> tuple[list[Proposed], dict[str, Merged]]:
-        """What was proposed, and what the log says is merged of it."""
+        """The proposed groups, and those that are merged according to the log."""
         await self._reach_head()
         groups = await self._work.view.ask(ask.proposed_groups, self._work.org, process.id)
         merged = await self._work.view.ask(ask.absorbed_by, self._work.org, process.id)
@@ -83,7 +83,7 @@ class Merging:
         return skipped + (await self._together(process, part, plan) if part else [])
 
     async def _together(self, process: Process, groups: Sequence[Proposed], plan: Plan) -> list[Skipped]:
-        """Carry out some groups in one batch; when somebody wrote to one of their items, in halves."""
+        """Process some groups in one batch; after a conflict with another writer, in halves."""
         for attempt in range(ATTEMPTS):
             skipped: list[Skipped] = []
             events: list[NewEvent] = []
@@ -106,13 +106,13 @@ class Merging:
         return [Skipped(group=group.group, reason="others kept writing to its items") for group in groups]
 
     async def _standings(self, groups: Sequence[Proposed], *, exactly: bool) -> dict[str, Standing]:
-        """How the items of the groups stand; `exactly` by the log, where an event may stand that does not count."""
+        """The state of the groups' items; `exactly`: with last positions from the log, which include refused events."""
         ids = [name for group in groups for name in (group.survivor, *(name for name, _, _ in group.merged))]
-        found = await self._work.view.ask(ask.standings, self._work.org, ids)
+        items = await self._work.view.ask(ask.standings, self._work.org, ids)
         if not exactly:
-            return found
-        last = {name: await self._work.ledger.last_position_of(self._work.org, "knowledge", name) for name in found}
-        return {name: each.at(last[name]) for name, each in found.items()}
+            return items
+        last = {name: await self._work.ledger.last_position_of(self._work.org, "knowledge", name) for name in items}
+        return {name: each.at(last[name]) for name, each in items.items()}
 
     def _merge(self, process: Process, group: Proposed, now: Standings) -> list[NewEvent]:
         names = [name for name, _, _ in group.merged]
@@ -177,7 +177,7 @@ class Merging:
 
 
 def _changed(process: Process, group: Proposed, now: Standings) -> str:
-    """Why a group cannot be merged any more; empty when it can."""
+    """The reason why a group cannot be merged any more; empty when it can."""
     versions = {group.survivor: group.survivor_version, **{name: version for name, version, _ in group.merged}}
     for name, version in versions.items():
         item = now.get(name)

@@ -1,4 +1,4 @@
-"""What is known already that is like this? The node's own search, which is not given up while a model waits for it."""
+"""Similarity lookup for reactors: the node's own search, with retries instead of giving up."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from kledger.contract.scopes import PUBLIC
 from ledger.event import JsonObject
 
 MOST_CHARACTERS = 2_000
-"""Of a text that is searched for."""
+"""Characters of a search text."""
 TRIES, PAUSE = 5, 1.0
 SPARE = 4
-"""How many more are looked up, since some of them may be others'."""
+"""Factor of extra results, since some may not be usable."""
 
 
 async def similar_to(
     work: Work, text: str, owner: str, scopes: Sequence[str], most: int, as_of: int
 ) -> list[JsonObject]:
-    """Up to `most` active items within `scopes` that fit a text best, as of a position; whatever their score.
+    """Up to `most` active items within `scopes` that match a text best, as of a position, with any score.
 
-    Only the owner's own, those scoped to the owner, and public ones: that a request names a scope for what it finds is
-    no proof that its owner may read what others keep there. Raises what the search raises after TRIES.
+    Only the owner's own items, those scoped to the owner, and public ones: a request that names a scope for its
+    findings does not prove that its owner may read other items there. Raises what the search raises after TRIES.
     """
     visible = list(dict.fromkeys([owner, *scopes, PUBLIC]))
     await work.searcher.wait_for(as_of, 30.0)
     for attempt in range(TRIES):
         try:
-            found = await work.searcher.search(
+            results = await work.searcher.search(
                 org=work.org,
                 query=text[:MOST_CHARACTERS],
                 visible=visible,
@@ -38,8 +38,8 @@ async def similar_to(
                 as_of=as_of,
                 paths="fused" if attempt < TRIES - 1 else "keyword",
             )
-            may = [item for item in found if item["owner"] == owner or {owner, PUBLIC} & set(item["scopes"])]
-            return may[:most]
+            usable = [item for item in results if item["owner"] == owner or {owner, PUBLIC} & set(item["scopes"])]
+            return usable[:most]
         except LedgerError:
             if attempt == TRIES - 1:
                 raise

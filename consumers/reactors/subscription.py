@@ -1,7 +1,7 @@
-"""How does a reactor hear what it is asked? A durable consumer of the log: one node hears each request, until done.
+"""Reactor subscriptions: durable pull consumers of the log that deliver each request to one node, until it is done.
 
-The broker delivers a request again when the node that heard it says nothing for ACK_WAIT seconds, and all nodes of
-one reactor share one durable consumer. What a request says is read from the view, which opens what is sealed.
+All nodes share one durable consumer for each reactor. The broker redelivers a request when its node sends nothing for
+ACK_WAIT seconds. The content of a request is read from the view, which unseals it.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from ledger.wire.subjects import ROOT, encode_token, parse_subject
 log = structlog.get_logger(__name__)
 
 ACK_WAIT = float(os.environ.get("KLEDGER_REACTOR_ACK_WAIT", "15"))
-"""Seconds until a request that its node fell silent about is given to another one."""
+"""Seconds of silence after which a request is delivered to another node."""
 PAUSE = 2.0
-"""Seconds before a request is tried again that could not be worked on now."""
+"""Seconds before a failed request is redelivered."""
 MOST_TRIES = 8
-"""Deliveries after which a request that fails for a reason of the node's own is ended as failed."""
+"""Deliveries after which a request that fails by an internal error is recorded as failed."""
 LAST_TRY = 3 * MOST_TRIES
 _PASSING = (BrokerUnavailable, ViewBehind, VersionConflict)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The first event of a process, as a reactor hears of it. `delivery` counts from 1."""
+    """The first event of a process, as delivered to a reactor. `delivery` counts from 1."""
 
     kind: str
     id: str
@@ -56,37 +56,37 @@ class Request:
 
 
 class Reactor(Protocol):
-    """Does one kind of work. `name` is that of its durable consumer, `kind` the entity whose requests it follows."""
+    """Processes one kind of request. `name` is that of its durable consumer, `kind` the entity of the requests."""
 
     name: str
     kind: str
-    hears: tuple[str, ...]
-    """The stages of it that ask for something."""
+    stages: tuple[str, ...]
+    """The stages that are requests."""
     at_once: int
-    """Requests that it works on at the same time, on one node."""
+    """Concurrent requests on one node."""
 
     async def react(self, request: Request) -> None:
-        """Do what is asked, up to its end. It may have been begun before: by this node, or by one that was killed.
+        """Process a request to its end. It may have been begun before, by this node or by one that was killed.
 
-        What passes (no broker, a view behind, a conflict) is raised and tried again; other errors are told to `fail`.
+        Transient errors (no broker, a view behind, a conflict) are raised and retried; others are passed to `fail`.
         """
         ...
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        """State that nothing came of the request, and why."""
+        """Record that the request failed, and why."""
         ...
 
 
 def subscribe(broker: NatsBroker, org: str, reactors: Sequence[Reactor], inbox_prefix: str) -> None:
-    """Have the broker's application hear the requests of one tenant for each reactor."""
+    """Subscribe each reactor to the requests of one tenant."""
     for reactor in reactors:
-        for stage in reactor.hears:
+        for stage in reactor.stages:
             _subscribe(broker, org, reactor, stage, inbox_prefix)
 
 
 def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox_prefix: str) -> None:
     subject = ".".join((ROOT, encode_token(org), reactor.kind, "*", stage, ">"))
-    first = stage == reactor.hears[0]
+    first = stage == reactor.stages[0]
 
     @broker.subscriber(
         subject,
@@ -96,29 +96,30 @@ def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox
         pull_sub=PullSub(batch_size=reactor.at_once),
         inbox_prefix=f"{inbox_prefix}.".encode(),
         ack_policy=AckPolicy.NACK_ON_ERROR,
-        decoder=_as_it_is,
+        decoder=_raw_body,
         no_reply=True,
         title=f"{reactor.name} reactor" if first else f"{reactor.name} reactor, {stage}",
         description=f"Does what `{reactor.kind}.{stage}` asks for.",
     )
-    async def hear(_body: bytes, message: NatsMessage) -> None:
-        told = message.raw_message.metadata
+    async def receive(_body: bytes, message: NatsMessage) -> None:
+        metadata = message.raw_message.metadata
         try:
             parts = parse_subject(message.raw_message.subject)
-        except IllegalSubject as error:  # no fold takes it either: given again, it would come for ever
+        except IllegalSubject as error:  # no fold accepts it either, and it would be redelivered for ever
             raise RejectMessage from error
-        request = Request(reactor.kind, parts.entity_id, parts.actor, told.sequence.stream, told.num_delivered or 1)
-        async with _held(message):
-            await _worked_on(reactor, request)
+        position, delivery = metadata.sequence.stream, metadata.num_delivered or 1
+        request = Request(reactor.kind, parts.entity_id, parts.actor, position, delivery)
+        async with _in_progress(message):
+            await _process(reactor, request)
 
 
-async def _as_it_is(message: NatsMessage) -> bytes:
+async def _raw_body(message: NatsMessage) -> bytes:
     body: bytes = message.body
     return body
 
 
-async def _worked_on(reactor: Reactor, request: Request) -> None:
-    """Raises NackMessage for what is to be tried again."""
+async def _process(reactor: Reactor, request: Request) -> None:
+    """Run the reactor on a request. Raises NackMessage to have it redelivered, RejectMessage to give it up."""
     about = {"reactor": reactor.name, "id": request.id, "delivery": request.delivery}
     try:
         try:
@@ -146,17 +147,17 @@ async def _worked_on(reactor: Reactor, request: Request) -> None:
 
 
 @asynccontextmanager
-async def _held(message: NatsMessage) -> AsyncIterator[None]:
-    """Tell the broker all along that the request is being worked on."""
+async def _in_progress(message: NatsMessage) -> AsyncIterator[None]:
+    """Keep telling the broker that the request is in progress, so that it is not redelivered."""
 
-    async def tell() -> None:
+    async def extend() -> None:
         while True:
             await asyncio.sleep(ACK_WAIT / 3)
             with contextlib.suppress(nats.errors.Error):
                 await message.in_progress()
 
-    telling = asyncio.create_task(tell(), name="in-progress")
+    extending = asyncio.create_task(extend(), name="in-progress")
     try:
         yield
     finally:
-        telling.cancel()
+        extending.cancel()

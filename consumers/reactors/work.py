@@ -1,7 +1,7 @@
-"""What does a reactor work with, and how does it state what it did? With the view, the log and the models of its node.
+"""Shared work of the reactors: process state, model calls, and idempotent events for each step.
 
-Every event of a process is stated for the one who asked, and has an id of its own that follows from the process:
-whoever does a step again, after a crash or on another node, states it once.
+Every event of a process is published in the requester's name, with an id derived from the process and the step: a step
+that is repeated, after a crash or on another node, is stored once.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from projections.search.ask import Searcher
 from projections.views.processes import ask
 from projections.views.processes.ask import Process
 
-# Names the ids of what reactors state; a change here would make every step that is done again a new event.
+# Namespace of the reactors' event ids; with another one, every repeated step would be a new event.
 NAMESPACE = uuid.UUID("0c6c3b0e-7d0b-5b0e-9b67-0c1f5a1b6d11")
 PAUSE = 1.0
-"""Seconds between tries to keep what was paid for."""
+"""Seconds between tries to append."""
 PATIENCE = 600.0
 REASON = 500
-"""Characters of an error's message that an event keeps."""
+"""Most characters of an error's message in an event."""
 
 Append = Callable[[Sequence[NewEvent]], Awaitable[list[Appended]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A process as the log has it, and the position of its last own event."""
+class ProcessState:
+    """A process according to the log, and the position of its last own event."""
 
     process: Process
     last: int
@@ -47,7 +47,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One node's side of every reactor. `append` keeps events sealed; `ledger` is asked for positions."""
+    """The dependencies of one node's reactors. `append` seals and appends events; `ledger` is for positions."""
 
     org: str
     view: View
@@ -56,29 +56,29 @@ class Work:
     append: Append
     model: ChatModel
 
-    async def standing(self, kind: str, process_id: str) -> Standing | None:
-        """How far a process is; None when its request does not count. Raises BrokerUnavailable, ViewBehind."""
+    async def state(self, kind: str, process_id: str) -> ProcessState | None:
+        """The current state of a process; None when its request was refused. Raises BrokerUnavailable, ViewBehind."""
         last = await self.ledger.last_position_of(self.org, kind, process_id)
         await self.view.wait_for(last)
         process = await self.view.ask(ask.process, self.org, kind, process_id)
-        return None if process is None else Standing(process, last)
+        return None if process is None else ProcessState(process, last)
 
-    async def call_begins(self, standing: Standing, fact: CallStarted) -> None:
-        """State that a model is about to be asked; nobody else who works on the process may.
+    async def call_begins(self, state: ProcessState, fact: CallStarted) -> None:
+        """Record that a model is about to be called, which excludes other workers on the process.
 
-        Raises Interrupted when it was asked before, no answer was kept, and the endpoint could bill it again;
-        VersionConflict when somebody else is at it.
+        Raises Interrupted when it was called before, no answer was recorded, and the endpoint might bill it again;
+        VersionConflict when another node is working on it.
         """
-        if standing.process.stage == "started":
-            self.refuse_second_bill(standing.process)
+        if state.process.stage == "started":
+            self.refuse_second_bill(state.process)
             return
-        event = self.event(standing.process, fact, f"started:{fact.call}", expects=standing.last)
-        (kept,) = await self.keep([event])
-        if kept.duplicate:
-            raise VersionConflict(f"another node works on {standing.process.id}")
+        event = self.event(state.process, fact, f"started:{fact.call}", expects=state.last)
+        (appended,) = await self.keep([event])
+        if appended.duplicate:
+            raise VersionConflict(f"another node works on {state.process.id}")
 
     def refuse_second_bill(self, process: Process) -> None:
-        """Raises Interrupted unless a call may be made again with its key."""
+        """Raise Interrupted unless a call may be repeated with its key."""
         if not self.model.idempotent:
             raise Interrupted(
                 f"the node was stopped while a model worked on {process.id}, which may have been billed: ask again "
@@ -87,17 +87,17 @@ class Work:
             )
 
     async def ask(
-        self, process: Process, task: Task, said: Prompt, form: type[A], *, key: str, model: str
+        self, process: Process, task: Task, prompt: Prompt, form: type[A], *, key: str, model: str
     ) -> Answer[A]:
-        """What the model says; what that cost is stated first, by the node itself, whatever becomes of the process.
+        """Call the model. Its cost is recorded first, in the node's name, whatever becomes of the process.
 
-        Raises what ChatModel.ask raises, and what keeping raises.
+        Raises what ChatModel.ask raises, and what `keep` raises.
         """
         try:
-            answer = await self.model.ask(task, said, form, key=key, model=model)
+            answer = await self.model.ask(task, prompt, form, key=key, model=model)
         except LedgerError as error:
-            if isinstance(told := error.details.get("usage"), dict):
-                await self._billed(process, key, Usage.model_validate(told))
+            if isinstance(usage := error.details.get("usage"), dict):
+                await self._billed(process, key, Usage.model_validate(usage))
             raise
         await self._billed(process, key, answer.usage)
         return answer
@@ -117,7 +117,7 @@ class Work:
         expects: int | None = None,
         actor: str | None = None,
     ) -> NewEvent:
-        """One step of a process, in its owner's name unless `actor` states it: about itself, or about `entity_id`."""
+        """The event of one step of a process, about the process itself or `entity_id`, by its owner or `actor`."""
         lineage = Lineage(
             trace_id=process.trace_id,
             message_id=message_id or process.message_id,
@@ -129,7 +129,7 @@ class Work:
         return NewEvent(fact, entity_id or process.id, by, self.org, lineage, id=own_id, expects=expects)
 
     async def keep(self, events: Sequence[NewEvent]) -> list[Appended]:
-        """Append what may have been paid for: while the broker does not answer, it is tried again.
+        """Append events, which may hold a billed answer; retries for PATIENCE while the broker does not answer.
 
         Raises VersionConflict, InvalidPayload, PayloadTooLarge, SubjectForgotten, and BrokerUnavailable in the end.
         """
@@ -143,16 +143,16 @@ class Work:
                     raise
             await asyncio.sleep(PAUSE)
 
-    async def state_failure(self, standing: Standing, error: LedgerError, failed: Callable[..., Fact]) -> None:
-        """State that nothing came of a process: `failed(code, reason, usage)` is the fact that says so."""
-        told = error.details.get("usage")
-        usage = Usage.model_validate(told) if isinstance(told, dict) else None
+    async def record_failure(self, state: ProcessState, error: LedgerError, failed: Callable[..., Fact]) -> None:
+        """Record that a process failed; `failed(code, reason, usage)` makes the fact."""
+        billed = error.details.get("usage")
+        usage = Usage.model_validate(billed) if isinstance(billed, dict) else None
 
-        async def state(reason: str) -> None:
+        async def publish(reason: str) -> None:
             fact = failed(code=error.code, reason=reason, usage=usage)
-            await self.keep([self.event(standing.process, fact, "failed", expects=standing.last)])
+            await self.keep([self.event(state.process, fact, "failed", expects=state.last)])
 
         try:
-            await state(error.message[:REASON])
-        except SubjectForgotten:  # nothing more is said of them, not even why
-            await state("")
+            await publish(error.message[:REASON])
+        except SubjectForgotten:  # nothing more is stored about them, not even the reason
+            await publish("")

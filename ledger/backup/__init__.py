@@ -1,5 +1,5 @@
-"""A second copy of the log, outside the broker: written, checked, brought back, and used to mend a damaged stream.
+"""Log backup: a copy of the log outside the broker; written, verified, restored, and used to repair a damaged stream.
 
-`segments.py` is one file of events, `manifest.py` says which files make the backup, `writing.py` appends what is
-new, `checking.py` finds damage, `restoring.py` makes a stream from it, `repairing.py` mends one.
+`segments.py` is the format of one file of events, `manifest.py` the list of a backup's files. `writing.py` appends new
+events, `checking.py` finds damage, `restoring.py` creates a stream from a backup, `repairing.py` repairs one.
 """

@@ -1,4 +1,4 @@
-"""Is a backup what it was when it was written? Every byte of every file is read, and every hash made anew."""
+"""Backup verification: reads every byte of every file and computes every hash again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
-from ledger.backup.segments import Kept, file_digest, read_segment
+from ledger.backup.segments import BackupEvent, file_digest, read_segment
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
 from ledger.event import JsonObject
@@ -22,7 +22,7 @@ from ledger.integrity.signing_keys import VerifyingKey
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a look at every file found: up to where the backup reaches, and each problem with the file it is in."""
+    """The result of a verification: the end of the backup, and each problem with its file."""
 
     directory: str
     position: int
@@ -30,17 +30,17 @@ class Checked:
     root: str
     segments: int
     signed: JsonObject | None
-    """The signed checkpoint that the events agree with: `position`, `time`, `key`, …; None without one."""
+    """The signed checkpoint that matches the events: `position`, `time`, `key`, …; None without one."""
     problems: list[str]
     seconds: float
 
 
 def check_backup(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
-    """Read a whole backup and compare it with its manifest, and its chain with what was signed.
+    """Read a whole backup and compare it with its manifest, and its chain with the signed checkpoint.
 
-    With `key`, it has to be signed by the one whose public key this is. Raises BackupDamaged when the manifest
-    itself is missing or damaged: then nothing can be said of the files. Raises BackupMismatch when intact files are
-    not what was signed, or were signed by somebody else.
+    With `key`, the checkpoint must be signed with this key. Raises BackupDamaged when the manifest itself is missing or
+    damaged, so that no file can be verified. Raises BackupMismatch when intact files do not match the checkpoint, or it
+    was signed with another key.
     """
     started = time.monotonic()
     manifest = load(directory)
@@ -55,12 +55,12 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
         try:
             leaves = _check(directory, segment, before)
         except (OSError, ValueError, pa.ArrowException) as error:
-            problems.append(f"{segment.file} {_told(error)}")
+            problems.append(f"{segment.file} {_described(error)}")
             whole = False
         else:
             if whole:
                 chain = extend_past(chain, leaves, witness)
-        before = segment.head  # one damaged file does not hide what is wrong with the next
+        before = segment.head  # from the manifest, so that a damaged file does not affect the next
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
         problems.append("the manifest's chain is not the one that its files make")
@@ -81,25 +81,25 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
 
 
 def intact(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
-    """The manifest of a backup that was read whole and has no problem. Raises BackupDamaged, BackupMismatch."""
+    """Verify a backup and return its manifest. Raises BackupDamaged, BackupMismatch."""
     checked = check_backup(directory, progress, key=key)
     if checked.problems:
         raise damaged(directory, checked.problems)
     return load(directory)
 
 
-def read_backup(directory: Path, start: int = 1) -> Iterator[list[Kept]]:
+def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
     """The events of a backup from position `start` on, in lists. Raises BackupDamaged."""
     for segment in load(directory).segments:
         if segment.last < start:
             continue
         try:
-            for kept in read_segment(directory / segment.file):
-                wanted = [one for one in kept if one.event.position >= start]
+            for batch in read_segment(directory / segment.file):
+                wanted = [one for one in batch if one.event.position >= start]
                 if wanted:
                     yield wanted
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise damaged(directory, [f"{segment.file} {_told(error)}"]) from error
+            raise damaged(directory, [f"{segment.file} {_described(error)}"]) from error
 
 
 def _check(directory: Path, segment: Segment, before: bytes) -> list[bytes]:
@@ -109,21 +109,21 @@ def _check(directory: Path, segment: Segment, before: bytes) -> list[bytes]:
         raise ValueError("was changed: its SHA-256 is another one")
     leaves: list[bytes] = []
     position = segment.first - 1
-    for kept in read_segment(path):
-        made = leaf_hashes([one.event for one in kept])
-        for one, leaf in zip(kept, made, strict=True):
+    for batch in read_segment(path):
+        computed = leaf_hashes([one.event for one in batch])
+        for one, leaf in zip(batch, computed, strict=True):
             position += 1
             if one.event.position != position:
                 raise ValueError(f"has position {one.event.position} in the place of {position}")
             if one.leaf != leaf:
                 raise ValueError(f"holds another event at position {position} than its leaf says")
-        leaves += made
+        leaves += computed
     if position != segment.last or leaves[-1] != segment.leaf or chain_head(before, leaves) != segment.head:
         raise ValueError(f"ends at position {position} with another chain than the manifest says")
     return leaves
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "is missing"
     if isinstance(error, OSError) and error.strerror:

@@ -1,7 +1,7 @@
-"""Which keys of persons does a backup keep? Those that the vault has when it is written, wrapped, and its tombstones.
+"""Data keys in a backup: the vault's wrapped keys and tombstones at the time of the backup.
 
-`keys.json` is written anew by each run, so that a key that was destroyed is gone from the backup too. It opens nothing
-without the master key, which no backup holds.
+`keys.json` is rewritten by each run, so that a destroyed key disappears from the backup too. It opens nothing without
+the master key, which is in no backup.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ Records = dict[str, bytes]
 
 
 async def keep_keys(connection: BrokerConnection, directory: Path) -> int:
-    """Put the vault as it is now beside a backup; how many records that are. The role reads the vault: `node`.
+    """Copy the vault's current records into a backup; returns their number. Needs role `node`, which reads the vault.
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
     records = await _records(connection)
-    told = {subject.removeprefix(_PREFIX): base64.b64encode(record).decode() for subject, record in records.items()}
-    body = orjson.dumps({"format": 1, "records": told, "sha256": _digest(told)}, option=orjson.OPT_SORT_KEYS)
+    by_name = {subject.removeprefix(_PREFIX): base64.b64encode(record).decode() for subject, record in records.items()}
+    body = orjson.dumps({"format": 1, "records": by_name, "sha256": _digest(by_name)}, option=orjson.OPT_SORT_KEYS)
     write_private(directory / FILE, body)
     sync_directory(directory)
-    return len(told)
+    return len(by_name)
 
 
 def kept_keys(directory: Path) -> Records:
-    """The records that a backup keeps, by subject; none where it has no vault. Raises BackupDamaged."""
+    """The vault records in a backup, by subject; none where it has no vault. Raises BackupDamaged."""
     file = directory / FILE
     if not file.exists():
         return {}
     try:
         document = orjson.loads(file.read_bytes())
-        told: JsonObject = document["records"]
+        by_name: JsonObject = document["records"]
         canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == file.read_bytes()
-        if document["sha256"] != _digest(told) or document["format"] != 1 or not canonical:
+        if document["sha256"] != _digest(by_name) or document["format"] != 1 or not canonical:
             raise ValueError("its digest is another one")
-        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in told.items()}
+        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in by_name.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BackupDamaged(
             f"{file} is damaged ({error}): what persons said cannot be read without it; run kledger backup again",
@@ -60,10 +60,10 @@ def kept_keys(directory: Path) -> Records:
         ) from error
 
 
-async def bring_back_keys(access: BrokerAccess, connection: BrokerConnection, directory: Path) -> int:
-    """Put a backup's keys and tombstones into the vault, keys last; how many. The role is `admin`.
+async def restore_keys(access: BrokerAccess, connection: BrokerConnection, directory: Path) -> int:
+    """Copy a backup's keys and tombstones into the vault, keys last; returns their number. Needs role `admin`.
 
-    A record that is there already stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
+    An existing record stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
     records = kept_keys(directory)
     if not records:
@@ -82,12 +82,12 @@ async def _records(connection: BrokerConnection) -> Records:
     for subject in await kept_subjects(connection):
         answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
         if error_code(answer) in _NOT_THERE:
-            continue  # destroyed meanwhile
+            continue  # destroyed in the meantime
         if error_code(answer):
             raise error_of(answer, "a look into the vault")
         records[subject] = base64.b64decode(answer["message"].get("data") or "")
     return records
 
 
-def _digest(told: JsonObject) -> str:
-    return hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def _digest(records: JsonObject) -> str:
+    return hashlib.sha256(orjson.dumps(records, option=orjson.OPT_SORT_KEYS)).hexdigest()

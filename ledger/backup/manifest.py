@@ -1,6 +1,6 @@
-"""Which files make up a backup, and what does it prove? One JSON file beside them, replaced as a whole.
+"""Backup manifest: one JSON file with a backup's files, its chain and its signed checkpoint, replaced atomically.
 
-It carries its own SHA-256 over its exact bytes, so that a damaged one is never taken for another backup.
+It has its own SHA-256 over its exact bytes, so that a damaged manifest is never taken for another backup.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILE = re.compile(r"\d{15}-\d{15}\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file: positions `first` to `last`, and the chain's head and the last leaf at its end."""
+    """One file: positions `first` to `last`, the chain's head after it, and its last leaf."""
 
     file: str
     first: int
@@ -46,7 +46,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A backup up to `chain.position`; `signed` is the last signed checkpoint of these events, where there is one."""
+    """A backup up to `chain.position`; `signed` is the last signed checkpoint of its events, if any."""
 
     created: str
     updated: str
@@ -68,18 +68,18 @@ class Manifest:
 
 
 def new_manifest() -> Manifest:
-    """The manifest of a backup that holds nothing yet."""
+    """The manifest of an empty backup."""
     now = _now()
     return Manifest(now, now, Chain.empty())
 
 
 def segment_path(directory: Path, first: int, last: int) -> Path:
-    """Where the file for these positions stands: names sort as the positions do."""
+    """The path of the file for these positions; names sort by position."""
     return directory / EVENTS / f"{first:015d}-{last:015d}.parquet"
 
 
 def load(directory: Path) -> Manifest:
-    """The manifest of a backup. Raises BackupDamaged when it is missing, changed or cut."""
+    """Load the manifest of a backup. Raises BackupDamaged when it is missing, changed or truncated."""
     path = directory / NAME
     try:
         raw = path.read_bytes()
@@ -89,12 +89,12 @@ def load(directory: Path) -> Manifest:
         ) from error
     try:
         document = orjson.loads(raw)
-        told = document["backup"]
-        if _written(told) != raw:
+        content = document["backup"]
+        if _serialized(content) != raw:
             raise ValueError("it is not what was written")
-        if told["format"] != FORMAT:
-            raise ValueError(f"its format is {told['format']!r}, this program reads {FORMAT}")
-        manifest = _from_json(told)
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, this program reads {FORMAT}")
+        manifest = _from_json(content)
         _check_order(manifest)
     except (KeyError, TypeError, ValueError) as error:
         raise BackupDamaged(
@@ -105,13 +105,13 @@ def load(directory: Path) -> Manifest:
 
 
 def save(directory: Path, manifest: Manifest) -> None:
-    """Replace the manifest at once and for good."""
-    write_private(directory / NAME, _written(_to_json(manifest)))
+    """Replace the manifest atomically and durably."""
+    write_private(directory / NAME, _serialized(_to_json(manifest)))
     sync_directory(directory)
 
 
 def sync_directory(directory: Path) -> None:
-    """Tell the disk of names that were made or renamed."""
+    """Sync created and renamed directory entries to disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,10 +121,9 @@ def sync_directory(directory: Path) -> None:
 
 @contextmanager
 def writing_to(directory: Path) -> Iterator[Manifest]:
-    """Hold a directory for one writer; its manifest, a new one where it is empty.
+    """Lock a directory for one writer; yields its manifest, a new one if it is empty.
 
-    Raises BackupMismatch (it holds something else, or is being written), BackupDamaged, InvalidPayload (it cannot
-    be made).
+    Raises BackupMismatch (it has other files, or another writer), BackupDamaged, InvalidPayload (it cannot be created).
     """
     import fcntl
 
@@ -147,7 +146,7 @@ def writing_to(directory: Path) -> Iterator[Manifest]:
         try:
             yield _open(directory)
         except BaseException:
-            if new and not any((directory / EVENTS).glob("*.parquet")):  # nothing that could be gone on with
+            if new and not any((directory / EVENTS).glob("*.parquet")):  # nothing that a next run could resume
                 shutil.rmtree(directory, ignore_errors=True)
             raise
 
@@ -165,7 +164,7 @@ def _open(directory: Path) -> Manifest:
 
 
 def _check_ours(directory: Path) -> None:
-    """Raise BackupMismatch for a directory that holds something else, before anything is written into it."""
+    """Raise BackupMismatch for a directory with other files, before anything is written into it."""
     if not directory.is_dir() or (directory / NAME).exists():
         return
     others = {entry.name for entry in directory.iterdir()} - {EVENTS, "lock", f"{NAME}.draft"}
@@ -175,17 +174,17 @@ def _check_ours(directory: Path) -> None:
 
 
 def _remove_left_over(directory: Path, manifest: Manifest) -> None:
-    """Remove files of a backup that did not come to its end: no manifest names them."""
-    named = {segment.file for segment in manifest.segments}
+    """Remove files of an interrupted backup, which the manifest does not list."""
+    listed = {segment.file for segment in manifest.segments}
     for path in (directory / EVENTS).iterdir():
-        if path.suffix == ".part" or (_FILE.fullmatch(path.name) and f"{EVENTS}/{path.name}" not in named):
+        if path.suffix == ".part" or (_FILE.fullmatch(path.name) and f"{EVENTS}/{path.name}" not in listed):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
 
 
-def _written(told: JsonObject) -> bytes:
-    digest = hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    document = {"backup": told, "sha256": digest}
+def _serialized(content: JsonObject) -> bytes:
+    digest = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    document = {"backup": content, "sha256": digest}
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -212,7 +211,7 @@ def _to_json(manifest: Manifest) -> JsonObject:
     }
 
 
-def _from_json(told: JsonObject) -> Manifest:
+def _from_json(content: JsonObject) -> Manifest:
     segments = tuple(
         Segment(
             one["file"],
@@ -223,10 +222,10 @@ def _from_json(told: JsonObject) -> Manifest:
             bytes.fromhex(one["head"]),
             bytes.fromhex(one["leaf"]),
         )
-        for one in told["segments"]
+        for one in content["segments"]
     )
-    signed = Witness.from_json(told["signed"]) if told["signed"] is not None else None
-    return Manifest(told["created"], told["updated"], Chain.from_json(told["chain"]), segments, signed)
+    signed = Witness.from_json(content["signed"]) if content["signed"] is not None else None
+    return Manifest(content["created"], content["updated"], Chain.from_json(content["chain"]), segments, signed)
 
 
 def _check_order(manifest: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""How does a node back itself up without giving a backup its time? In a process of its own."""
+"""Backup in a process of its own, so that it does not block the node's event loop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ledger.store.jetstream import JetStreamLedger
 
 
 async def back_up_in_own_process(access: BrokerAccess, directory: Path, data: Path, progress: Progress) -> BackedUp:
-    """back_up, in a process of its own; `data` is the directory of the node, with what it signed.
+    """Run back_up in a process of its own; `data` is the node's data directory, with its signed checkpoints.
 
-    Raises what back_up raises; cancelling ends the process, which leaves the backup as whole as it was.
+    Raises what back_up raises; cancelling ends the process, and the backup stays intact.
     """
     order = {"broker": access_told(access, "reader"), "directory": str(directory), "data": str(data)}
     return BackedUp(**await in_own_process("ledger.backup.process", order, progress))

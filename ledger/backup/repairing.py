@@ -1,8 +1,8 @@
-"""How is a stream mended that lost or changed events? From a backup, and never before the whole is on disk again.
+"""Stream repair: brings back events that a stream lost or changed, from a backup.
 
-The stream and the backup are compared, the merged log is written as a new backup and read back, and only then is
-the stream made anew from that. Where the backup ends, only the stream itself can say what came after: when events
-are missing or changed there, nothing is done.
+The stream and the backup are compared, the merged log is written as a new backup and verified, and only then is the
+stream recreated from it. After the end of the backup the stream is the only source: when events are missing or
+changed there, nothing is done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
-from ledger.backup.segments import Kept
+from ledger.backup.segments import BackupEvent
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -36,15 +36,15 @@ _DELETE_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong with a stream, beside a backup of it; ranges of positions, both ends included."""
+    """The differences between a stream and its backup; ranges of positions, both ends included."""
 
     head: int
     missing: list[tuple[int, int]] = field(default_factory=list)
     changed: list[tuple[int, int]] = field(default_factory=list)
     beyond: list[tuple[int, int]] = field(default_factory=list)
-    """Missing or changed after the end of the backup: nothing can bring these back."""
+    """Missing or changed after the end of the backup, so not recoverable."""
     same: int = 0
-    """How many events stand in both."""
+    """The number of events that are the same in both."""
 
     @property
     def is_none(self) -> bool:
@@ -53,9 +53,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What was done: the ranges that came from the backup, the new backup, and the proof of the restore from it.
+    """The result of a repair: the ranges taken from the backup, the new backup, and the restore from it.
 
-    `restored` is None when there was nothing to mend.
+    `restored` is None when there was nothing to repair.
     """
 
     missing: list[tuple[int, int]]
@@ -69,7 +69,7 @@ async def find_damage(
 ) -> Damage:
     """Compare a stream with a backup, event by event. `damaged` are positions known to be changed.
 
-    Raises BackupMismatch when the backup is one of another stream, BackupDamaged, BrokerUnavailable.
+    Raises BackupMismatch when the backup is of another stream, BackupDamaged, BrokerUnavailable.
     """
     head = (await ledger.head()).position
     missing, changed, beyond = _Ranges(), _Ranges(), _Ranges()
@@ -83,23 +83,23 @@ async def find_damage(
                 progress(piece.last, head, 0.0)
                 continue
             for event, leaf in zip(piece, leaf_hashes(piece), strict=True):
-                kept = next(backup, None)
-                if kept is None:
+                backed_up = next(backup, None)
+                if backed_up is None:
                     if event.position in damaged:
                         beyond.add(event.position)
-                elif kept.leaf != leaf:
+                elif backed_up.leaf != leaf:
                     changed.add(event.position)
                 else:
                     same += 1
             progress(piece[-1].position, head, 0.0)
-    for kept in backup:  # the stream ends before the backup does
-        missing.add(kept.event.position)
+    for backed_up in backup:  # the stream ends before the backup
+        missing.add(backed_up.event.position)
     if changed.count > same:
         raise BackupMismatch(
             f"the backup in {directory} is not one of this stream: {changed.count:,} of the {changed.count + same:,} "
             "events that both have are other ones"
         )
-    return Damage(head, missing.found, changed.found, beyond.found, same)
+    return Damage(head, missing.ranges, changed.ranges, beyond.ranges, same)
 
 
 async def repair(
@@ -113,12 +113,13 @@ async def repair(
     told: Callable[[str], None] = lambda _step: None,
     stream: str = LEDGER_STREAM,
 ) -> Repaired:
-    """Bring back from the backup in `directory` what the stream lost; the whole log is kept in `into` first.
+    """Restore the stream's lost events from the backup in `directory`; the whole log is first written to `into`.
 
-    No node may run on the stream. `damaged` are positions that an audit found changed; `signed` is what the
-    node signed of its log. `told` hears of each step. Raises NotRepairable (with `positions`), BackupDamaged,
-    BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable; until the new backup is
-    whole and read back the stream is as it was. An interruption after that: `kledger restore` from `into` ends it.
+    No node may run on the stream. `damaged` are positions that an audit found changed; `signed` are the node's
+    checkpoints. `told` is called with a description of each step. Raises NotRepairable (with `positions`),
+    BackupDamaged, BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable. The stream
+    is not changed before the new backup is complete and verified. After an interruption later than that,
+    `kledger restore` from `into` completes the repair.
     """
     check_directory_place(into)
     told("reading the backup")
@@ -128,7 +129,7 @@ async def repair(
         witness = signed.latest() if signed else None
         told("comparing the stream with the backup")
         damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
-        _refuse_the_lost(manifest, damage, witness)
+        _refuse_unrecoverable(manifest, damage, witness)
         if damage.is_none:
             return Repaired([], [], None, None)
         told(f"writing the whole log to {into}")
@@ -152,14 +153,14 @@ async def _write_merged(
     witness: Witness | None,
     progress: Progress,
 ) -> None:
-    """Write the backup's events and then those that the stream has behind them."""
+    """Write the backup's events, then the stream's events after them."""
     with writing_to(into) as fresh:
         if fresh.position:
             raise BackupMismatch(f"{into} holds a backup already: give a new directory")
         writer = BackupWriter(into, fresh, witness)
         last = max(damage.head, manifest.position)
-        for kept in read_backup(directory):
-            writer.add([one.event for one in kept])
+        for batch in read_backup(directory):
+            writer.add([one.event for one in batch])
             progress(writer.position, last, 0.0)
         if damage.head > manifest.position:
             async with contextlib.aclosing(ledger.read(manifest.position + 1, batch=_READ_EVENTS)) as batches:
@@ -172,7 +173,7 @@ async def _write_merged(
             save(into, written.with_signed(signed))
 
 
-def _refuse_the_lost(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:
+def _refuse_unrecoverable(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:
     signed = witness.position if witness else 0
     reached = max(damage.head, manifest.position)
     lost = list(damage.beyond)
@@ -188,7 +189,7 @@ def _refuse_the_lost(manifest: Manifest, damage: Damage, witness: Witness | None
 
 
 async def _remove(access: BrokerAccess, stream: str) -> JsonObject:
-    """Remove the damaged stream; its settings."""
+    """Delete the damaged stream; returns its settings."""
     connection = await BrokerConnection.open(access, "admin", name="kledger-repair")
     try:
         info = await connection.api(f"STREAM.INFO.{stream}")
@@ -204,25 +205,25 @@ async def _remove(access: BrokerAccess, stream: str) -> JsonObject:
 
 
 def spelled(ranges: Iterable[tuple[int, int]]) -> str:
-    """`3, 7 to 9`."""
+    """Ranges as text: `3, 7 to 9`."""
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in ranges)
 
 
 class _Ranges:
-    """Positions that were found one after the other, as ranges."""
+    """Collects ascending positions as ranges."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[int, int]] = []
+        self.ranges: list[tuple[int, int]] = []
         self.count = 0
 
     def add(self, position: int) -> None:
         self.count += 1
-        if self.found and self.found[-1][1] == position - 1:
-            self.found[-1] = (self.found[-1][0], position)
+        if self.ranges and self.ranges[-1][1] == position - 1:
+            self.ranges[-1] = (self.ranges[-1][0], position)
         else:
-            self.found.append((position, position))
+            self.ranges.append((position, position))
 
 
-def _one_by_one(lists: Iterator[list[Kept]]) -> Iterator[Kept]:
-    for kept in lists:
-        yield from kept
+def _one_by_one(batches: Iterator[list[BackupEvent]]) -> Iterator[BackupEvent]:
+    for batch in batches:
+        yield from batch

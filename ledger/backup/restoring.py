@@ -1,7 +1,7 @@
-"""How does a backup become a stream again, with the same chain? Into an empty stream, compared event by event.
+"""Restore: recreates a stream with the same chain from a backup, in an empty stream, and compares every event.
 
-The stream's metadata says `ledger_restoring` from its first moment until everything was read back: nobody reads a
-half restored stream, and a restore that was interrupted knows its own.
+The stream's metadata has `ledger_restoring` from its creation until everything was read back, so that no node reads a
+partly restored stream, and an interrupted restore recognises its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.backup.checking import intact, read_backup
-from ledger.backup.keys import bring_back_keys
+from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
-from ledger.backup.segments import Kept
+from ledger.backup.segments import BackupEvent
 from ledger.backup.sending import Sender
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -37,10 +37,10 @@ _CHANGE_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The proof of a restore: the stream's chain, made from what was read back, is the backup's.
+    """The result of a restore; the stream's chain, computed from the events read back, equals the backup's.
 
-    `continued_from` is the position that an interrupted restore had reached, `signed` the signed checkpoint that the
-    events agree with, None where the backup has none.
+    `continued_from` is the position that an interrupted restore had reached, `signed` the signed checkpoint that
+    matches the events, None where the backup has none.
     """
 
     position: int
@@ -49,7 +49,7 @@ class Restored:
     continued_from: int
     signed: JsonObject | None
     keys: int
-    """How many records of the vault came back with it; the master key that they need is in no backup."""
+    """The number of restored records of the vault; the master key that they need is in no backup."""
     seconds: float
 
 
@@ -64,13 +64,13 @@ async def restore(
     start_over: bool = False,
     manifest: Manifest | None = None,
 ) -> Restored:
-    """Bring a backup back into an empty stream, which is created where it is not there; connects as `admin`.
+    """Restore a backup into an empty stream, which is created if it does not exist; connects as `admin`.
 
-    With `key`, the backup has to be signed with it. `manifest` is that of a backup that was found intact just now; else
-    it is looked through first. `settings` are those of a stream that stood there before.
-    `start_over` removes what an interrupted restore left. `progress` counts the events that are
-    published and then those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published),
-    RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again: it goes on), BrokerMisconfigured.
+    With `key`, the backup must be signed with it. `manifest` is that of a backup that was just verified; without it the
+    backup is verified first. `settings` are those of the stream that was there before. `start_over` removes the events
+    of an interrupted restore. `progress` counts the events that are published and then those that are compared. Raises
+    BackupDamaged, BackupMismatch (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable
+    (run it again: it resumes), BrokerMisconfigured.
     """
     started = time.monotonic()
     if manifest is None:
@@ -80,17 +80,17 @@ async def restore(
         reached = await _open(connection, stream, manifest, settings, start_over)
         total = 2 * manifest.position - reached
 
-        def tell(done: int) -> None:
+        def report(done: int) -> None:
             progress(done, total, done / max(time.monotonic() - started, 1e-9))
 
         sender = Sender(connection, stream, reached)
-        for kept in read_backup(directory, reached + 1):
-            await sender.send([one.event for one in kept])
-            tell(sender.position - reached)
+        for batch in read_backup(directory, reached + 1):
+            await sender.send([one.event for one in batch])
+            report(sender.position - reached)
         chain = await _read_back(
-            connection, stream, directory, manifest, lambda at: tell(manifest.position - reached + at)
+            connection, stream, directory, manifest, lambda at: report(manifest.position - reached + at)
         )
-        keys = await bring_back_keys(access, connection, directory)
+        keys = await restore_keys(access, connection, directory)
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -108,12 +108,12 @@ async def restore(
 async def _open(
     connection: BrokerConnection, stream: str, manifest: Manifest, settings: JsonObject | None, start_over: bool
 ) -> int:
-    """Create or find the stream; the position that an earlier try had reached."""
+    """Create or find the stream; returns the position that an earlier try had reached."""
     mark = f"{manifest.position}:{manifest.chain.head.hex()}"
     info = await connection.api(f"STREAM.INFO.{stream}")
     if not error_code(info) and start_over:
         _refuse_other_than_unfinished(info, stream)
-        await _told(connection, f"STREAM.DELETE.{stream}", None, f"to remove the unfinished stream {stream}")
+        await _request(connection, f"STREAM.DELETE.{stream}", None, f"to remove the unfinished stream {stream}")
         info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info) == _NO_STREAM:
         config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
@@ -158,11 +158,11 @@ async def _open(
 
 
 async def _is_read(connection: BrokerConnection, stream: str) -> bool:
-    """Whether a node reads the stream now; the durable consumers of its reactors stay when it is stopped."""
-    found = await connection.api(f"CONSUMER.LIST.{stream}")
-    if error_code(found):
-        raise error_of(found, f"a look at who reads the stream {stream}")
-    return any(not consumer["config"].get("durable_name") for consumer in found.get("consumers") or ())
+    """Whether a node reads the stream now. Durable consumers do not count: those of reactors outlive their node."""
+    answer = await connection.api(f"CONSUMER.LIST.{stream}")
+    if error_code(answer):
+        raise error_of(answer, f"a look at who reads the stream {stream}")
+    return any(not consumer["config"].get("durable_name") for consumer in answer.get("consumers") or ())
 
 
 def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
@@ -171,9 +171,9 @@ def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
 
 
 async def _read_back(
-    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, tell: Callable[[int], None]
+    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, report: Callable[[int], None]
 ) -> Chain:
-    """The chain of the stream as it is now, which is the backup's. Raises RestoreRefused, BackupDamaged."""
+    """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
     chain = Chain.empty()
     backup = _one_by_one(read_backup(directory))
     reading = read_stream(
@@ -183,14 +183,14 @@ async def _read_back(
         async for events in batches:
             leaves = leaf_hashes(events)
             for event, leaf in zip(events, leaves, strict=True):
-                kept = next(backup, None)
-                if kept is None or kept.leaf != leaf:
+                backed_up = next(backup, None)
+                if backed_up is None or backed_up.leaf != leaf:
                     raise RestoreRefused(
                         f"position {event.position} of the stream {stream} does not hold the backup's event: somebody "
                         "else wrote there. Start over with --start-over, while nothing writes"
                     )
             chain = chain.extended(leaves)
-            tell(chain.position)
+            report(chain.position)
     if chain != manifest.chain:
         raise LogReplaced(
             f"the stream {stream} ends at position {chain.position} with the chain {chain.head.hex()}, the backup at "
@@ -208,22 +208,22 @@ async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest)
 
 async def _update(connection: BrokerConnection, stream: str, config: JsonObject, metadata: dict[str, str]) -> None:
     changed = _with_metadata(config, metadata)
-    await _told(connection, f"STREAM.UPDATE.{stream}", changed, f"to mark the stream {stream}")
+    await _request(connection, f"STREAM.UPDATE.{stream}", changed, f"to mark the stream {stream}")
 
 
 def _with_metadata(config: JsonObject, metadata: dict[str, str]) -> JsonObject:
-    """The settings with these marks in the place of ours."""
+    """The settings with this metadata instead of our earlier marks."""
     others = {name: value for name, value in (config.get("metadata") or {}).items() if not name.startswith("_nats.")}
     others = {name: value for name, value in others.items() if name not in (RESTORING, RESTORED_TO)}
     return {**config, "metadata": {**others, **metadata}}
 
 
-async def _told(connection: BrokerConnection, subject: str, document: JsonObject | None, what: str) -> None:
+async def _request(connection: BrokerConnection, subject: str, document: JsonObject | None, what: str) -> None:
     answer = await connection.api(subject, document, timeout=_CHANGE_TIMEOUT)
     if error_code(answer):
         raise error_of(answer, what)
 
 
-def _one_by_one(lists: Iterator[list[Kept]]) -> Iterator[Kept]:
-    for kept in lists:
-        yield from kept
+def _one_by_one(batches: Iterator[list[BackupEvent]]) -> Iterator[BackupEvent]:
+    for batch in batches:
+        yield from batch

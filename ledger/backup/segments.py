@@ -1,7 +1,7 @@
-"""How do events stand in a file, so that DuckDB reads them and nothing of them is lost? One zstd Parquet file.
+"""Backup segment: one zstd Parquet file of events, lossless and readable with DuckDB.
 
 Columns: `position`, `stored_ns` (nanoseconds since 1970, UTC), `subject`, `message_id`, `body`, and `leaf`, the
-event's hash in the chain. A body or message id that is not UTF-8 (a foreign client may send any bytes) stands in
+event's hash in the chain. A body or message id that is not UTF-8 (a foreign client may send any bytes) is in
 `body_bytes` or `message_id_bytes`, and its text column is NULL.
 """
 
@@ -32,21 +32,21 @@ SCHEMA = pa.schema(
         pa.field("leaf", pa.binary(HASH_BYTES), nullable=False),
     ]
 )
-# What is held in memory before it is compressed and written; a reader holds one such group.
+# Size of a row group, which writer and reader hold in memory as a whole.
 GROUP_EVENTS = 20_000
 GROUP_BYTES = 16 * 1024 * 1024
 _READ_EVENTS = 2_000
 
 
-class Kept(NamedTuple):
-    """One event of a backup, and the leaf that stands beside it."""
+class BackupEvent(NamedTuple):
+    """One event of a backup with its leaf."""
 
     event: StoredEvent
     leaf: bytes
 
 
 class SegmentWriter:
-    """Writes events into one new file, readable by its owner alone; it is on disk when `close` returns."""
+    """Writes events into one new file, readable by its owner alone; `close` syncs it to disk."""
 
     def __init__(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -59,15 +59,15 @@ class SegmentWriter:
             use_dictionary=["subject"],
             write_statistics=["position", "stored_ns"],
         )
-        self._group: list[Kept] = []
+        self._group: list[BackupEvent] = []
         self._group_bytes = 0
         self.events = 0
         self.size = 0
-        """Of the bodies, before compression."""
+        """Bytes of all bodies, before compression."""
 
     def add(self, event: StoredEvent, leaf: bytes) -> None:
-        """Take one event; positions come in their order."""
-        self._group.append(Kept(event, leaf))
+        """Add one event; positions must ascend."""
+        self._group.append(BackupEvent(event, leaf))
         self._group_bytes += len(event.body)
         self.events += 1
         self.size += len(event.body)
@@ -75,7 +75,7 @@ class SegmentWriter:
             self._flush()
 
     def close(self) -> None:
-        """Finish the file and tell the disk."""
+        """Finish the file and sync it to disk."""
         self._flush()
         self._writer.close()
         self._file.flush()
@@ -83,7 +83,7 @@ class SegmentWriter:
         self._file.close()
 
     def abandon(self) -> None:
-        """Close and remove the file, whatever it holds."""
+        """Close and remove the file."""
         with contextlib.suppress(OSError):  # the disk may be full
             self._writer.close()
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ class SegmentWriter:
             self._group, self._group_bytes = [], 0
 
 
-def _columns(group: Sequence[Kept]) -> pa.RecordBatch:
+def _columns(group: Sequence[BackupEvent]) -> pa.RecordBatch:
     ids = [_text_or_bytes(kept.event.message_id.encode("utf-8", "surrogateescape")) for kept in group]
     bodies = [_text_or_bytes(kept.event.body) for kept in group]
     columns = [
@@ -120,16 +120,16 @@ def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
         return None, value
 
 
-def read_segment(path: Path) -> Iterator[list[Kept]]:
+def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
     """The events of one file, in lists. Raises OSError, pyarrow.ArrowException, ValueError when it is damaged."""
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of a backup")
         for batch in file.iter_batches(_READ_EVENTS, use_threads=False):
-            yield [_kept(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+            yield [_event(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
-def _kept(
+def _event(
     position: int,
     stored_ns: int,
     subject: str,
@@ -138,11 +138,11 @@ def _kept(
     message_id_bytes: bytes | None,
     body_bytes: bytes | None,
     leaf: bytes,
-) -> Kept:
+) -> BackupEvent:
     if message_id is None:
         message_id = (message_id_bytes or b"").decode("utf-8", "surrogateescape")
     content = body.encode() if body is not None else body_bytes or b""
-    return Kept(StoredEvent(position, stored_ns, subject, content, message_id), leaf)
+    return BackupEvent(StoredEvent(position, stored_ns, subject, content, message_id), leaf)
 
 
 def file_digest(path: Path) -> str:

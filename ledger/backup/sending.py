@@ -1,7 +1,8 @@
-"""How are events published again as they were kept, each at its old position?
+"""Restore publisher: publishes the events of a backup again, each at its old position.
 
-In atomic batches that name the position they follow, so that nobody else can write between them. The broker takes
-an id once within its window: an event whose id stands in the log a second time carries it in a header of ours.
+It uses atomic batches that name the position they follow, so that no other writer can get in between. The broker
+accepts a message id only once within its duplicate window: a second event with the same id carries it in a header of
+ours.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from ledger.wire.publication import DUPLICATE_IN_BATCH, PASSING, WRONG_LAST_SEQU
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
 TIMEOUT = 30.0
 _PAUSE = 0.1
-# The line that opens the headers and the empty one that ends them; the batch headers and the expected position.
+# Bytes of the first and the last line of the header block; of the batch headers and the expected position.
 _HEADER_LINES = 12
 _BATCH_HEADERS = 160
 
 
-class Again(NamedTuple):
-    """One event as it is published again."""
+class Republication(NamedTuple):
+    """One event of a backup with the headers to publish it with."""
 
     event: StoredEvent
     headers: dict[str, str]
@@ -41,24 +42,24 @@ class Again(NamedTuple):
 
 
 class Sender:
-    """Publishes events in order, after position `position` of a stream that nobody else writes to."""
+    """Publishes events in order after `position`, to a stream without other writers."""
 
     def __init__(self, connection: BrokerConnection, stream: str, position: int) -> None:
         self._connection, self._stream = connection, stream
         self.position = position
 
     async def send(self, events: Sequence[StoredEvent]) -> None:
-        """Publish events; those at or before `position` are there already.
+        """Publish events; skips those at or before `position`, which are in the stream already.
 
-        Raises RestoreRefused (somebody else writes), PayloadTooLarge, BrokerUnavailable, BrokerMisconfigured.
+        Raises RestoreRefused (another writer), PayloadTooLarge, BrokerUnavailable, BrokerMisconfigured.
         """
-        batch: list[Again] = []
+        batch: list[Republication] = []
         size = 0
         for event in events:
-            one = Again(event, headers_for(event))
+            one = Republication(event, headers_for(event))
             if not self._fits(one, _BATCH_HEADERS):
                 await self._send(batch)
-                await self._alone(one)
+                await self._send_single(one)
                 batch, size = [], 0
                 continue
             if len(batch) == MAX_MESSAGES or (batch and size + len(event.body) > MAX_BYTES):
@@ -68,11 +69,11 @@ class Sender:
             size += len(event.body)
         await self._send(batch)
 
-    def _fits(self, one: Again, beside: int) -> bool:
+    def _fits(self, one: Republication, beside: int) -> bool:
         headers = sum(len(name) + len(value) + 4 for name, value in one.headers.items())
         return len(one.body) + headers + _HEADER_LINES + beside <= self._connection.client.max_payload
 
-    async def _send(self, batch: list[Again]) -> None:
+    async def _send(self, batch: list[Republication]) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TIMEOUT
         batch = [one for one in batch if one.event.position > self.position]
@@ -83,21 +84,21 @@ class Sender:
                 answer = await send_batch(self._connection, batch, max(0.001, deadline - loop.time()))
                 code = error_code(answer)
                 if not code:
-                    self._took(batch[-1], answer)
+                    self._acknowledge(batch[-1], answer)
                     return
                 if code == DUPLICATE_IN_BATCH:
                     for one in batch:
-                        await self._alone(one)
+                        await self._send_single(one)
                     return
                 if code not in PASSING | WRONG_LAST_SEQUENCE:
                     raise error_of(answer, f"a batch of {len(batch)} events")
                 trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
             except BrokerUnavailable as error:
                 trouble = error
-            await self._look(trouble, deadline)
+            await self._refresh_position(trouble, deadline)
             batch = [one for one in batch if one.event.position > self.position]
 
-    async def _alone(self, one: Again) -> None:
+    async def _send_single(self, one: Republication) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TIMEOUT
         while one.event.position > self.position:
@@ -114,22 +115,22 @@ class Sender:
                 answer = parse_answer(reply.data)
                 code = error_code(answer)
                 if not code and answer.get("duplicate"):
-                    one = Again(one.event, headers_for(one.event, plain_id=False))
+                    one = Republication(one.event, headers_for(one.event, plain_id=False))
                     continue
                 if not code:
-                    self._took(one, answer)
+                    self._acknowledge(one, answer)
                     return
                 if code not in PASSING | WRONG_LAST_SEQUENCE:
                     raise error_of(answer, f"the event at position {one.event.position}")
                 trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
             except BrokerUnavailable as error:
                 trouble = error
-            await self._look(trouble, deadline)
+            await self._refresh_position(trouble, deadline)
 
-    def _following(self, one: Again) -> Again:
-        return Again(one.event, {**one.headers, EXPECTED_LAST: str(self.position)})
+    def _following(self, one: Republication) -> Republication:
+        return Republication(one.event, {**one.headers, EXPECTED_LAST: str(self.position)})
 
-    def _check_order(self, one: Again) -> None:
+    def _check_order(self, one: Republication) -> None:
         if one.event.position != self.position + 1:
             raise RestoreRefused(
                 f"the stream {self._stream} ends at position {self.position}, the next event of the backup belongs to "
@@ -137,7 +138,7 @@ class Sender:
                 "Start over with --start-over, while nothing writes"
             )
 
-    def _took(self, last: Again, answer: JsonObject) -> None:
+    def _acknowledge(self, last: Republication, answer: JsonObject) -> None:
         if int(answer["seq"]) != last.event.position:
             raise RestoreRefused(
                 f"the broker kept position {last.event.position} of the backup at {answer['seq']}: somebody else "
@@ -145,8 +146,8 @@ class Sender:
             )
         self.position = last.event.position
 
-    async def _look(self, trouble: BrokerUnavailable, deadline: float) -> None:
-        """Where the stream ends after a try of which nobody knows what came of it."""
+    async def _refresh_position(self, trouble: BrokerUnavailable, deadline: float) -> None:
+        """Set `position` to the stream's end after a try with unknown outcome; raise `trouble` after the deadline."""
         if asyncio.get_running_loop().time() + _PAUSE > deadline:
             raise trouble
         await asyncio.sleep(_PAUSE)

@@ -1,6 +1,6 @@
-"""What do signed checkpoints say of the events of a backup, and do these agree?
+"""Signed checkpoints of a backup, and the check that its events match them.
 
-The latest one is enough: its chain head and its root stand for every event before it.
+The latest one is enough: its chain head and root cover every event before it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Witness:
         return self.checkpoint.position
 
     def to_json(self) -> JsonObject:
-        """The checkpoint, with the public key in base64: enough to check it anywhere."""
+        """The checkpoint with the public key in base64: enough to verify it anywhere."""
         return {**self.checkpoint.to_json(), "public_key": self.key.text()}
 
     @classmethod
-    def from_json(cls, told: JsonObject) -> Witness:
-        """Read what `to_json` wrote. Raises ValueError when that is none, or its signature is not its key's."""
-        checkpoint = SignedCheckpoint.from_json(told)
+    def from_json(cls, document: JsonObject) -> Witness:
+        """Parse the output of `to_json`. Raises ValueError for anything else, and when its signature is wrong."""
+        checkpoint = SignedCheckpoint.from_json(document)
         try:
-            key = VerifyingKey.from_text(str(told.get("public_key")))
+            key = VerifyingKey.from_text(str(document.get("public_key")))
         except InvalidPayload as error:
             raise ValueError(error.message) from error
         if not checkpoint.signed_by({key.id: key}):
@@ -47,23 +47,23 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class SignedLog:
-    """What a node signed of its log, outside the broker."""
+    """A node's signed checkpoints and public keys, from outside the broker."""
 
     checkpoints: Sequence[SignedCheckpoint] = ()
     keys: Mapping[str, VerifyingKey] = field(default_factory=dict)
 
     @classmethod
     def of_node(cls, data: Path) -> SignedLog:
-        """What the node in a data directory signed; nothing where it never did."""
+        """The checkpoints of the node in a data directory; empty where it never signed."""
         files = NotaryFiles.of(data)
         try:
-            found = read_checkpoints(files.checkpoints)
+            checkpoints = read_checkpoints(files.checkpoints)
         except OSError:
-            found = []
-        return cls(sorted(found, key=lambda one: one.position), public_keys(files.keys))
+            checkpoints = []
+        return cls(sorted(checkpoints, key=lambda one: one.position), public_keys(files.keys))
 
     def latest(self, up_to: int | None = None) -> Witness | None:
-        """The last checkpoint at or before a position (None: of all) whose signature is right."""
+        """The last checkpoint with a valid signature, at or before a position if one is given."""
         for one in reversed(self.checkpoints):
             if (up_to is None or one.position <= up_to) and one.signed_by(self.keys):
                 return Witness(one, self.keys[one.key_id])
@@ -71,7 +71,7 @@ class SignedLog:
 
 
 def extend_past(chain: Chain, leaves: Sequence[bytes], witness: Witness | None) -> Chain:
-    """The chain after more leaves. Raises BackupMismatch where a witness on the way says otherwise."""
+    """The chain after more leaves. Raises BackupMismatch when it does not match a witness among them."""
     if witness is None or not chain.position < witness.position <= chain.position + len(leaves):
         return chain.extended(leaves)
     at = witness.position - chain.position

@@ -1,7 +1,7 @@
-"""How does what is new in the log reach a backup? In files that are whole or not there, each named at its end.
+"""Backup writer: appends new events of the log to a backup, in files that appear whole or not at all.
 
-A file is written under another name, told to the disk and renamed; then the manifest names it. Whatever ends this
-early leaves the backup as it was, and the next run goes on from there.
+A file is written under a temporary name, synced to disk and renamed; then the manifest lists it. An interruption at any
+point leaves the backup as it was, and the next run resumes from there.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ SEGMENT_BYTES = 256 * 1024 * 1024
 _READ_EVENTS = 1_000
 
 Progress = Callable[[int, int, float], None]
-"""Gets the position, the last position and events a second."""
+"""Called with the position, the last position and events per second."""
 
 
 def silent(_done: int, _total: int, _rate: float) -> None:
-    """Tells nobody."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What one run came to: the backup's end, and how many events and files were added to it."""
+    """The result of one run: the backup's end, and the numbers of added events and files."""
 
     directory: str
     position: int
@@ -44,7 +44,7 @@ class BackedUp:
     files: int
     segments: int
     signed: int
-    """The position of the signed checkpoint that it agrees with, 0 without one."""
+    """The position of the signed checkpoint that matches it, 0 without one."""
     seconds: float
 
 
@@ -56,11 +56,11 @@ async def back_up(
     signed: SignedLog | None = None,
     segment_events: int = SEGMENT_EVENTS,
 ) -> BackedUp:
-    """Bring the backup in `directory` to the head of the log, as it is now.
+    """Update the backup in `directory` to the current head of the log.
 
-    The events have to agree with what was `signed`; the last such checkpoint is kept in the manifest. Raises
-    BackupMismatch (another stream's backup, or not one), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be
-    written: no space), LogGap, BrokerUnavailable.
+    The events must match the `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a
+    backup of another stream, or no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no
+    space), LogGap, BrokerUnavailable.
     """
     started = time.monotonic()
     with writing_to(directory) as manifest:
@@ -74,7 +74,7 @@ async def back_up(
                 await _append(ledger, directory, before, writer, head, progress)
             finally:
                 manifest = writer.close()
-            if witness is not None and _vouches(witness, before, manifest):
+            if witness is not None and _is_newer(witness, before, manifest):
                 manifest = manifest.with_signed(witness)
                 save(directory, manifest)
         except OSError as error:
@@ -118,15 +118,15 @@ async def _append(
     _check_reaches(directory, before, reached)
 
 
-def _vouches(witness: Witness, before: Manifest, now: Manifest) -> bool:
-    """Whether a signed checkpoint says more of the backup than the one it has; new events were compared with it."""
+def _is_newer(witness: Witness, before: Manifest, now: Manifest) -> bool:
+    """Whether a signed checkpoint covers more of the backup than its present one; new events were compared with it."""
     if witness.position == now.position:
         return now.signed != witness and witness.checkpoint.fits(now.chain)
     return before.position < witness.position < now.position
 
 
 class BackupWriter:
-    """Appends events to a backup; the caller holds its directory."""
+    """Appends events to a backup; the caller has its directory locked."""
 
     def __init__(
         self,
@@ -143,11 +143,11 @@ class BackupWriter:
 
     @property
     def position(self) -> int:
-        """The last position that was taken; it may not be on disk yet."""
+        """The last added position; it may not be on disk yet."""
         return self._chain.position
 
     def add(self, events: Sequence[StoredEvent]) -> None:
-        """Take the next events. Raises BackupMismatch where a signed checkpoint says otherwise, LogGap."""
+        """Add the next events. Raises BackupMismatch when they do not match a signed checkpoint, LogGap."""
         if not events:
             return
         if events[0].position != self.position + 1 or events[-1].position - events[0].position != len(events) - 1:
@@ -165,7 +165,7 @@ class BackupWriter:
                 self._chain = extend_past(self._chain, leaves[:room], self._witness)
                 for event, leaf in zip(events[:room], leaves[:room], strict=True):
                     self._segment.add(event, leaf)
-            except (BackupMismatch, OSError):  # what is in the file under way is in doubt, or cannot be written
+            except (BackupMismatch, OSError):  # the current file is not trustworthy, or cannot be written
                 self.abandon()
                 raise
             self._last_leaf = leaves[:room][-1]
@@ -174,13 +174,13 @@ class BackupWriter:
                 self._finish()
 
     def close(self) -> Manifest:
-        """Finish the file under way; the manifest of all that is on disk now."""
+        """Finish the current file; returns the manifest of everything on disk."""
         if self._segment is not None:
             self._finish()
         return self._manifest
 
     def abandon(self) -> None:
-        """Leave out the file under way."""
+        """Discard the current file."""
         segment, self._segment = self._segment, None
         if segment is not None:
             with contextlib.suppress(OSError):
@@ -191,7 +191,7 @@ class BackupWriter:
         return self._directory / EVENTS / "next.part"
 
     def _finish(self) -> None:
-        assert self._segment is not None  # called while one is under way
+        assert self._segment is not None  # called only with a current file
         writer = self._segment
         try:
             writer.close()
@@ -212,7 +212,7 @@ class BackupWriter:
 
 
 def check_files_are_there(directory: Path, manifest: Manifest) -> None:
-    """Raise BackupDamaged when a file is missing or has another size; what is in it is not looked at."""
+    """Raise BackupDamaged when a file is missing or has another size; the content is not checked."""
     problems = []
     for segment in manifest.segments:
         try:
@@ -227,7 +227,7 @@ def check_files_are_there(directory: Path, manifest: Manifest) -> None:
 
 
 def damaged(directory: Path, problems: Sequence[str]) -> BackupDamaged:
-    """The error for a backup with problems, the first ones named."""
+    """The error for a damaged backup, with its first problems."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return BackupDamaged(
         f"the backup in {directory} is damaged: {'; '.join(problems[:3])}{more}. Take these files from another copy of "
@@ -255,7 +255,7 @@ def _check_reaches(directory: Path, manifest: Manifest, head: int) -> None:
 
 
 def _gap_of(directory: Path, manifest: Manifest, gap: LogGap) -> LedgerError:
-    """The error for a stream with a gap, said for whoever has a backup of what is missing."""
+    """The error for a stream with a gap; a BackupMismatch when the backup has the missing events."""
     first = gap.details.get("first")
     if isinstance(first, int) and first <= manifest.position:
         return BackupMismatch(

@@ -1,1 +1,1 @@
-"""The NATS broker: the embedded server, connections, rights, the stream and its configuration."""
+"""NATS broker: the embedded server, connections, permissions, the stream and its configuration."""

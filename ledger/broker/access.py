@@ -1,8 +1,8 @@
-"""Who may do what at the broker: four users, their rights, and how each of them connects.
+"""Broker users: four roles, their permissions, and how each of them connects.
 
-Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish events and look at
-them; `reader` may read the stream; `node` is both, and answers requests on `kledger.>`. So no process that
-runs day by day can cut or delete the log.
+Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish and read single events;
+`reader` may consume the stream; `node` may do both, and answers requests on `kledger.>`. So no process in daily
+operation can truncate or delete the log.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ PARKED_SUBJECTS = "parked.>"
 LEASE_BUCKET = "kledger_leases"
 LEASE_SUBJECTS = f"$KV.{LEASE_BUCKET}.>"
 REQUEST_SUBJECTS = "kledger.>"
-# A plain client in any language keeps its default inbox; readers get private ones, since whoever may
-# subscribe to an inbox sees every event that is delivered there.
+# A plain client in any language keeps its default inbox. Readers get private ones, since a client that may subscribe to
+# an inbox sees every event that is delivered there.
 PUBLIC_INBOX = "_INBOX"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerAccess:
-    """How to reach a broker: its address without credentials, and a password a role.
+    """The address of a broker without credentials, and a password for each role.
 
-    With `own_user` (an outside server, given by URL) that one user serves every role.
+    With `own_user` (an external server, given by URL) that one user serves every role.
     """
 
     url: str
@@ -48,9 +48,9 @@ class BrokerAccess:
 
     @classmethod
     def from_url(cls, url: str) -> BrokerAccess:
-        """Access to an outside server by `nats://[user:password@]host:port`, or to a cluster: several, with commas.
+        """Access to an external server by `nats://[user:password@]host:port`, or to a cluster by several, with commas.
 
-        Those after the first may leave out user and password. Raises BrokerMisconfigured.
+        Only one of them needs user and password. Raises BrokerMisconfigured.
         """
         addresses, users = zip(*map(_address_and_user, url.split(",")), strict=True)
         return cls(",".join(addresses), own_user=next(filter(None, users), None))
@@ -61,21 +61,21 @@ class BrokerAccess:
         return self.url.split(",")
 
     def credentials(self, role: Role) -> tuple[str, str] | None:
-        """User and password of a role; None when the broker asks for none."""
+        """User and password of a role; None when the broker needs none."""
         if role in self.passwords:
             return role, self.passwords[role]
         return self.own_user
 
     def url_for(self, role: Role) -> str:
-        """The address with the credentials of a role, for a client that takes a URL: keep it secret."""
+        """The address with the credentials of a role, for a client that takes a URL. It is a secret."""
         user = self.credentials(role)
         if user is None:
             return self.url
-        named = f"{quote(user[0], safe='')}:{quote(user[1], safe='')}@"
-        return ",".join(url.replace("://", f"://{named}", 1) for url in self.urls)
+        userinfo = f"{quote(user[0], safe='')}:{quote(user[1], safe='')}@"
+        return ",".join(url.replace("://", f"://{userinfo}", 1) for url in self.urls)
 
     def inbox_prefix(self, role: Role) -> str:
-        """The only prefix under which this role may receive answers."""
+        """The only inbox prefix under which this role may receive answers."""
         return private_inbox(role) if role in self.passwords else PUBLIC_INBOX
 
 
@@ -99,12 +99,12 @@ def private_inbox(role: Role) -> str:
 
 
 def new_passwords() -> dict[Role, str]:
-    """A random password a role."""
+    """A random password for each role."""
     return {role: secrets.token_urlsafe(24) for role in ROLES}
 
 
 def account_users(passwords: Mapping[Role, str]) -> list[JsonObject]:
-    """The users of the ledger's account with their permissions, as nats-server's configuration has them."""
+    """The users of the ledger's account with their permissions, in nats-server's configuration format."""
     return [
         {"user": role, "password": passwords[role]}
         | ({"permissions": _PERMISSIONS[role]} if role in _PERMISSIONS else {})
@@ -112,7 +112,7 @@ def account_users(passwords: Mapping[Role, str]) -> list[JsonObject]:
     ]
 
 
-def _look_at(stream: str) -> list[str]:
+def _read_messages(stream: str) -> list[str]:
     return [
         f"$JS.API.STREAM.INFO.{stream}",
         f"$JS.API.STREAM.MSG.GET.{stream}",
@@ -134,16 +134,16 @@ def _acknowledge(stream: str) -> str:
     return f"$JS.ACK.{stream}.>"
 
 
-_WRITE = ["$JS.API.INFO", STREAM_SUBJECTS, *_look_at(LEDGER_STREAM)]
+_WRITE = ["$JS.API.INFO", STREAM_SUBJECTS, *_read_messages(LEDGER_STREAM)]
 _READ = [
     "$JS.API.INFO",
-    *_look_at(LEDGER_STREAM),
+    *_read_messages(LEDGER_STREAM),
     *_consume(LEDGER_STREAM),
-    *_look_at(EMBEDDINGS_STREAM),
+    *_read_messages(EMBEDDINGS_STREAM),
     *_consume(EMBEDDINGS_STREAM),
     EMBEDDING_SUBJECTS,
 ]
-# What forgetting somebody needs: the keys, and secure deletion of keys and of kept embeddings; of events never.
+# What forgetting a subject needs: the keys, and secure deletion of keys and of cached embeddings; never of events.
 _ERASE = [
     KEY_SUBJECTS,
     f"$JS.API.STREAM.INFO.{KEYS_STREAM}",
@@ -170,10 +170,10 @@ _PERMISSIONS: dict[Role, JsonObject] = {
                 *_WRITE,
                 *_READ,
                 *_ERASE,
-                _acknowledge(LEDGER_STREAM),  # what its reactors have done
-                *_look_at(PARKED_STREAM),
+                _acknowledge(LEDGER_STREAM),  # for its reactors
+                *_read_messages(PARKED_STREAM),
                 PARKED_SUBJECTS,
-                *_look_at(f"KV_{LEASE_BUCKET}"),
+                *_read_messages(f"KV_{LEASE_BUCKET}"),
                 LEASE_SUBJECTS,
                 REQUEST_SUBJECTS,
             ],

@@ -1,7 +1,7 @@
-"""How does a question reach the broker, and who hears the answer?
+"""Broker connection: one NATS connection whose requests never hang.
 
-One NATS connection with requests that never hang: each ends with its answer, or with an error of ours when
-the connection is lost, nobody listens, the user may not ask, or the time is over.
+Each request ends with its answer, or with a LedgerError when the connection is lost, nobody listens, the user has no
+permission, or the time is over.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PENDING_BYTES = 8 * 1024 * 1024
 
 
 class BrokerConnection:
-    """A connection that comes back by itself."""
+    """A connection that reconnects by itself."""
 
     def __init__(self, access: BrokerAccess, role: Role, *, name: str) -> None:
         self._access, self._role, self._name = access, role, name
@@ -56,14 +56,14 @@ class BrokerConnection:
 
     @property
     def client(self) -> QuickClient:
-        """The client underneath, for subscriptions. It changes when the broker had thrown it out."""
+        """The underlying client, for subscriptions. It is replaced when the broker had closed it for good."""
         return self._client
 
     @property
     def server_version(self) -> str:
-        """The version of the server that this connection reaches."""
-        told = self.client.connected_server_version
-        return f"{told.major}.{told.minor}.{told.patch}"
+        """The version of the server that this connection is connected to."""
+        version = self.client.connected_server_version
+        return f"{version.major}.{version.minor}.{version.patch}"
 
     @property
     def address(self) -> str:
@@ -74,7 +74,7 @@ class BrokerConnection:
         return self._client.is_connected
 
     def when_lost(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back each time the connection is lost; returns what ends that."""
+        """Register a callback for each loss of the connection; returns a function that removes it."""
         self._lost_callbacks.add(callback)
         return lambda: self._lost_callbacks.discard(callback)
 
@@ -85,7 +85,7 @@ class BrokerConnection:
         while not self._client.is_connected:
             if self._closed:
                 raise BrokerUnavailable(f"this connection to the broker at {self.address} is closed")
-            if self._client.is_closed:  # a protocol error: the client gives up, we do not
+            if self._client.is_closed:  # the library gave up after a protocol error: open a new client
                 async with self._opening:
                     if self._client.is_closed:
                         await self._connect(max(_RECONNECT_WAIT, deadline - loop.time()))
@@ -93,7 +93,7 @@ class BrokerConnection:
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._usable.wait()
-                    # The client knows of a loss a little before it tells: let it.
+                    # The client knows of a loss a little before its callback runs: let it run.
                     await asyncio.sleep(_RECONNECT_WAIT / 10)
             except TimeoutError:
                 raise BrokerUnavailable(
@@ -101,9 +101,9 @@ class BrokerConnection:
                 ) from None
 
     async def ask(self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> asyncio.Future[Msg]:
-        """Publish a request; the future holds its answer, or fails with an error of ours.
+        """Publish a request; the future gets its answer or fails with a LedgerError.
 
-        The caller bounds the time it waits. Raises BrokerUnavailable when there is no connection now.
+        The caller sets the timeout. Raises BrokerUnavailable when there is no connection now.
         """
         self._counter += 1
         token = str(self._counter)
@@ -120,7 +120,7 @@ class BrokerConnection:
     async def send(
         self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None, *, reply: str = ""
     ) -> None:
-        """Publish without an answer. Raises BrokerUnavailable when there is no connection now."""
+        """Publish without waiting for an answer. Raises BrokerUnavailable when there is no connection now."""
         if not self._client.is_connected:
             raise BrokerUnavailable(f"the connection to the broker at {self.address} is lost: retry")
         try:
@@ -136,13 +136,13 @@ class BrokerConnection:
         *,
         timeout: float = REQUEST_TIMEOUT,
     ) -> Msg:
-        """Ask and wait for the answer. Raises BrokerUnavailable or BrokerMisconfigured."""
+        """Publish a request and wait for its answer. Raises BrokerUnavailable or BrokerMisconfigured."""
         if not self._client.is_connected:
             await self.until_connected(timeout)
         return await self.answer(await self.ask(subject, body, headers), subject, timeout)
 
     async def answer(self, future: asyncio.Future[Msg], subject: str, timeout: float) -> Msg:
-        """Wait for what `ask` asked for. Raises BrokerUnavailable or BrokerMisconfigured."""
+        """Wait for the answer to a request of `ask`. Raises BrokerUnavailable or BrokerMisconfigured."""
         try:
             async with asyncio.timeout(timeout):
                 return await future
@@ -192,7 +192,7 @@ class BrokerConnection:
                         f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
                     ) from error
             await asyncio.sleep(_RECONNECT_WAIT)
-        # The first connection is tried by us, for a clear answer; from now on the client comes back by itself.
+        # We retry the first connection ourselves, for a clear error; from now on the client reconnects by itself.
         client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
         self._client = client
         self._prefix = client.new_inbox() + "."
@@ -244,7 +244,7 @@ class BrokerConnection:
             return
         fault = BrokerMisconfigured(f"the broker user of role {self._role!r} may not do this: {text[:300]}")
         log.error("broker_refused", role=self._role, error=text[:300])
-        # The client hands the text on in lower case; it names the subject, not the request.
+        # The client passes the text in lower case; it has the subject, but not the request.
         for subject, future in list(self._waiting.values()):
             if not future.done() and (f'"{subject.lower()}"' in text or "subscription" in text):
                 future.set_exception(fault)
@@ -269,20 +269,20 @@ class BrokerConnection:
         for _, future in list(self._waiting.values()):
             if not future.done():
                 future.set_exception(error)
-                future.add_done_callback(lambda f: f.exception())  # a caller that gave up does not look
+                future.add_done_callback(lambda f: f.exception())  # retrieved, in case the caller gave up
 
 
 @cache
 def _outage(address: str) -> Outage:  # noqa: ARG001  # the key of the cache
-    """Of one broker: a process has several connections to it, and all are lost at once."""
+    """The outage of one broker, shared by the connections of this process, which are all lost at once."""
     return Outage("broker_connection_lost", "broker_connection_back", log)
 
 
 async def close_client(client: Client) -> None:
     """Close a client for good, whatever state its connection is in.
 
-    One that is just coming back ends with a cancellation of its own; one that is meant for the caller is let through.
-    What it had to send yet to a broker that is gone is lost with it: uvloop says so with a RuntimeError.
+    A client that is just reconnecting raises a cancellation of its own, which is dropped; a cancellation of the caller
+    is raised. Unsent data to a broker that is gone is lost, which uvloop reports with a RuntimeError.
     """
     try:
         await client.close()

@@ -1,8 +1,8 @@
-"""Is the broker's disk full, and has it room again? A server of ours that ran out of space is started again by itself.
+"""Disk watch of the embedded broker: detects a full disk and restarts the server when there is space again.
 
-Measured with 2.15.1: after one write that failed for lack of space, nats-server answers no publication to that stream
-any more, also when there is space again, until it is started anew; what it had acknowledged is all there then. It
-says so in its log alone, which is therefore read on here.
+Measured with nats-server 2.15.1: after one write that failed for lack of space, it answers no publication to that
+stream any more, even when there is space again, until it is restarted; what it had acknowledged is all there then. It
+reports this in its log only, so the log is followed here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ledger.broker.server_config import ServerFiles
 log = structlog.get_logger(__name__)
 
 ROOM_BYTES = 16 * 1024 * 1024
-"""So much has to be free before another start is worth it."""
+"""Free space that is needed before a restart."""
 _LOOK_EVERY = 0.5
 _SIGNS = (b"no space left on device", b"disk quota exceeded", b"Critical write error")
 
 
 class BrokerDisk:
-    """Watches one server's log and disk; `trouble` says what the server waits for, None while all is well."""
+    """Watches one server's log and disk; `trouble` is the reason why it cannot write, None while it can."""
 
     def __init__(self, files: ServerFiles, start_again: Callable[[], None]) -> None:
         self._files, self._start_again = files, start_again
@@ -32,7 +32,7 @@ class BrokerDisk:
         self.trouble: str | None = None
 
     async def watch(self) -> None:
-        """Look until cancelled."""
+        """Check log and disk until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
             if self.trouble is None and any(sign in self._fresh_lines() for sign in _SIGNS):
@@ -49,7 +49,7 @@ class BrokerDisk:
 
     def _fresh_lines(self) -> bytes:
         try:
-            if self._size() < self._read_to:  # the server begins a new file when this one is long
+            if self._size() < self._read_to:  # the server has rotated its log
                 self._read_to = 0
             with self._files.log.open("rb") as file:
                 file.seek(self._read_to)

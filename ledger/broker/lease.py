@@ -1,10 +1,10 @@
-"""Which of several nodes may do what only one may do at a time? Whoever holds the lease, a key of a JetStream bucket.
+"""Lease: which of several nodes may do what only one may do at a time; a key of a JetStream bucket.
 
-No clock is compared with another's. A holder writes the key again and again, each time only where nobody else wrote
-(the broker compares the sequence), and counts itself as holder for LEASE_SECONDS from before its last write that went
-well. Another one takes the key when it has not seen it change for longer than that by its own clock. Between the end of
-the one and the beginning of the other there is a pause, so that two holders would need clocks of very different speed;
-what they write is guarded by position all the same.
+No clock is compared with another one. A holder renews the key, each time only if nobody else wrote it (the broker
+compares the sequence), and counts itself as holder for LEASE_SECONDS from the start of its last successful write.
+Another node takes the key when it has not seen it change for longer than that by its own clock. Between the end of one
+lease and the start of the next there is a pause, so two holders at once would need clocks of very different speed. What
+they write is guarded by expected positions all the same.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 10.0
 PAUSE_FACTOR = 1.5
-"""Another one waits for so many times as long as a lease lasts."""
+"""Another node waits this many times the length of a lease before it takes it."""
 RENEWALS = 4
-"""So many times in LEASE_SECONDS a holder writes its key."""
+"""Writes of the key within LEASE_SECONDS."""
 _NONE = frozenset({10037, 404})
 
 
 def bucket_settings(replicas: int = 1) -> JsonObject:
-    """The bucket as the stream that it is (NATS ADR-8)."""
+    """The configuration of the bucket's stream (NATS ADR-8)."""
     return {
         "name": f"KV_{LEASE_BUCKET}",
         "description": "Which node holds which lease",
@@ -53,12 +53,12 @@ def bucket_settings(replicas: int = 1) -> JsonObject:
 
 
 async def ensure_leases(access: BrokerAccess, *, replicas: int = 1) -> None:
-    """Create the bucket when it is not there; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
+    """Create the bucket if it does not exist; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
     await ensure(access, f"KV_{LEASE_BUCKET}", bucket_settings(replicas))
 
 
 class Lease:
-    """One key, as one node sees it; `keep` keeps or awaits it, `held` says whether it is ours now."""
+    """One key, as one node sees it. `keep` acquires and renews the lease; `held` is whether this node has it now."""
 
     def __init__(
         self,
@@ -72,19 +72,19 @@ class Lease:
         self._connection, self._subject = connection, f"$KV.{LEASE_BUCKET}.{key}"
         self._holder, self._seconds, self._changed = holder, seconds, changed
         self._until = float("-inf")
-        self._seen = (-1, 0.0)  # the sequence that the key has, and since when by our clock
+        self._seen = (-1, 0.0)  # the key's sequence, and since when it has it by our clock
         self._was_held = False
         self._outage = Outage("lease_not_reached", "lease_reached", log)
         self.holder = ""
-        """Who wrote the key last, as far as is known."""
+        """The last known holder."""
 
     @property
     def held(self) -> bool:
-        """Whether it is ours now."""
+        """Whether this node has the lease now."""
         return time.monotonic() < self._until
 
     async def keep(self) -> None:
-        """Keep the lease, or wait to get it, until cancelled."""
+        """Acquire the lease and renew it, until cancelled."""
         while True:
             try:
                 await self._try()
@@ -98,7 +98,7 @@ class Lease:
             await asyncio.sleep(self._seconds / RENEWALS)
 
     async def release(self) -> None:
-        """Let it go, so that another one takes it at once."""
+        """Release the lease, so that another node can take it at once."""
         if self.held:
             self._until = float("-inf")
             await self._write(self._seen[0], "")
@@ -109,12 +109,12 @@ class Lease:
         if sequence != self._seen[0]:
             self._seen = (sequence, began)
         ours = self.holder == self._holder
-        left_alone = began - self._seen[1] > self._seconds * PAUSE_FACTOR
-        if (ours or not self.holder or left_alone) and (written := await self._write(sequence, self._holder)):
+        expired = began - self._seen[1] > self._seconds * PAUSE_FACTOR
+        if (ours or not self.holder or expired) and (written := await self._write(sequence, self._holder)):
             self._seen, self._until, self.holder = (written, began), began + self._seconds, self._holder
 
     async def _read(self) -> tuple[int, str]:
-        """The key's sequence and holder, asked of the bucket's leader; (0, "") where nobody wrote yet."""
+        """The key's sequence and holder, from the bucket's leader; (0, "") where nobody wrote yet."""
         answer = await self._connection.api(
             f"STREAM.MSG.GET.KV_{LEASE_BUCKET}", {"last_by_subj": self._subject}, timeout=self._seconds / RENEWALS
         )
@@ -128,7 +128,7 @@ class Lease:
         return int(message["seq"]), str(document.get("holder", ""))
 
     async def _write(self, expected: int, holder: str) -> int:
-        """The new sequence; 0 when somebody else was first."""
+        """Write the key; returns its new sequence, 0 when another node was first."""
         reply = await self._connection.request(
             self._subject,
             orjson.dumps({"holder": holder}),

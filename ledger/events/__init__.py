@@ -1,4 +1,4 @@
-"""The vocabulary: every event the ledger knows, by name. A family is a file; a new event joins its FACTS."""
+"""Event registry: all event types of the ledger by name. Each family is a module with a tuple FACTS."""
 
 from __future__ import annotations
 

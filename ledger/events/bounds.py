@@ -1,8 +1,8 @@
-"""How much may an event say? The limits that every model of an event shares, and every interface takes from here.
+"""Size limits and value types shared by all event models and all interfaces.
 
-A limit that one interface has and the fold has not is a way round it: whoever may publish states what no request may.
-So limits stand in the models of the events; requests are built of the same types (tests/contracts/test_bounds.py
-compares them field by field), and the fold refuses what does not keep them.
+If an interface had a limit that the fold has not, publishing over NATS would bypass it. So the limits are in the event
+models; requests are built of the same types (tests/contracts/test_bounds.py compares them field by field), and the fold
+refuses events that exceed them.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pydantic import AfterValidator, Field
 from ledger.event import MAX_ID, JsonObject, fault_of_id
 
 MAX_DEPTH = 32
-"""How deep a free-form JSON object may be nested."""
+"""The deepest nesting of a free-form JSON object."""
 MOST_LISTED = 1_000
-"""Entries of a list that nothing else bounds. Each may become a row of a view."""
+"""Entries of a list without a limit of its own. Each may become a row of a view."""
 MOST_REASON = 10_000
-"""Characters of why somebody decided something. What a model or an error says of its reasons is not cut."""
+"""Characters of the reason for a decision. Reasons from a model or an error are not limited by it."""
 MOST_QUERY = 4_000
-"""Characters of what is looked for."""
+"""Characters of a search query."""
 MOST_SHORT = 512
-"""Characters of what names something: an event, a trace, a message, a moment."""
+"""Characters of an identifier or a time: of an event, a trace, a message."""
 
 
 def legal_id(value: str) -> str:
-    """Return `value` when it may be the id of something new; for pydantic."""
+    """Return `value` if it is legal as a new id; for pydantic."""
     if (fault := fault_of_id(value)) is not None:
         raise ValueError(fault)
     return value
 
 
 def check_document(value: JsonObject) -> JsonObject:
-    """Return a free-form JSON object that every view can keep; ValueError says what it holds instead."""
+    """Return a free-form JSON object that every view can store. Raises ValueError."""
     _check_value(value, depth=1)
     return value
 
@@ -67,7 +67,7 @@ def _check_text(value: str) -> None:
 
 
 def without_sign_of_zero(value: float) -> float:
-    """`value`, with 0.0 for -0.0: equal numbers are one number in every view, however it was written down."""
+    """`value`, with 0.0 for -0.0, so that equal numbers are the same in every view."""
     return value + 0.0
 
 

@@ -1,4 +1,4 @@
-"""Which items contradict each other (mission K6)? Both sides stay; the entity id is the conflict's."""
+"""Events of conflicts between items. Both items stay; the entity id is the conflict's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How did an item come to be rewritten (mission K4)? Asked for, proposed by a model, and then applied or rejected.
+"""Events of an evolution, in which a model rewrites an item: requested, proposed, then applied or rejected.
 
-The entity id is the evolution's. That it was applied or reverted is said of the item: `knowledge.evolved` and
+The entity id is the evolution's. Applying and reverting are events of the item: `knowledge.evolved` and
 `knowledge.reverted` name the evolution.
 """
 

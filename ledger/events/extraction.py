@@ -1,7 +1,7 @@
-"""Which knowledge was drawn from what was said or done (mission K6)? The entity id is the extraction's.
+"""Events of an extraction, in which a model finds knowledge in messages. The entity id is the extraction's.
 
-The items themselves are saved, confirmed or recorded as conflicts by their own events, which name the extraction as
-their correlation and carry the ids of the messages they came from.
+The items themselves are saved, confirmed or recorded as conflicts by their own events, which have the extraction as
+their correlation id and carry the ids of the messages they came from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does an agent work towards, and which knowledge was put before it for that? (mission K7, K12; source 001)
+"""Events of an agent's goals, with the knowledge that was injected for each.
 
-The entity id is `{owner}/{goal_id}`: goals of two agents that both call theirs `goal-1` never meet. Focusing again
-states the goal anew, with what is known by then; every focus stays readable. Only the owner states these.
+The entity id is `{owner}/{goal_id}`, so goals of two agents with the same id do not collide. Focusing again publishes
+the goal again, with the knowledge at that time; every focus stays readable. Only the owner publishes these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class GoalFocused(Fact):
     recall: Id | None = None
 
     def stated_id(self) -> str:
-        """The entity id as the data states it; the subject must say the same."""
+        """The entity id in the data, which the subject has to match."""
         return goal_entity_id(self.owner, self.goal_id)
 
 

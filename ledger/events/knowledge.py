@@ -1,8 +1,7 @@
-"""What can be said about one item of knowledge (mission K1-K5): saved, revised, rated, evolved, merged, …
+"""Events of a knowledge item: saved, revised, rated, evolved, merged, …
 
-The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are anybody's who may read the
-item (ledger/readers.py); `revised` and `evolved` are its owner's and theirs whom its ACL lets write; all others are its
-owner's.
+The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are open to all readers of the item
+(ledger/readers.py), `revised` and `evolved` to its owner and the writers in its ACL, all others to its owner only.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class KnowledgeRevised(Fact):
 
 
 class KnowledgeRated(Fact):
-    """The item helped or harmed, with the case that shows it (K3). `through`: the actor reads it through this."""
+    """The item helped or harmed, with the case that shows it. `through`: the actor reads it through this."""
 
     name: ClassVar[str] = "knowledge.rated"
     version: ClassVar[int] = 2
@@ -162,7 +161,7 @@ class KnowledgeRestored(Fact):
 
 
 class KnowledgeConfirmed(Fact):
-    """Somebody said again what the item says: evidence for it, not another item (K6).
+    """Somebody said again what the item says: evidence for it, not another item.
 
     `through`: the actor reads the item through this.
     """
@@ -176,7 +175,7 @@ class KnowledgeConfirmed(Fact):
 
 
 class KnowledgeEvolved(Fact):
-    """A proposal of a model became the item's content (K4); what the model said of it is in `evolution.proposed`."""
+    """A proposal of a model became the item's content; what the model said of it is in `evolution.proposed`."""
 
     name: ClassVar[str] = "knowledge.evolved"
     builds_on: ClassVar[str] = "base_version"
@@ -205,7 +204,7 @@ class KnowledgeReverted(Fact):
 
 
 class KnowledgeAbsorbed(Fact):
-    """The item took the place of others that said nearly the same (K5); what is absent or null stays as it was."""
+    """The item took the place of others that said nearly the same; what is absent or null stays as it was."""
 
     name: ClassVar[str] = "knowledge.absorbed"
 
@@ -219,7 +218,7 @@ class KnowledgeAbsorbed(Fact):
 
 
 class KnowledgeMerged(Fact):
-    """The item left recall in favour of another one (K5); it stays readable, with its history."""
+    """The item left recall in favour of another one; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.merged"
 
@@ -240,7 +239,7 @@ MOST_SHARED = 64
 
 
 class AclEntry(BaseModel):
-    """Somebody who may read the item beside those in its scopes, and perhaps revise it (S5)."""
+    """Somebody who may read the item beside those in its scopes, and perhaps revise it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -249,7 +248,7 @@ class AclEntry(BaseModel):
 
 
 def each_entity_once(acl: list[AclEntry]) -> list[AclEntry]:
-    """Return an ACL that names nobody twice; for pydantic."""
+    """Return an ACL without duplicate entities; for pydantic."""
     if len({entry.entity for entry in acl}) < len(acl):
         raise ValueError("names an entity twice: state each once, with its one permission")
     return acl
@@ -263,11 +262,11 @@ class KnowledgeShared(Fact):
     acl: Annotated[list[AclEntry], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
 
     def readers(self) -> list[str]:
-        """Every entity of the ACL, in the order given."""
+        """All entities of the ACL, in the order given."""
         return [entry.entity for entry in self.acl]
 
     def writers(self) -> list[str]:
-        """Those of them who may revise the item."""
+        """The entities that may revise the item."""
         return [entry.entity for entry in self.acl if entry.permission == "read_write"]
 
 

@@ -1,7 +1,7 @@
-"""What did a node's model cost (mission R6)? Said by the node alone, apart from what the model was asked for.
+"""Event with the cost of a model call, published by the node alone.
 
-A process is its asker's, and every stage of it is stated in the asker's name: whoever may publish may state one, with
-any usage. This event is stated as `user:local`, as whom no publisher may speak. The entity id is the call's key.
+The stages of a process are published in the requester's name, so any publisher could publish one with any usage. This
+event is published as `user:local`, which no publisher may use. The entity id is the call's key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does an item count before anybody judged it? The counts that source 001 begins with, and what came since.
+"""Initial counts of a new item, and the counts that were added since.
 
-`helpful` begins at 1 although it helped nobody yet: the formula of the quality wants it so. Texts for people and for
-models show what was said, and what nobody said as such; events and JSON keep the counts.
+`helpful` begins at 1 before anybody rated the item, because the quality formula needs it. Texts for people and for
+models show the number of actual verdicts; events and JSON have the counts.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ SCORE, HELPFUL, HARMFUL, CONFIDENCE = 3, 1, 0, 0.5
 
 
 def helped_and_harmed(counts: Mapping[str, Any]) -> tuple[int, int]:
-    """How often an item is said to have helped and to have harmed, out of its `eval`.
+    """The numbers of helpful and of harmful verdicts of an item, from its `eval`.
 
-    With its cases there, what is beside them is what its save stated: another count than items begin with was brought
-    by an import, and is said whole.
+    With the item's cases, the count that its save had can be derived: if it is not the initial count, an import set it,
+    and the count is returned as it is.
     """
-    return _said(counts, "helpful", HELPFUL), _said(counts, "harmful", HARMFUL)
+    return _verdicts(counts, "helpful", HELPFUL), _verdicts(counts, "harmful", HARMFUL)
 
 
-def _said(counts: Mapping[str, Any], verdict: str, begins: int) -> int:
+def _verdicts(counts: Mapping[str, Any], verdict: str, initial: int) -> int:
     count, cases = int(counts[verdict]), counts.get(f"{verdict}_history")
-    brought = cases is not None and count - len(cases) != begins
-    return count if brought else max(0, count - begins)
+    imported = cases is not None and count - len(cases) != initial
+    return count if imported else max(0, count - initial)

@@ -1,6 +1,6 @@
-"""What do evolutions, extractions, slims and conflicts have in common? They go through stages, for one owner.
+"""Base classes for the events of processes: evolutions, extractions, slims and conflicts, which go through stages.
 
-The first event of a process states who it is done for: every later one is stated by the same actor.
+The first event of a process names its owner; every later one has the same actor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
 class ProcessFact(Fact):
-    """One stage of a process. `follows` are the stages after which it may come; none: it begins the process."""
+    """One stage of a process. `follows` are the stages after which it may occur; without any, it begins the process."""
 
     follows: ClassVar[tuple[str, ...]] = ()
     repeatable: ClassVar[bool] = False
-    """Whether it leaves the stage as it is, and may come any number of times."""
+    """Whether the event does not change the stage, and may occur any number of times."""
 
 
 class CallStarted(ProcessFact):

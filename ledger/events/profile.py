@@ -1,6 +1,6 @@
-"""What is remembered of a user (mission P1, P2; source 003): two memories, `user` and `work`.
+"""Events of a user's two memories, `user` and `work`.
 
-The entity id is `{owner}/{memory_type}`, for example `user:123/work`. Only the owner states these.
+The entity id is `{owner}/{memory_type}`, for example `user:123/work`. Only the owner publishes these.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ MEMORIES = uuid.UUID("9b0c2f57-3a5c-5c0e-9d0e-0c6ed7a2f0b1")
 
 
 def memory_id(org: str, owner: str, memory_type: MemoryType) -> uuid.UUID:
-    """The id of one memory: the same in every answer, view and node. The view `profiles` makes it in SQL."""
+    """The id of one memory: the same in every answer, view and node. The view `profiles` computes it in SQL."""
     return uuid.uuid5(MEMORIES, f"{org}\n{profile_id(owner, memory_type)}")
 
 
 class ProfileFact(Fact):
-    """What all of these say: whose memory, and which of the two."""
+    """Base class of events about a memory: its owner, and which of the two it is."""
 
     owner: Entity
     memory_type: MemoryType
 
     def stated_id(self) -> str:
-        """The entity id as the data states it; the subject must say the same."""
+        """The entity id in the data, which the subject has to match."""
         return profile_id(self.owner, self.memory_type)
 
 
 class ProfileCreated(ProfileFact):
-    """A memory begins, with its default content (source 003: at registration)."""
+    """A memory begins, with its default content."""
 
     name: ClassVar[str] = "profile.created"
 

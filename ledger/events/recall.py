@@ -1,6 +1,6 @@
-"""What was recalled: which items were served, to whom, for which trace, out of which state (mission K7).
+"""Events of recalls: which items were served, to whom, for which trace, from which state of the views.
 
-Credit, promotion and "why did the agent believe this" are made of these. The entity id is the recall's id.
+Credit, promotion and "why did the agent believe this" are computed from these. The entity id is the recall's id.
 """
 
 from __future__ import annotations

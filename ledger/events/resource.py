@@ -1,7 +1,7 @@
-"""What can be said about one resource (mission X1-X4): saved, retired, restored, its secret destroyed.
+"""Events of a resource: saved, retired, restored, its secret destroyed.
 
-The entity id of these events is the resource's id, which reads like a path: `code/selenium/undetected_login`. All of
-them are its owner's alone. Knowledge refers to resources by `resource_ids`.
+The entity id of these events is the resource's id, which is written like a path: `code/selenium/undetected_login`. Only
+the owner publishes them. Knowledge refers to resources by `resource_ids`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from ledger.events.knowledge import Origin, Scopes, Text
 from ledger.privacy.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")
-"""The parts of the metadata that are moments."""
-# What has a key of the resource's own under the marks of ledger/privacy/sealed.py; or what is read once that key is
-# destroyed.
+"""The metadata fields that are times."""
+# A value sealed with the resource's key (ledger/privacy/sealed.py), or the text shown once that key is destroyed.
 SEALED_PATTERN = r"^(sealed:v1:.+:[A-Za-z0-9+/=]+|\[erased\])$"
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def fault_of_id(resource_id: str) -> str | None:
-    """What is wrong with a resource's id; None when nothing is."""
+    """The fault of a resource's id; None when it is valid."""
     if not 1 <= len(resource_id) <= MAX_ID:
         return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
     if not resource_id.isprintable():
@@ -43,7 +42,7 @@ def fault_of_id(resource_id: str) -> str | None:
 
 
 def moment_of(value: str) -> datetime:
-    """A moment as RFC 3339 writes it. Raises ValueError."""
+    """Parse an RFC 3339 time. Raises ValueError."""
     if not _MOMENT.fullmatch(value):
         raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
     try:
@@ -53,15 +52,15 @@ def moment_of(value: str) -> datetime:
 
 
 def times_or_value_error(metadata: JsonObject) -> JsonObject:
-    """Return `metadata` when its TIMES are moments; for pydantic, which collects ValueErrors with their field."""
+    """Return `metadata` if its TIMES are valid times; for pydantic, which collects ValueErrors with their field."""
     for name in TIMES:
-        stated = metadata.get(name)
-        if stated is None:
+        value = metadata.get(name)
+        if value is None:
             continue
-        if not isinstance(stated, str):
+        if not isinstance(value, str):
             raise ValueError(f"{name} is not a text: write for example 2026-03-07T10:00:00Z")
         try:
-            moment_of(stated)
+            moment_of(value)
         except ValueError as error:
             raise ValueError(f"{name} {error}") from error
     return metadata
@@ -77,7 +76,7 @@ Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 
 
 class ResourceFact(Fact):
-    """What all of these are about: a resource, by an id that reads like a path."""
+    """Base class of events about a resource, whose id is written like a path."""
 
     @classmethod
     def fault_of_id(cls, entity_id: str) -> str | None:
@@ -92,7 +91,7 @@ class ResourceSaved(ResourceFact):
     Version 2 has `origin`.
     """
 
-    # A secret that somebody sent in clear must not stand in the text of an exception.
+    # A secret sent in clear must not appear in the text of an exception.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     name: ClassVar[str] = "resource.saved"

@@ -1,6 +1,6 @@
-"""Which kinds of scopes are there beside the built-in ones (mission S4)? The operator registers them.
+"""Events of scope types: kinds of scopes beside the built-in ones, registered by the operator.
 
-The entity id is the type itself: `department`. Registering it again gives it another priority.
+The entity id is the type itself, for example `department`. Registering it again changes its priority.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ScopeTypeRegistered(Fact):
     priority: Priority
 
     def stated_id(self) -> str:
-        """The type; the subject must say the same."""
+        """The type, which the subject has to match."""
         return self.type
 
 

@@ -1,7 +1,7 @@
-"""How was a body of knowledge slimmed (mission K5)? Asked for, proposed group by group, applied or reverted whole.
+"""Events of a slim, which merges similar items: requested, proposed group by group, applied or reverted as a whole.
 
-The entity id is the slim's. The items say themselves what became of them: `knowledge.absorbed`, `merged`,
-`unmerged`, `reverted`.
+The entity id is the slim's. The effects are events of the items: `knowledge.absorbed`, `merged`, `unmerged`,
+`reverted`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ledger.events.usage import Usage
 
 Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 Threshold = Annotated[Number, Field(ge=0.5, le=1.0)]
-"""How similar items have to be: below a half nearly everything is, and each is compared with each."""
+"""How similar items have to be. Below 0.5 nearly all items are, and each would be compared with each."""
 
 
 class Similar(BaseModel):

@@ -1,8 +1,8 @@
-"""What happened to the person behind the data (mission: forgetting works): the person was forgotten.
+"""Event of a forgotten person.
 
-The entity id is the person, `user:alice`. What makes their words unreadable is the destroyed key, not this event:
-it tells every node to cleanse what it keeps, and an auditor when and under which receipt. Only a node states it: it
-counts where the vault has the tombstone that it names.
+The entity id is the person, `user:alice`. The destroyed key makes their texts unreadable, not this event: it makes
+every node erase its derived data, and is a record for auditors of when and under which receipt. Only a node publishes
+it, and it counts only where the vault has the tombstone that it names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SubjectForgotten(Fact):
     receipt: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,80}$")]
 
     def stated_id(self) -> str:
-        """The person; the subject must say the same."""
+        """The person, which the subject has to match."""
         return self.subject
 
 

@@ -1,4 +1,4 @@
-"""What did a model cost? The part that every event which holds a model's answer carries (mission R6, L1)."""
+"""Usage and cost of a model, part of every event with a model's answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Usage(BaseModel):
 
 
 def together(first: Usage, second: Usage) -> Usage:
-    """What two answers cost together; the model is the first one's. A sum beyond a bound is shown as the bound."""
+    """The sum of two usages; the model is the first one's. A sum beyond a bound is capped at the bound."""
     costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]
     versions = dict.fromkeys([first.prompt_version, second.prompt_version])
     return Usage(

@@ -1,1 +1,1 @@
-"""Proof that the log is what was signed: hash chain, leaves, notary, checkpoints, audit, proofs."""
+"""Log integrity: hash chain, leaves, notary, signed checkpoints, audit, inclusion proofs."""

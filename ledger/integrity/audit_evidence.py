@@ -1,4 +1,4 @@
-"""What was signed about a log, and how far do its leaves bear that out? The evidence that an audit compares with."""
+"""Audit evidence: the signed checkpoints of a log and its leaves, as far as the checkpoints attest them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ledger.integrity.signing_keys import VerifyingKey, public_keys, trusted_wit
 class Finding(NamedTuple):
     """Something that is not as it was signed.
 
-    `kind` is changed, missing, moved (its events stand `moved_to` now), cut_off, range (something in it is not as
-    signed, and the leaves that would say what are not there), leaves, checkpoint or key. `first` and `last` are
+    `kind` is changed, missing, moved (its events are at `moved_to` now), cut_off, range (something in it is not as
+    signed, but the leaves that would show what are lost), leaves, checkpoint or key. `first` and `last` are
     positions, both included; None where it is not about positions.
     """
 
@@ -35,19 +35,19 @@ class Finding(NamedTuple):
         return self._asdict()
 
 
-class Stretch(NamedTuple):
-    """The positions behind `after` up to `to`, between two checkpoints; `vouched`: their leaves are as signed."""
+class Segment(NamedTuple):
+    """The positions after `after` up to `to`, between two checkpoints; `verified`: their leaves are as signed."""
 
     after: int
     to: int
     head_before: bytes
     head: bytes
-    vouched: bool
+    verified: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The checkpoints whose signatures hold, in the order of positions, and the leaves of the log as kept."""
+    """The checkpoints with valid signatures, by position, and the content of the leaf file."""
 
     checkpoints: list[SignedCheckpoint]
     leaves: bytes
@@ -65,28 +65,28 @@ class Evidence:
 
 
 def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKey | None = None) -> Evidence:
-    """What a node kept about its log, and copies of checkpoints that were kept elsewhere (`outside`).
+    """Load a node's checkpoints and leaves, and checkpoints that were copied elsewhere (`outside`).
 
-    With `anchor` only that key counts, and those that are bound to it by signed replacements; without, every key
-    that the node keeps. Raises NotCertified when there is no checkpoint at all, InvalidPayload.
+    With `anchor` only that key is trusted, and those bound to it by signed replacements; without it, every key in the
+    node's directory. Raises NotCertified when there is no checkpoint at all, InvalidPayload.
     """
     findings: list[Finding] = []
     keys = public_keys(files.keys) if anchor is None else trusted_with(anchor, files.keys)
-    found: list[SignedCheckpoint] = []
+    checkpoints: list[SignedCheckpoint] = []
     for path in (files.checkpoints, *outside):
-        found += _valid(path, keys, findings, required=path is not files.checkpoints)
-    if not found and not findings:
+        checkpoints += _valid(path, keys, findings, required=path is not files.checkpoints)
+    if not checkpoints and not findings:
         raise NotCertified(
             f"nothing of this log is signed: there is no checkpoint in {files.checkpoints}; start a node on it, which "
             "signs it as it is from then on"
         )
     unseen = ["what was changed before the first checkpoint was signed: it vouches for the log as it was then"]
     if (began := beginning(files)) is not None and began.position:
-        why = f"accepted: {began.accepted}" if began.accepted else "nobody accepted that"
+        accepted = f"accepted: {began.accepted}" if began.accepted else "nobody accepted that"
         unseen.insert(
             0,
             f"positions 1 to {began.position}: they stood there when the chain of this node began, at {began.time}; it "
-            f"vouches for them as they were then, and for nothing of before ({why})",
+            f"vouches for them as they were then, and for nothing of before ({accepted})",
         )
     if anchor is None:
         unseen.append(
@@ -98,27 +98,27 @@ def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKe
             "checkpoints that were copied elsewhere (--checkpoints)"
         )
     leaves = files.leaves
-    return Evidence(_in_order(found, findings), _content(leaves), findings, unseen)
+    return Evidence(_in_order(checkpoints, findings), _content(leaves), findings, unseen)
 
 
-def stretches(evidence: Evidence) -> list[Stretch]:
-    """The log between its checkpoints, each part with what its leaves are worth; bad ones become findings."""
-    made: list[Stretch] = []
+def segments(evidence: Evidence) -> list[Segment]:
+    """The log's segments between checkpoints, each with whether its leaves are as signed; faults become findings."""
+    result: list[Segment] = []
     chain: Chain | None = Chain.empty()
     after, before = 0, NO_HEAD
     for signed in evidence.checkpoints:
         leaves = split(evidence.leaves, after, signed.position)
-        vouched = len(leaves) == signed.position - after and chain_head(before, leaves) == signed.head
-        chain = chain.extended(leaves) if chain is not None and vouched else None
+        verified = len(leaves) == signed.position - after and chain_head(before, leaves) == signed.head
+        chain = chain.extended(leaves) if chain is not None and verified else None
         if chain is not None and chain.root() != signed.root:
             evidence.findings.append(
                 Finding(
                     "checkpoint", f"the checkpoint of position {signed.position} names a tree that its chain is not"
                 )
             )
-        made.append(Stretch(after, signed.position, before, signed.head, vouched))
+        result.append(Segment(after, signed.position, before, signed.head, verified))
         after, before = signed.position, signed.head
-    doubtful = [part for part in made if not part.vouched]
+    doubtful = [part for part in result if not part.verified]
     if evidence.leaves and doubtful:
         evidence.findings.append(
             Finding(
@@ -132,11 +132,11 @@ def stretches(evidence: Evidence) -> list[Stretch]:
             f"which event it is, where positions {doubtful[0].after + 1} to {doubtful[-1].to} are not as signed: there "
             "the leaves are lost, and only the checkpoints are left to compare with"
         )
-    return made
+    return result
 
 
 def split(leaves: bytes | bytearray, after: int, to: int) -> list[bytes]:
-    """The leaves of the positions behind `after` up to `to`, as far as there are so many."""
+    """The leaves of the positions after `after` up to `to`, as far as there are any."""
     last = min(to, len(leaves) // HASH_BYTES)
     return [bytes(leaves[at * HASH_BYTES : (at + 1) * HASH_BYTES]) for at in range(after, last)]
 
@@ -151,19 +151,19 @@ def _content(leaves: LeafFile) -> bytes:
 def _valid(
     path: Path, keys: Mapping[str, VerifyingKey], findings: list[Finding], *, required: bool
 ) -> Iterable[SignedCheckpoint]:
-    """The checkpoints of a file that one of `keys` signed; what else stands there is a finding."""
+    """The checkpoints of a file that one of `keys` signed; everything else in it becomes a finding."""
 
-    def wrong(line: int, why: str) -> None:
-        findings.append(Finding("checkpoint", f"{path.name}, line {line}: {why}"))
+    def invalid(line: int, reason: str) -> None:
+        findings.append(Finding("checkpoint", f"{path.name}, line {line}: {reason}"))
 
     try:
-        told = read_checkpoints(path, wrong)
+        checkpoints = read_checkpoints(path, invalid)
     except OSError as error:
         if required:
             findings.append(Finding("checkpoint", f"{path} cannot be read: {error.strerror}"))
         return []
     valid = []
-    for one in told:
+    for one in checkpoints:
         if one.key_id not in keys:
             findings.append(
                 Finding("key", f"the checkpoint of position {one.position} in {path.name} is signed by an unknown key")
@@ -177,10 +177,10 @@ def _valid(
     return valid
 
 
-def _in_order(found: Iterable[SignedCheckpoint], findings: list[Finding]) -> list[SignedCheckpoint]:
-    """One checkpoint a position; two that were signed over different logs are a finding."""
+def _in_order(checkpoints: Iterable[SignedCheckpoint], findings: list[Finding]) -> list[SignedCheckpoint]:
+    """Checkpoints by position, one for each; two that were signed over different logs become a finding."""
     by_position: dict[int, SignedCheckpoint] = {}
-    for one in found:
+    for one in checkpoints:
         other = by_position.setdefault(one.position, one)
         if (one.root, one.head) != (other.root, other.head):
             findings.append(

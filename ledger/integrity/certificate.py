@@ -1,7 +1,7 @@
-"""What did a rebuild come to, in a form that another node can compare? A signed certificate, one JSON document.
+"""Rebuild certificate: a signed JSON document with the result of a rebuild, which other nodes can compare.
 
-It binds the log (root and head at a position) to what was folded from it (a digest a view) by which version of the
-program, and says how long that took.
+It binds the log (root and head at a position) to the views that were folded from it (a digest for each) and to the
+version of the program, and records the duration.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
 
 KIND, VERSION = "kledger certificate", 1
 _PURPOSE = b"kledger certificate 1\n"
-# What two certificates have to have in common for their views to be comparable.
+# Two certificates are comparable when these fields are equal.
 LOG = ("position", "root", "head")
 PROGRAM = ("product", "schemas", "views_schema")
 
 
-def make_certificate(told: JsonObject, chain: Chain, keys: SigningKeys, time: datetime) -> JsonObject:
-    """Sign `told` (kind of run, views, durations, versions of the program) as what came of the log `chain`.
+def make_certificate(result: JsonObject, chain: Chain, keys: SigningKeys, time: datetime) -> JsonObject:
+    """Sign the result of a rebuild (kind of run, views, durations, program versions) together with its log's `chain`.
 
     Raises UnsafeKeyFile.
     """
     document: JsonObject = {
         "kind": KIND,
         "version": VERSION,
-        **told,
+        **result,
         "position": chain.position,
         "root": chain.root().hex(),
         "head": chain.head.hex(),
@@ -45,9 +45,9 @@ def make_certificate(told: JsonObject, chain: Chain, keys: SigningKeys, time: da
 
 
 def check_certificate(document: object) -> str | None:
-    """What is wrong with a certificate; None when its signature is by the key that it names.
+    """The fault of a certificate; None when its signature was made with the key that it names.
 
-    Raises InvalidPayload when the document is no certificate.
+    Raises InvalidPayload when the document is not a certificate.
     """
     if not isinstance(document, dict) or document.get("kind") != KIND or document.get("version") != VERSION:
         raise InvalidPayload("this is no certificate of a rebuild that this program knows", errors=[])
@@ -64,9 +64,9 @@ def check_certificate(document: object) -> str | None:
 
 
 def compare_certificates(one: JsonObject, other: JsonObject) -> JsonObject:
-    """Whether two certificates tell of the same state, and if not, what differs: log, program or which views.
+    """Whether two certificates have the same state, and if not, the difference: log, program or views.
 
-    Raises InvalidPayload when one of them is no certificate.
+    Raises InvalidPayload when one of them is not a certificate.
     """
     faults = [
         f"{name}: {fault}" for name, fault in zip("AB", map(check_certificate, (one, other)), strict=True) if fault

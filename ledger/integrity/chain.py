@@ -1,8 +1,8 @@
-"""How is a log bound together, so that no event can be changed, taken out or moved unseen?
+"""Hash chain and Merkle tree: no event of the log can be changed, removed or moved without detection.
 
-Three hashes an event, all SHA-256, each with a first byte of its own so that none can stand for another:
+Three hashes for each event, all SHA-256, each with a first byte of its own so that none can replace another:
 
-- the leaf `00`: what the event is, without its position, so that a moved event is recognised;
+- the leaf `00`: the content of the event, without its position, so that a moved event is recognised;
 - the chain `02`: the head before and this leaf, so that a range can be checked from the head before it;
 - the Merkle tree `01` over the leaves (RFC 6962, section 2.1; RFC 9162), so that one event can be proved with
   a few hashes. It is kept as the roots of its complete subtrees: one for each bit of the position.
@@ -24,7 +24,7 @@ _NODE, _LINK = b"\x01", b"\x02"
 
 
 def leaf_hash(event: StoredEvent) -> bytes:
-    """The 32 bytes that stand for one event: its stored time, subject, message id and body, never its position."""
+    """The leaf of one event: a hash of its stored time, subject, message id and body, never of its position."""
     subject, message_id = event.subject.encode(), event.message_id.encode("utf-8", "surrogateescape")
     header = _HEADER.pack(0, event.stored_ns, len(subject), len(message_id), len(event.body))
     return sha256(b"".join((header, subject, message_id, event.body))).digest()
@@ -34,14 +34,14 @@ def leaf_hashes(events: Iterable[StoredEvent]) -> list[bytes]:
     """The leaves of many events, in their order."""
     pack, leaves = _HEADER.pack, []
     for _, stored_ns, subject, body, message_id in events:
-        told, named = subject.encode(), message_id.encode("utf-8", "surrogateescape")
-        header = pack(0, stored_ns, len(told), len(named), len(body))
-        leaves.append(sha256(b"".join((header, told, named, body))).digest())
+        subject_bytes, id_bytes = subject.encode(), message_id.encode("utf-8", "surrogateescape")
+        header = pack(0, stored_ns, len(subject_bytes), len(id_bytes), len(body))
+        leaves.append(sha256(b"".join((header, subject_bytes, id_bytes, body))).digest())
     return leaves
 
 
 def chain_head(head: bytes, leaves: Iterable[bytes]) -> bytes:
-    """The head of a chain that stood at `head`, after more leaves."""
+    """The head of a chain with head `head` after more leaves."""
     for leaf in leaves:
         head = sha256(_LINK + head + leaf).digest()
     return head
@@ -49,7 +49,7 @@ def chain_head(head: bytes, leaves: Iterable[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Everything about the first `position` leaves that is needed to go on, and to say what they are.
+    """The state of the chain after the first `position` leaves: enough to extend it and to compute head and root.
 
     `frontier` holds the roots of the complete subtrees from left to right: as many as `position` has bits set,
     the largest subtree first.
@@ -70,7 +70,7 @@ class Chain:
         for leaf in leaves:
             head = sha256(_LINK + head + leaf).digest()
             complete, node = position, leaf
-            while complete & 1:  # two subtrees of the same size make one
+            while complete & 1:  # merge two subtrees of the same size
                 node = sha256(_NODE + frontier.pop() + node).digest()
                 complete >>= 1
             frontier.append(node)
@@ -91,11 +91,11 @@ class Chain:
         return {"position": self.position, "head": self.head.hex(), "frontier": [one.hex() for one in self.frontier]}
 
     @classmethod
-    def from_json(cls, told: JsonObject) -> Chain:
-        """Read what `to_json` wrote. Raises ValueError when that cannot be a chain."""
+    def from_json(cls, document: JsonObject) -> Chain:
+        """Parse the output of `to_json`. Raises ValueError when it is not a chain."""
         try:
-            position, head = told["position"], bytes.fromhex(told["head"])
-            frontier = tuple(bytes.fromhex(one) for one in told["frontier"])
+            position, head = document["position"], bytes.fromhex(document["head"])
+            frontier = tuple(bytes.fromhex(one) for one in document["frontier"])
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a chain: {error}") from error
         if not isinstance(position, int) or position < 0 or position.bit_count() != len(frontier):
@@ -114,7 +114,7 @@ def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def inclusion_paths(leaves: Sequence[bytes], indices: Sequence[int]) -> list[list[bytes]]:
-    """The audit paths of several leaves, with the tree worked out once. Raises IndexError."""
+    """The audit paths of several leaves, from one pass over the tree. Raises IndexError."""
     if any(not 0 <= index < len(leaves) for index in indices):
         raise IndexError(f"the log has {len(leaves)} leaves, and one of {list(indices)[:5]} was asked for")
     paths: list[list[bytes]] = [[] for _ in indices]
@@ -122,7 +122,7 @@ def inclusion_paths(leaves: Sequence[bytes], indices: Sequence[int]) -> list[lis
     level: Sequence[bytes] = leaves
     while len(level) > 1:
         for path, index in zip(paths, at, strict=True):
-            if index ^ 1 < len(level):  # the last of an odd number has no neighbour and goes up as it is
+            if index ^ 1 < len(level):  # the last of an odd number has no sibling and moves up unchanged
                 path.append(level[index ^ 1])
         pairs = [sha256(_NODE + level[left] + level[left + 1]).digest() for left in range(0, len(level) - 1, 2)]
         level = [*pairs, level[-1]] if len(level) % 2 else pairs

@@ -1,8 +1,8 @@
-"""Where does a node's chain begin? With its log; or later, and then nobody here vouches for what stood before.
+"""Start of a node's chain: at position 1 of its log, or later, with earlier events that no signature attests.
 
-A chain that begins beneath a log which is not empty is either a node's first start on a log of others, or the files of
-its chain are gone. Both look the same from here, so an operator has to say that it is right (`kledger chain accept`).
-A log that was brought back from a backup was compared with the backup's chain: that needs no word.
+A chain that starts on a log which is not empty has two possible causes: a node's first start on an existing log, or
+lost chain files. They cannot be told apart here, so an operator has to confirm it (`kledger chain accept`). A log that
+was restored from a backup was verified against the backup's chain and needs no confirmation.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ FILE = "began.json"
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The chain is of the events behind `position` (None: of whatever log is found first).
+    """The chain covers the events after `position` (None: of the first log that the node finds).
 
-    `signed`: a checkpoint of it was written. `accepted` says why it is right that it begins there, where somebody did.
+    `signed`: a checkpoint of it was written. `accepted`: the operator's reason why this start is right, if confirmed.
     """
 
     position: int | None
@@ -38,20 +38,20 @@ class Beginning:
 
     @property
     def doubtful(self) -> bool:
-        """Whether events stand before it for which nobody answered."""
+        """Whether there are earlier events and nobody confirmed the start."""
         return bool(self.position) and self.accepted is None
 
     def to_json(self) -> JsonObject:
-        """As it is kept, and told."""
+        """The content of the file, also shown in answers."""
         return {"position": self.position, "time": self.time, "signed": self.signed, "accepted": self.accepted}
 
 
 def beginning(files: NotaryFiles) -> Beginning | None:
-    """Where the chain of a node began; None before its first start. Raises ChainContradicted."""
+    """The recorded start of a node's chain; None before its first start. Raises ChainContradicted."""
     path = files.directory / FILE
     try:
-        told = orjson.loads(path.read_bytes())
-        return Beginning(told["position"], told["time"], told["signed"], told["accepted"])
+        document = orjson.loads(path.read_bytes())
+        return Beginning(document["position"], document["time"], document["signed"], document["accepted"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
@@ -61,7 +61,7 @@ def beginning(files: NotaryFiles) -> Beginning | None:
 
 
 def begin(files: NotaryFiles, head: int, restored_to: int) -> Beginning:
-    """Note where the chain begins, for a log that ends at `head` and came from a backup up to `restored_to`.
+    """Record the start of the chain, for a log that ends at `head` and was restored up to `restored_to`.
 
     Raises ChainContradicted.
     """
@@ -69,54 +69,54 @@ def begin(files: NotaryFiles, head: int, restored_to: int) -> Beginning:
     if _is_signed(files):
         if kept is not None and kept.signed:
             return kept
-        return _keep(files, replace(kept or Beginning(0, _now()), signed=True))  # none: of a version without this note
+        return _write(files, replace(kept or Beginning(0, _now()), signed=True))  # None: an older version wrote no file
     if kept is not None and not kept.signed:  # nothing was signed yet, or it was accepted before the first start
-        return kept if kept.position is not None else _keep(files, replace(kept, position=head))
-    why = None
+        return kept if kept.position is not None else _write(files, replace(kept, position=head))
+    reason = None
     if head and head <= restored_to:
-        why = f"the log was brought back from a backup up to position {restored_to} and compared with its chain"
-    found = _keep(files, Beginning(head, _now(), accepted=why))
-    if found.doubtful:
-        log.error("the chain begins anew beneath a log that is not empty", position=head, do=doubt(found))
-    return found
+        reason = f"the log was brought back from a backup up to position {restored_to} and compared with its chain"
+    start = _write(files, Beginning(head, _now(), accepted=reason))
+    if start.doubtful:
+        log.error("the chain begins anew beneath a log that is not empty", position=head, do=doubt(start))
+    return start
 
 
 def note_signed(files: NotaryFiles) -> None:
-    """Its first checkpoint is written: from now on it cannot be gone without somebody's doing."""
+    """Record that the first checkpoint was written: if checkpoints are missing later, somebody removed them."""
     kept = beginning(files)
     if kept is not None and not kept.signed:
-        _keep(files, replace(kept, signed=True))
+        _write(files, replace(kept, signed=True))
 
 
 def accept(files: NotaryFiles, reason: str) -> Beginning:
-    """Note that it is right where the chain begins, or before the first start, that it may begin on any log.
+    """Record the operator's confirmation of the start; before the first start, that the chain may start on any log.
 
     Raises ChainContradicted.
     """
     kept = beginning(files) or Beginning(None, _now())
-    return _keep(files, replace(kept, accepted=reason))
+    return _write(files, replace(kept, accepted=reason))
 
 
-def doubt(found: Beginning) -> str:
-    """What is doubtful, and what to do."""
+def doubt(start: Beginning) -> str:
+    """The message about a doubtful start: what is doubtful, and what to do."""
     return (
-        f"the chain begins anew behind position {found.position}, since {found.time}: nobody here vouches for what is "
+        f"the chain begins anew behind position {start.position}, since {start.time}: nobody here vouches for what is "
         "before it. Where this node had a chain, its files were removed: bring the directories chain and keys back, or "
         "compare the log with checkpoints that were copied elsewhere (kledger audit --data DIR --checkpoints FILE). "
         "Where the log was there before the node, or all is well: kledger chain accept --data DIR --reason WHY"
     )
 
 
-def _keep(files: NotaryFiles, found: Beginning) -> Beginning:
+def _write(files: NotaryFiles, start: Beginning) -> Beginning:
     files.directory.mkdir(parents=True, exist_ok=True)
-    write_private(files.directory / FILE, orjson.dumps(found.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
-    return found
+    write_private(files.directory / FILE, orjson.dumps(start.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    return start
 
 
 def _is_signed(files: NotaryFiles) -> bool:
     try:
         return last_checkpoint(files.checkpoints) is not None
-    except ValueError:  # something stands there; the notary says what is wrong with it
+    except ValueError:  # there is a damaged line, which the notary reports
         return True
 
 

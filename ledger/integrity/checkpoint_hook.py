@@ -1,8 +1,8 @@
-"""How does a checkpoint leave the machine? A command of the operator's own gets it on its standard input.
+"""Checkpoint hook: passes new checkpoints to a command of the operator on its standard input, to store them elsewhere.
 
-It is started without a shell, one at a time, and never keeps anything waiting. Each run gets a JSON line for
-every checkpoint since the last run that ended well, so that a receiver that was away misses nothing as long as
-the node runs; it may be told one twice.
+It is started without a shell, one at a time, and never blocks the notary. Each run gets a JSON line for every
+checkpoint since the last successful run (at-least-once), so a receiver that was away misses nothing as long as the
+node runs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ledger.runtime.private import child_environment
 log = structlog.get_logger(__name__)
 
 TIMEOUT = 30.0
-MOST_WAITING = 10_000  # older ones are in the file
-_TOLD = 500
+MOST_WAITING = 10_000  # older ones are only in the file
+_MAX_ERROR = 500
 
 
 class CheckpointHook:
@@ -39,10 +39,10 @@ class CheckpointHook:
         self._waiting: deque[SignedCheckpoint] = deque(maxlen=MOST_WAITING)
         self._task: asyncio.Task[None] | None = None
         self.trouble: str | None = None
-        """Why the last run failed; None after one that did not."""
+        """Why the last run failed; None after a successful one."""
 
     def send(self, checkpoints: list[SignedCheckpoint]) -> None:
-        """Have them sent beside whatever runs, after those that wait already."""
+        """Queue checkpoints and send them in the background."""
         self._waiting.extend(checkpoints)
         if checkpoints and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run(), name="checkpoint-hook")
@@ -59,11 +59,11 @@ class CheckpointHook:
             if self.trouble is not None:
                 log.error("checkpoint_hook_failed", position=sent[-1].position, why=self.trouble)
                 return
-            told = set(sent)
-            self._waiting = deque((one for one in self._waiting if one not in told), MOST_WAITING)
+            delivered = set(sent)
+            self._waiting = deque((one for one in self._waiting if one not in delivered), MOST_WAITING)
 
     async def _deliver(self, lines: bytes) -> str | None:
-        """Run the command once; the reason when it failed."""
+        """Run the command once; returns the reason if it failed."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._words,
@@ -84,5 +84,5 @@ class CheckpointHook:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            return f"it ended with code {process.returncode}: {errors.decode('utf-8', 'replace')[-_TOLD:].strip()}"
+            return f"it ended with code {process.returncode}: {errors.decode('utf-8', 'replace')[-_MAX_ERROR:].strip()}"
         return None

@@ -1,8 +1,7 @@
-"""What did a node sign, and when? Signed checkpoints: a position, the chain's head and the tree's root there.
+"""Signed checkpoints of the chain: a position with the chain's head and the tree's root, signed by the node.
 
-They are kept as JSON lines in a file that only grows, outside of the broker's directory, and are worth most where
-the node's own machine cannot reach: copy the file, or have each checkpoint sent away
-(ledger/integrity/checkpoint_hook.py).
+They are JSON lines in an append-only file outside of the broker's directory. They are worth most where the node's own
+machine cannot reach: copy the file, or have each checkpoint sent away (ledger/integrity/checkpoint_hook.py).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _TAIL_BYTES = 4096  # a line has about 400
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """Up to `position` the log has this Merkle `root` and this chain `head`; `time` is when it was signed, in UTC."""
+    """The Merkle `root` and chain `head` of the log up to `position`; `time` is when it was signed, in UTC."""
 
     position: int
     root: bytes
@@ -36,7 +35,7 @@ class SignedCheckpoint:
     signature: bytes
 
     def message(self) -> bytes:
-        """What is signed: every other field, each at its fixed place or length."""
+        """The signed bytes: every other field, each with a fixed offset or length."""
         return _message(self.position, self.root, self.head, self.time, self.key_id)
 
     def signed_by(self, keys: Mapping[str, VerifyingKey]) -> bool:
@@ -45,7 +44,7 @@ class SignedCheckpoint:
         return key is not None and key.signed(self.message(), self.signature)
 
     def fits(self, chain: Chain) -> bool:
-        """Whether a chain at the same position is the one that was signed."""
+        """Whether this is the checkpoint of `chain`."""
         return (self.position, self.root, self.head) == (chain.position, chain.root(), chain.head)
 
     def to_json(self) -> JsonObject:
@@ -60,14 +59,14 @@ class SignedCheckpoint:
         }
 
     @classmethod
-    def from_json(cls, told: object) -> SignedCheckpoint:
-        """Read what `to_json` wrote. Raises ValueError when that is no checkpoint, whatever else it is."""
-        if not isinstance(told, dict):
+    def from_json(cls, document: object) -> SignedCheckpoint:
+        """Parse the output of `to_json`. Raises ValueError for any other document."""
+        if not isinstance(document, dict):
             raise ValueError("not a signed checkpoint")
         try:
-            position, key_id, time = told["position"], told["key"], datetime.fromisoformat(told["time"])
-            root, head = bytes.fromhex(told["root"]), bytes.fromhex(told["head"])
-            signature = base64.b64decode(told["signature"], validate=True)
+            position, key_id, time = document["position"], document["key"], datetime.fromisoformat(document["time"])
+            root, head = bytes.fromhex(document["root"]), bytes.fromhex(document["head"])
+            signature = base64.b64decode(document["signature"], validate=True)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("not a signed checkpoint") from error
         typed = type(position) is int and isinstance(key_id, str) and time.tzinfo is not None
@@ -82,14 +81,14 @@ def _message(position: int, root: bytes, head: bytes, time: datetime, key_id: st
 
 
 def sign(chain: Chain, keys: SigningKeys, time: datetime) -> SignedCheckpoint:
-    """Sign a chain as it stands. Raises UnsafeKeyFile."""
+    """Sign the current state of a chain. Raises UnsafeKeyFile."""
     root, key_id, time = chain.root(), keys.current().id, time.astimezone(UTC)
     signature = keys.sign(_message(chain.position, root, chain.head, time, key_id))
     return SignedCheckpoint(chain.position, root, chain.head, time, key_id, signature)
 
 
 def append_checkpoints(path: Path, checkpoints: Iterable[SignedCheckpoint]) -> None:
-    """Add lines to the file of checkpoints, for good when this returns."""
+    """Append checkpoints to the file and sync it to disk."""
     with path.open("ab") as file:
         file.write(b"".join(orjson.dumps(one.to_json()) + b"\n" for one in checkpoints))
         file.flush()
@@ -99,7 +98,7 @@ def append_checkpoints(path: Path, checkpoints: Iterable[SignedCheckpoint]) -> N
 def last_checkpoint(path: Path) -> SignedCheckpoint | None:
     """The checkpoint of the file's last line; None where there is no file, or an empty one.
 
-    A line that a crash cut short is taken off the file. Raises ValueError when the last whole line is none.
+    A partial line, left by a crash, is removed. Raises ValueError when the last whole line is not a checkpoint.
     """
     try:
         with path.open("r+b") as file:
@@ -117,21 +116,21 @@ def last_checkpoint(path: Path) -> SignedCheckpoint | None:
 
 
 def read_checkpoints(
-    path: Path, wrong: Callable[[int, str], None] = lambda _line, _why: None
+    path: Path, invalid: Callable[[int, str], None] = lambda _line, _reason: None
 ) -> list[SignedCheckpoint]:
-    """Every checkpoint of a file, in its order; `wrong` gets the number of each line that is none, and why.
+    """All checkpoints of a file, in its order; `invalid` is called with each bad line's number and the reason.
 
     Raises FileNotFoundError.
     """
-    found = []
+    checkpoints = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            found.append(SignedCheckpoint.from_json(_json(line)))
+            checkpoints.append(SignedCheckpoint.from_json(_json(line)))
         except ValueError as error:
-            wrong(number, str(error))
-    return found
+            invalid(number, str(error))
+    return checkpoints
 
 
 def _json(line: bytes) -> object:
-    told: object = orjson.loads(line)  # its error is a ValueError
-    return told
+    document: object = orjson.loads(line)  # its error is a ValueError
+    return document

@@ -1,7 +1,7 @@
-"""Where are the leaves of the log kept? 32 bytes an event in one file, the leaf of position 1 first.
+"""Leaf file: 32 bytes for each event in one file, the leaf of position 1 first.
 
-The file saves reading the log again for a proof, and lets an audit name the event that was changed. It is trusted
-only as far as signed checkpoints vouch for it, and made anew from the log when it is lost.
+It saves reading the log again for a proof, and lets an audit name the changed event. It is trusted only as far as
+signed checkpoints attest it, and is rebuilt from the log when it is lost.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class LeafFile:
 
     @property
     def count(self) -> int:
-        """How many whole leaves there are; 0 without a file."""
+        """The number of whole leaves; 0 without a file."""
         try:
             return self.path.stat().st_size // HASH_BYTES
         except FileNotFoundError:
             return 0
 
     def cut_to(self, count: int) -> None:
-        """Keep the first `count` leaves, and nothing of a leaf that a crash cut short."""
+        """Truncate to the first `count` leaves; a partial leaf, left by a crash, goes too."""
         if self.path.exists():
             os.truncate(self.path, count * HASH_BYTES)
 
     def append(self, leaves: Sequence[bytes], after: int) -> None:
-        """Keep the leaves of the positions behind `after`, for good when this returns."""
+        """Write the leaves of the positions after `after` and sync the file to disk."""
         with self.path.open("r+b" if self.path.exists() else "w+b") as file:
             file.seek(after * HASH_BYTES)
             file.write(b"".join(leaves))

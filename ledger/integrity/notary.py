@@ -1,10 +1,10 @@
-"""Who vouches for the log? A loop that reads it beside the folds, extends the chain, and signs checkpoints.
+"""Notary: a loop that reads the log beside the folds, extends the hash chain, and signs checkpoints.
 
-It looks at the head now and then instead of following the log: what is signed a second later is signed as well,
-and an event on its way into the views never waits for it. While events pour in it rests between its reads.
+It polls the head instead of following the log, so an event on its way into the views never waits for it. Under load it
+pauses between its reads.
 
-It never signs what contradicts a checkpoint of its own: a log that ends before the last signed position, or in
-which the last signed event is another one, is not the log that was signed.
+It never signs anything that contradicts its own checkpoints: a log that ends before the last signed position, or in
+which the last signed event is a different one, is not the log that was signed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ledger.integrity.chain import Chain, leaf_hashes
 from ledger.integrity.chain_start import note_signed
 from ledger.integrity.checkpoint_hook import CheckpointHook
 from ledger.integrity.checkpoints import SignedCheckpoint, append_checkpoints, sign
-from ledger.integrity.notary_start import READ, NotaryFiles, chain_of, head_not_before, take_up
+from ledger.integrity.notary_start import READ, NotaryFiles, chain_of, head_not_before, resume
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.runtime.log_once import Outage
 from ledger.stream import Ledger
@@ -37,14 +37,14 @@ T = TypeVar("T")
 EVERY_EVENTS = 1_000
 EVERY_SECONDS = 5.0
 LOOK_SECONDS = 1.0
-# While so many events came since the last look, the notary rests for so many times as long as it worked.
+# When at least this many events came since the last poll, the notary pauses for this many times as long as it worked.
 BUSY_EVENTS, REST_WHILE_BUSY = 500, 8.0
 LAST_WORDS_SECONDS = 10.0
 _ROUND_SECONDS = 1.0
 
 
 class Notary:
-    """Keeps the chain of one log, and signs it."""
+    """Maintains the chain of one log, and signs it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Notary:
         every_seconds: float = EVERY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """Makes a signing key where there is none. Raises UnsafeKeyFile."""
+        """Creates a signing key where there is none. Raises UnsafeKeyFile."""
         self._ledger, self.files, self._hook = ledger, files, hook
         self._every_events, self._every_seconds, self._look_seconds = every_events, every_seconds, look_seconds
         files.directory.mkdir(parents=True, exist_ok=True)
@@ -65,12 +65,12 @@ class Notary:
         self._leaves = files.leaves
         self._chain: Chain | None = None
         self._last_leaf: bytes | None = None
-        # One thread for hashing and files: what a cancelled round began is over before the next one writes.
+        # One thread for hashing and files: the work of a cancelled round ends before the next round writes.
         self._worker = ThreadPoolExecutor(1, "notary")
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._moved = asyncio.Condition()
-        self._hurry = 0
+        self._urgent = 0  # callers that wait for a signature
         self._head = 0
         self._signed_at = time.monotonic()
         self.certified: SignedCheckpoint | None = None
@@ -81,11 +81,11 @@ class Notary:
 
     @property
     def position(self) -> int:
-        """Up to here the chain goes; what lies behind the last checkpoint is not signed yet."""
+        """The end of the chain; events after the last checkpoint are not signed yet."""
         return self._chain.position if self._chain else 0
 
     def status(self) -> JsonObject:
-        """How far the log is vouched for, with which key, and why not further."""
+        """How far the log is signed, with which key, and what prevents more."""
         return {
             "position": self.position,
             "certified": self.certified.to_json() if self.certified else None,
@@ -94,7 +94,7 @@ class Notary:
         }
 
     async def run(self) -> None:
-        """Extend and sign until cancelled. A contradiction ends the signing for good."""
+        """Extend and sign until cancelled. After a contradiction nothing is signed any more."""
         while True:
             try:
                 async with self._turn:
@@ -115,25 +115,25 @@ class Notary:
                 self._wake.clear()
 
     async def certify(self, position: int, timeout: float = 30.0) -> SignedCheckpoint:
-        """The last checkpoint, once that is at or behind `position`, from 1 on: signed at once where it is not.
+        """The last checkpoint, once it covers `position` (from 1 on); signs at once if it does not yet.
 
         Raises NotCertified.
         """
-        self._hurry += 1
+        self._urgent += 1
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout), self._moved:
                     self._wake.set()
-                    await self._moved.wait_for(lambda: self._signed_to() >= position or self._stands_still())
+                    await self._moved.wait_for(lambda: self._signed_to() >= position or self._is_stopped())
         finally:
-            self._hurry -= 1
+            self._urgent -= 1
         if self.certified is None or self.certified.position < position:
-            why = f": {self.trouble.message}" if self.trouble else f" within {timeout:g} s"
-            raise NotCertified(f"position {position} was not signed{why}", position=position)
+            reason = f": {self.trouble.message}" if self.trouble else f" within {timeout:g} s"
+            raise NotCertified(f"position {position} was not signed{reason}", position=position)
         return self.certified
 
     async def chain_at(self, position: int) -> Chain:
-        """The chain of the first `position` events, from leaves that come out as they were signed.
+        """The chain of the first `position` events, from leaves that match the signed checkpoint.
 
         Raises NotCertified.
         """
@@ -151,9 +151,9 @@ class Notary:
         return chain
 
     async def close(self) -> None:
-        """Sign what is new, as far as a short time allows."""
-        if not self._stands_still():
-            self._hurry += 1
+        """Sign the latest events, as far as a short time allows."""
+        if not self._is_stopped():
+            self._urgent += 1
             with contextlib.suppress(LedgerError, OSError, TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_SECONDS), self._turn:
                     while await self._round():
@@ -165,7 +165,7 @@ class Notary:
     def _signed_to(self) -> int:
         return self.certified.position if self.certified else 0
 
-    def _stands_still(self) -> bool:
+    def _is_stopped(self) -> bool:
         return isinstance(self.trouble, ChainContradicted | LogGap)
 
     async def _stop_signing(self, error: LedgerError) -> None:
@@ -175,19 +175,19 @@ class Notary:
             self._moved.notify_all()
 
     async def _round(self) -> bool:
-        """Extend the chain for about a second and sign what is due; True when more is there already.
+        """Extend the chain for about a second and sign if due; True when there is more to read already.
 
         Raises ChainContradicted, LogGap, BrokerUnavailable, UnsafeKeyFile, OSError.
         """
         if self._chain is None:
-            self._chain, self.certified = await take_up(self._ledger, self.files, self._worker)
+            self._chain, self.certified = await resume(self._ledger, self.files, self._worker)
             last = self._leaves.read(self.position, self.position) if self.position else []
             self._last_leaf = last[0] if last else None
         head = await head_not_before(self._ledger, self.position)
-        busy, self._head = head - self._head >= BUSY_EVENTS and not self._hurry, head
+        busy, self._head = head - self._head >= BUSY_EVENTS and not self._urgent, head
         unsigned = head - self._signed_to()
         overdue = time.monotonic() - self._signed_at >= self._every_seconds
-        if not unsigned or not (unsigned >= self._every_events or overdue or self._hurry):
+        if not unsigned or not (unsigned >= self._every_events or overdue or self._urgent):
             return False
         if head > self.position:
             await self._read(busy)
@@ -197,9 +197,9 @@ class Notary:
         return False
 
     async def _read(self, busy: bool) -> None:
-        """Extend the chain by what the log has, for about a second."""
+        """Extend the chain with events of the log, for about a second."""
         began, until = time.monotonic(), time.monotonic() + _ROUND_SECONDS
-        # The last event that was signed is read once more: it has to be the same.
+        # The chain's last event is read again, to check that it is the same.
         async with contextlib.aclosing(self._ledger.read(max(1, self.position), batch=READ)) as lists:
             async for events in lists:
                 await self._extend(events)
@@ -211,8 +211,8 @@ class Notary:
                 began = time.monotonic()
 
     async def _extend(self, events: list[StoredEvent]) -> None:
-        """Hash a list of events, keep their leaves, and sign where enough came together."""
-        assert self._chain is not None  # taken up before anything is read
+        """Hash a list of events, write their leaves, and sign if enough events are unsigned."""
+        assert self._chain is not None  # set by _round
         leaves = await self._in_thread(lambda: leaf_hashes(events))
         if events[0].position == self.position:
             if leaves[0] != self._last_leaf:
@@ -232,8 +232,8 @@ class Notary:
             await self._sign()
 
     async def _sign(self) -> None:
-        """Sign the chain as it stands, unless that is signed."""
-        assert self._chain is not None  # taken up before anything is signed
+        """Sign the chain, unless its end is signed already."""
+        assert self._chain is not None  # set by _round
         if self.position == self._signed_to():
             return
         checkpoint = sign(self._chain, self._keys, datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Where does a notary go on after a restart? At its last checkpoint, if leaves or log still come out as signed."""
+"""Notary restart: resumes the chain at the last checkpoint, if the leaves or the log still match it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ledger.stream import Ledger
 log = structlog.get_logger(__name__)
 
 READ = 1_000
-# In a cluster a new leader may still be reading in what its members have.
+# In a cluster a new leader may still be catching up with its members.
 HEAD_COMES_BACK_WITHIN = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class NotaryFiles:
-    """Where a node keeps what it vouches with: never inside the broker's directory."""
+    """The paths of a node's chain, keys and checkpoints: never inside the broker's directory."""
 
     directory: Path
     keys: Path
@@ -35,7 +35,7 @@ class NotaryFiles:
 
     @classmethod
     def of(cls, data: Path) -> NotaryFiles:
-        """The files of a node's data directory."""
+        """The paths in a node's data directory."""
         return cls(data / "chain", data / "keys", data / "chain" / "checkpoints.jsonl")
 
     @property
@@ -43,11 +43,11 @@ class NotaryFiles:
         return LeafFile(self.directory / "leaves.bin")
 
 
-async def take_up(ledger: Ledger, files: NotaryFiles, worker: Executor) -> tuple[Chain, SignedCheckpoint | None]:
-    """The chain as it was signed last, with that checkpoint; the leaf file then ends there too.
+async def resume(ledger: Ledger, files: NotaryFiles, worker: Executor) -> tuple[Chain, SignedCheckpoint | None]:
+    """The chain at the last checkpoint, and that checkpoint; the leaf file is truncated to it.
 
-    What is not signed yet is read again: a crash may have left any part of it. Raises ChainContradicted, LogGap,
-    BrokerUnavailable.
+    Events after it are read again, since a crash may have left any part of their leaves. Raises ChainContradicted,
+    LogGap, BrokerUnavailable.
     """
     loop = asyncio.get_running_loop()
     certified = await loop.run_in_executor(worker, _last_signed, files)
@@ -63,15 +63,15 @@ async def take_up(ledger: Ledger, files: NotaryFiles, worker: Executor) -> tuple
 
 
 async def chain_of(leaves: LeafFile, position: int, worker: Executor, chain: Chain | None = None) -> Chain:
-    """The chain of the leaves up to `position`, as far as there are so many, in pieces that let others run."""
+    """The chain of the leaves up to `position`, as far as there are any, in chunks so that other tasks can run."""
     chain = chain or Chain.empty()
-    for piece in leaves.chunks(chain.position + 1, position):
-        chain = await asyncio.get_running_loop().run_in_executor(worker, chain.extended, piece)
+    for chunk in leaves.chunks(chain.position + 1, position):
+        chain = await asyncio.get_running_loop().run_in_executor(worker, chain.extended, chunk)
     return chain
 
 
 async def head_not_before(ledger: Ledger, position: int) -> int:
-    """The last position of the log. Raises ChainContradicted when that stays before `position`."""
+    """The last position of the log. Raises ChainContradicted when it stays before `position`."""
     until = time.monotonic() + HEAD_COMES_BACK_WITHIN
     while True:
         head = (await ledger.head()).position
@@ -88,7 +88,7 @@ async def head_not_before(ledger: Ledger, position: int) -> int:
 
 
 def _last_signed(files: NotaryFiles) -> SignedCheckpoint | None:
-    """The last checkpoint of the file. Raises ChainContradicted when that is none of ours."""
+    """The last checkpoint of the file. Raises ChainContradicted when no key of this node signed it."""
     try:
         certified = last_checkpoint(files.checkpoints)
     except ValueError as error:
@@ -107,28 +107,28 @@ def _last_signed(files: NotaryFiles) -> SignedCheckpoint | None:
 async def _from_log(ledger: Ledger, files: NotaryFiles, certified: SignedCheckpoint, worker: Executor) -> Chain:
     """The chain up to a checkpoint, read from the log again; its leaves replace those in the file.
 
-    Raises ChainContradicted when it does not come out as it was signed, LogGap, BrokerUnavailable.
+    Raises ChainContradicted when it does not match the checkpoint, LogGap, BrokerUnavailable.
     """
     await head_not_before(ledger, certified.position)
     loop = asyncio.get_running_loop()
-    made = LeafFile(files.leaves.path.with_suffix(".new"))
-    made.cut_to(0)
+    rebuilt = LeafFile(files.leaves.path.with_suffix(".new"))
+    rebuilt.cut_to(0)
     chain = Chain.empty()
     async with contextlib.aclosing(ledger.read(1, batch=READ)) as lists:
         async for events in lists:
             wanted = events[: certified.position - chain.position]
             leaves = await loop.run_in_executor(worker, leaf_hashes, wanted)
-            await loop.run_in_executor(worker, made.append, leaves, chain.position)
+            await loop.run_in_executor(worker, rebuilt.append, leaves, chain.position)
             chain = await loop.run_in_executor(worker, chain.extended, leaves)
             if chain.position == certified.position:
                 break
     if not certified.fits(chain):
-        made.path.unlink(missing_ok=True)
+        rebuilt.path.unlink(missing_ok=True)
         raise ChainContradicted(
             f"the log up to position {certified.position} is not the one that was signed at {certified.time:%F %T} "
             "UTC: run kledger audit to see what was changed",
             position=certified.position,
         )
-    if made.path.exists():
-        made.path.replace(files.leaves.path)
+    if rebuilt.path.exists():
+        rebuilt.path.replace(files.leaves.path)
     return chain

@@ -1,9 +1,8 @@
-"""How does somebody without the log convince themselves that an event is in it? A proof is one JSON document.
+"""Inclusion proof: a JSON document that shows to anyone without the log that an item's events are in it.
 
-It names an item (`about`) and holds its events as they stand in the log, for each the hashes from its leaf up to a
-root (RFC 9162, 2.1.3), and the checkpoint over that root with the node's public key. It shows that these events were
-in the log, at these positions, when the checkpoint was signed. It does not show that no other event speaks of the
-same item.
+It names an item (`about`) and holds its events as stored, for each the hashes from its leaf up to a root (RFC 9162,
+2.1.3), and the checkpoint over that root with the node's public key. It shows that these events were in the log, at
+these positions, when the checkpoint was signed. It does not show that no other event is about the same item.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ KIND, VERSION = "kledger proof", 1
 
 @dataclass(frozen=True, slots=True)
 class ProvedEvent:
-    """One event of a proof, whether its place in the log is proved, and why not."""
+    """One event of a proof; `fault` is why its place in the log is not proved, None when it is."""
 
     event: StoredEvent
     fault: str | None
 
     def to_json(self) -> JsonObject:
-        """What the event says of itself, out of the bytes that are proved."""
-        told: JsonObject = {"position": self.event.position, "subject": self.event.subject, "fault": self.fault}
+        """The event's main attributes, from the proved bytes."""
+        attributes: JsonObject = {"position": self.event.position, "subject": self.event.subject, "fault": self.fault}
         try:
             document = parse_json(self.event.body)
         except LedgerError:
-            return told
+            return attributes
         if isinstance(document, dict):
-            told |= {name: document.get(name) for name in ("type", "id", "time", "actor")}
-        return told
+            attributes |= {name: document.get(name) for name in ("type", "id", "time", "actor")}
+        return attributes
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a proof is worth. `trusted` is False when its key was taken from the proof itself."""
+    """The result of checking a proof. `trusted` is False when the key was taken from the proof itself."""
 
     about: JsonObject
     checkpoint: SignedCheckpoint
@@ -76,9 +75,9 @@ def make_proof(
     checkpoint: SignedCheckpoint,
     key: VerifyingKey,
 ) -> JsonObject:
-    """The proof that `events` are in the log of which `leaves` are all up to `checkpoint`.
+    """The proof that `events` are in the log; `leaves` are all leaves up to `checkpoint`.
 
-    Raises ChainContradicted when the leaves are not those that were signed, or an event is not the one that was.
+    Raises ChainContradicted when the leaves do not match the checkpoint, or an event does not match its leaf.
     """
     if not checkpoint.fits(Chain.empty().extended(leaves)):
         raise ChainContradicted(
@@ -113,9 +112,9 @@ def make_proof(
 
 
 def check_proof(document: object, key: VerifyingKey | None = None) -> Checked:
-    """Check a proof with a public key alone; with none, with the one that the proof brings along.
+    """Check a proof with a public key; without one, with the key in the proof itself.
 
-    Raises InvalidPayload when the document is no proof.
+    Raises InvalidPayload when the document is not a proof.
     """
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise InvalidPayload("this is no proof of the ledger: kledger prove writes one", errors=[])
@@ -123,25 +122,25 @@ def check_proof(document: object, key: VerifyingKey | None = None) -> Checked:
         raise InvalidPayload(f"a proof of version {document.get('version')!r}: this program knows {VERSION}", errors=[])
     try:
         checkpoint = SignedCheckpoint.from_json(document["checkpoint"])
-        brought = VerifyingKey.from_text(document["key"])
+        included = VerifyingKey.from_text(document["key"])
         about = dict(document["about"])
-        told = [(_event(one), [bytes.fromhex(step) for step in one["path"]]) for one in document["events"]]
+        proved = [(_event(one), [bytes.fromhex(step) for step in one["path"]]) for one in document["events"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidPayload(f"this proof cannot be read: {error!r}", errors=[]) from error
-    used = key or brought
+    used = key or included
     faults = []
-    if used.id != brought.id:
-        faults.append(f"it was made with the key {brought.id}, not with the given one, {used.id}")
+    if used.id != included.id:
+        faults.append(f"it was made with the key {included.id}, not with the given one, {used.id}")
     if not checkpoint.signed_by({used.id: used}):
         faults.append("the signature of its checkpoint is not by this key, or the checkpoint was changed")
-    if [event.position for event, _ in told] != about.get("positions") or not told:
+    if [event.position for event, _ in proved] != about.get("positions") or not proved:
         faults.append("it does not hold the events that it names")
-    events = [ProvedEvent(event, _fault(event, path, checkpoint, about)) for event, path in told]
+    events = [ProvedEvent(event, _fault(event, path, checkpoint, about)) for event, path in proved]
     return Checked(about, checkpoint, used, key is not None, faults, events)
 
 
 def _fault(event: StoredEvent, path: list[bytes], checkpoint: SignedCheckpoint, about: JsonObject) -> str | None:
-    """Why an event of a proof proves nothing of what the proof is about."""
+    """The reason why an event is not proved to be in the log and about the proof's item; None when it is."""
     if not verify_inclusion(leaf_hash(event), event.position - 1, checkpoint.position, path, checkpoint.root):
         return "the event, its position or its path is not as it was signed"
     try:
@@ -153,9 +152,9 @@ def _fault(event: StoredEvent, path: list[bytes], checkpoint: SignedCheckpoint, 
     return None
 
 
-def _event(told: JsonObject) -> StoredEvent:
-    """Read an event of a proof. Raises KeyError, TypeError or ValueError."""
-    position, stored_ns, subject, headers = (told[name] for name in ("position", "stored_ns", "subject", "headers"))
+def _event(entry: JsonObject) -> StoredEvent:
+    """Parse an event of a proof. Raises KeyError, TypeError or ValueError."""
+    position, stored_ns, subject, headers = (entry[name] for name in ("position", "stored_ns", "subject", "headers"))
     message_id = headers.get(MSG_ID, "")
     if type(position) is not int or type(stored_ns) is not int or not isinstance(subject, str):
         raise TypeError("an event has a position, a stored time and a subject")
@@ -163,4 +162,4 @@ def _event(told: JsonObject) -> StoredEvent:
         raise TypeError(f"the only header that counts is {MSG_ID}")
     if not -(2**63) <= stored_ns < 2**63:
         raise ValueError("a stored time has 64 bits")
-    return StoredEvent(position, stored_ns, subject, base64.b64decode(told["body"], validate=True), message_id)
+    return StoredEvent(position, stored_ns, subject, base64.b64decode(entry["body"], validate=True), message_id)

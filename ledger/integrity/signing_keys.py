@@ -1,11 +1,11 @@
-"""With which key does a node sign, and how are signatures of earlier keys still checked?
+"""Signing keys of a node: the key in use, its rotation, and the public keys that verify older signatures.
 
 In the directory `keys` of a node, readable by its owner alone:
 
-- `signing.pem`: the private key in use, made at the first start (Ed25519, PKCS#8);
+- `signing.pem`: the private key in use, created at the first start (Ed25519, PKCS#8);
 - `public/KEY.pem`: every public key that was ever in use; KEY is the start of its SHA-256;
-- `succession.jsonl`: a line for each replacement, signed by the old key and the new one, so that whoever
-  trusts one of them can find out which other keys belong to the same node.
+- `succession.jsonl`: a line for each replacement, signed by the old key and the new one, so that a verifier that
+  trusts one of them can derive which other keys belong to the same node.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SUCCESSION = b"kledger key succession 1\n"
 
 @dataclass(frozen=True, slots=True)
 class VerifyingKey:
-    """A public key and its name."""
+    """A public key and its id."""
 
     id: str
     key: Ed25519PublicKey
@@ -44,7 +44,7 @@ class VerifyingKey:
 
     @classmethod
     def from_text(cls, text: str) -> VerifyingKey:
-        """Read a public key in PEM, or its 32 bytes in base64. Raises InvalidPayload."""
+        """Parse a public key in PEM, or its 32 bytes in base64. Raises InvalidPayload."""
         try:
             if "BEGIN" in text:
                 key = serialization.load_pem_public_key(text.encode())
@@ -66,7 +66,7 @@ class VerifyingKey:
         ).decode()
 
     def signed(self, message: bytes, signature: bytes) -> bool:
-        """Whether `signature` over `message` was made with the private half."""
+        """Whether `signature` over `message` was made with the private key."""
         try:
             self.key.verify(signature, message)
         except InvalidSignature:
@@ -75,7 +75,7 @@ class VerifyingKey:
 
 
 class SigningKeys:
-    """The keys of one node. A replacement by another process is noticed before the next signature."""
+    """The keys of one node. A rotation by another process is detected before the next signature."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -85,7 +85,7 @@ class SigningKeys:
 
     @classmethod
     def open(cls, directory: Path) -> SigningKeys:
-        """The keys in `directory`; a first key is made where there is none. Raises UnsafeKeyFile."""
+        """The keys in `directory`; creates a first key where there is none. Raises UnsafeKeyFile."""
         keys = cls(directory)
         directory.mkdir(parents=True, exist_ok=True)
         _private_to_owner(directory, 0o700)
@@ -95,15 +95,15 @@ class SigningKeys:
         return keys
 
     def current(self) -> VerifyingKey:
-        """The public half of the key in use. Raises UnsafeKeyFile."""
+        """The public key of the key in use. Raises UnsafeKeyFile."""
         return VerifyingKey.of(self._key().public_key())
 
     def sign(self, message: bytes) -> bytes:
-        """64 bytes. Raises UnsafeKeyFile."""
+        """The signature of a message, 64 bytes. Raises UnsafeKeyFile."""
         return self._key().sign(message)
 
     def rotate(self) -> tuple[VerifyingKey, VerifyingKey]:
-        """Sign with a new key from now on; returns the old and the new one. Raises UnsafeKeyFile."""
+        """Replace the key by a new one; returns the old and the new public key. Raises UnsafeKeyFile."""
         old, fresh = self._key(), _publish(self.directory, Ed25519PrivateKey.generate())
         before, after = VerifyingKey.of(old.public_key()), VerifyingKey.of(fresh.public_key())
         message = _succession(before, after)
@@ -122,16 +122,16 @@ class SigningKeys:
 
     def _key(self) -> Ed25519PrivateKey:
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError as error:
             raise UnsafeKeyFile(f"the signing key {self._file} cannot be read: {error.strerror}") from error
-        if self._private is None or self._seen != (found.st_ino, found.st_mtime_ns):
-            self._private, self._seen = _read_key(self._file), (found.st_ino, found.st_mtime_ns)
+        if self._private is None or self._seen != (status.st_ino, status.st_mtime_ns):
+            self._private, self._seen = _read_key(self._file), (status.st_ino, status.st_mtime_ns)
         return self._private
 
 
 def public_keys(directory: Path) -> dict[str, VerifyingKey]:
-    """Every public key that a node keeps, by its id; a file that holds none is left out."""
+    """All public keys of a node, by id; a file without a valid key is skipped."""
     keys = {}
     for path in sorted((directory / "public").glob("*.pem")):
         try:
@@ -143,7 +143,7 @@ def public_keys(directory: Path) -> dict[str, VerifyingKey]:
 
 
 def trusted_with(anchor: VerifyingKey, directory: Path) -> dict[str, VerifyingKey]:
-    """The keys that belong to the same node as `anchor`, by the replacements that both sides signed."""
+    """The keys of the same node as `anchor`, connected to it by replacements that both keys signed."""
     trusted = {anchor.id: anchor}
     try:
         lines = (directory / "succession.jsonl").read_bytes().splitlines()
@@ -161,12 +161,12 @@ def trusted_with(anchor: VerifyingKey, directory: Path) -> dict[str, VerifyingKe
 
 
 def _replacements(lines: Iterable[bytes]) -> Iterable[tuple[VerifyingKey, VerifyingKey]]:
-    """The replacements of a succession file whose two signatures are right."""
+    """The replacements of a succession file whose two signatures are valid."""
     for line in lines:
         try:
-            told: Mapping[str, str] = orjson.loads(line)
-            old, new = VerifyingKey.from_text(told["old"]), VerifyingKey.from_text(told["new"])
-            by_old, by_new = (base64.b64decode(told[name]) for name in ("signed_by_old", "signed_by_new"))
+            entry: Mapping[str, str] = orjson.loads(line)
+            old, new = VerifyingKey.from_text(entry["old"]), VerifyingKey.from_text(entry["new"])
+            by_old, by_new = (base64.b64decode(entry[name]) for name in ("signed_by_old", "signed_by_new"))
         except (ValueError, KeyError, TypeError, AttributeError, InvalidPayload):
             continue
         message = _succession(old, new)
@@ -179,7 +179,7 @@ def _succession(old: VerifyingKey, new: VerifyingKey) -> bytes:
 
 
 def _publish(directory: Path, private: Ed25519PrivateKey) -> Ed25519PrivateKey:
-    """Keep the public half before the private one is used: nothing is signed that nobody could check."""
+    """Store the public key before the private one is used, so that every signature can be verified."""
     key = VerifyingKey.of(private.public_key())
     (directory / "public").mkdir(exist_ok=True)
     (directory / "public" / f"{key.id}.pem").write_text(key.pem())
@@ -207,16 +207,16 @@ def _read_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _private_to_owner(path: Path, rights: int) -> None:
-    """Refuse what others may read or write; a directory of our own is closed instead."""
+    """Refuse a file that other users may read or write; a directory gets the right mode instead."""
     if sys.platform == "win32":
         return
-    found = stat.S_IMODE(path.stat().st_mode)
-    if found & 0o077 == 0:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077 == 0:
         return
     if path.is_dir():
         path.chmod(rights)
         return
     raise UnsafeKeyFile(
-        f"{path} may be read or written by other users (mode {found:o}): run chmod 600 {path.name} there, and "
+        f"{path} may be read or written by other users (mode {mode:o}): run chmod 600 {path.name} there, and "
         "replace the key with kledger key rotate if others could have read it"
     )

@@ -1,1 +1,1 @@
-"""Personal data: each person's key, the vault that holds it, sealed values, erasure."""
+"""Personal data: data keys, the vault that stores them, sealed values, erasure."""

@@ -1,6 +1,6 @@
-"""Which data keys does this process know? Those it needed so far; others are asked of the vault, once.
+"""Keyring: a thread-safe cache of data keys and tombstones in front of the vault.
 
-Folding happens in threads, the vault lives on the event loop: `Keyring.over` bridges the two.
+Folding runs in threads, the vault on the event loop: `Keyring.over` bridges the two.
 """
 
 from __future__ import annotations
@@ -27,48 +27,48 @@ class Keyring:
         self._held: dict[str, Held] = {}
         self._lock = Lock()
         self._closed = False
-        self._told: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
 
     @classmethod
     def over(cls, vault: Vault, loop: asyncio.AbstractEventLoop) -> Keyring:
-        """A keyring that asks a vault; not from the loop's own thread, which would wait for itself."""
+        """A keyring that queries a vault. Must not be used from the loop's own thread: it would deadlock."""
 
         def fetch(names: list[str]) -> Mapping[str, Held]:
-            asked = asyncio.run_coroutine_threadsafe(vault.look(names), loop)
+            future = asyncio.run_coroutine_threadsafe(vault.look(names), loop)
             until = time.monotonic() + ANSWER_SECONDS
             while not keyring._closed:
                 with contextlib.suppress(TimeoutError):
-                    return asked.result(_LOOK_UP_SECONDS)
+                    return future.result(_LOOK_UP_SECONDS)
                 if time.monotonic() > until:
                     break
-            asked.cancel()
+            future.cancel()
             raise BrokerUnavailable(f"the vault did not answer within {ANSWER_SECONDS:g} s: retry")
 
         keyring = cls(fetch)
         return keyring
 
     def close(self) -> None:
-        """Keep nobody waiting for the vault any more: the loop that it lives on is about to wait for us."""
+        """End all waiting for the vault, because its event loop is about to wait for our threads."""
         self._closed = True
 
     def known(self, name: str) -> Held | None:
-        """What is known without asking."""
+        """The cached key or tombstone of a name; never queries the vault."""
         return self._held.get(name)
 
     def look(self, name: str) -> Held | None:
-        """What is known of a name, asked of the vault when it has to be. Raises what the vault raises."""
+        """The key or tombstone of a name, from the vault if it is not cached. Raises what the vault raises."""
         if name not in self._held:
             self.learn([name])
         return self._held.get(name)
 
     def learn(self, names: Iterable[str]) -> None:
-        """Ask for those that are not known yet. Raises what the vault raises."""
+        """Fetch the names that are not cached. Raises what the vault raises."""
         missing = [name for name in dict.fromkeys(names) if name not in self._held]
         if missing:
             self.take(self._fetch(missing))
 
     def again(self, names: Iterable[str]) -> None:
-        """Ask for these whatever is known of them, unless it is a tombstone. Raises what the vault raises."""
+        """Fetch these names again, except where a tombstone is cached. Raises what the vault raises."""
         names = list(names)
         with self._lock:
             for name in names:
@@ -76,23 +76,23 @@ class Keyring:
                     self._held.pop(name, None)
         self.learn(names)
 
-    def take(self, found: Mapping[str, Held]) -> None:
-        """Remember these; a tombstone is never replaced by a key."""
+    def take(self, fetched: Mapping[str, Held]) -> None:
+        """Cache these; a tombstone is never replaced by a key."""
         with self._lock:
-            for name, held in found.items():
+            for name, held in fetched.items():
                 if not isinstance(self._held.get(name), Tombstone):
                     self._held[name] = held
 
     def forget(self, name: str) -> None:
-        """Drop what is known of a name, so that the vault is asked again, and tell those who listen."""
+        """Invalidate a name, so that the vault is queried again, and call the listeners."""
         with self._lock:
             if not isinstance(self._held.get(name), Tombstone):
                 self._held.pop(name, None)
-            listening = list(self._told)
-        for tell in listening:
-            tell()
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
 
-    def when_forgotten(self, tell: Callable[[], None]) -> None:
-        """Call `tell` (from whichever thread) each time that a name is dropped."""
+    def when_forgotten(self, listener: Callable[[], None]) -> None:
+        """Call `listener` (on any thread) each time that a name is invalidated."""
         with self._lock:
-            self._told.append(tell)
+            self._listeners.append(listener)

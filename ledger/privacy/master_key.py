@@ -1,8 +1,8 @@
-"""Which key wraps the data keys? The environment says, or a file that a node's first start makes.
+"""Master key: the key that wraps all data keys, from the environment or from a file of the node.
 
-KLEDGER_MASTER_KEY holds it (32 bytes as base64 or hexadecimal digits); else it stands in the file that
-KLEDGER_MASTER_KEY_FILE names; else in `keys/master.key` of the data directory (0600 in a 0700 directory). Every
-node of one ledger needs the same.
+KLEDGER_MASTER_KEY holds it (32 bytes as base64 or hexadecimal digits); else the file that KLEDGER_MASTER_KEY_FILE
+names; else `keys/master.key` in the data directory (0600 in a 0700 directory), which the first start creates. Every
+node of one ledger needs the same key.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ VARIABLE, FILE_VARIABLE = MASTER_KEY, "KLEDGER_MASTER_KEY_FILE"
 
 def kept_master_key(data: Path, environment: Mapping[str, str] = os.environ) -> bytes | None:
     """The master key of the node on `data`, 32 bytes; None when there is none anywhere. Raises WrongMasterKey."""
-    if stated := environment.get(VARIABLE):
-        return _read(stated, f"the variable {VARIABLE}")
-    named = environment.get(FILE_VARIABLE)
-    path = Path(named) if named else _file(data)
+    if text := environment.get(VARIABLE):
+        return _read(text, f"the variable {VARIABLE}")
+    configured = environment.get(FILE_VARIABLE)
+    path = Path(configured) if configured else _file(data)
     try:
         return _read(path.read_text("ascii", "replace"), str(path))
     except FileNotFoundError:
-        if named:
+        if configured:
             raise WrongMasterKey(f"{FILE_VARIABLE} names {path}, which is not there: correct it") from None
         return None
     except OSError as error:
@@ -38,7 +38,7 @@ def kept_master_key(data: Path, environment: Mapping[str, str] = os.environ) -> 
 
 
 def new_master_key(data: Path) -> bytes:
-    """A new master key, kept in the data directory: for a ledger whose vault has begun under none."""
+    """Create a master key in the data directory, for a ledger whose vault has none yet."""
     path = _file(data)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.parent.chmod(0o700)
@@ -48,7 +48,7 @@ def new_master_key(data: Path) -> bytes:
 
 
 def lost(data: Path) -> WrongMasterKey:
-    """The error for a vault that has keys, while no master key is there to open them."""
+    """The error for a vault with keys but without a master key to unwrap them."""
     return WrongMasterKey(
         f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is not there. No "
         "backup has that file, so a restored node needs a copy from the node that was backed up; a file that was lost "
@@ -61,12 +61,12 @@ def _file(data: Path) -> Path:
     return data / "keys" / "master.key"
 
 
-def _read(stated: str, place: str) -> bytes:
-    text = stated.strip()
+def _read(text: str, place: str) -> bytes:
+    text = text.strip()
     try:
         secret = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):
         secret = b""
-    if len(secret) != KEY_BYTES:  # what it holds is not told: it may be nearly right
+    if len(secret) != KEY_BYTES:  # the error does not quote it: it may be nearly the right key
         raise WrongMasterKey(f"{place} does not hold {KEY_BYTES} bytes as base64 or hexadecimal digits")
     return secret

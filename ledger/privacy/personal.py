@@ -1,8 +1,8 @@
-"""Whose is what an event says, and which parts of it are a person's own words?
+"""Personal data in events: which persons an event belongs to, and which of its fields hold their free text.
 
-The free text of a fact is sealed with the keys of the persons it belongs to; ids, types, owner, scopes, versions,
-verdicts and lineage stay readable, so that gates and foreign readers work as before. A person is a `user:`;
-`user:local` is nobody: it is what an operator who names no identity is called.
+The free text of a fact is sealed with the keys of the persons it belongs to. Ids, types, owner, scopes, versions,
+verdicts and lineage stay readable, so that gates and foreign readers need no key. A person is a `user:`, except
+`user:local`, the name of an operator without an identity.
 """
 
 from __future__ import annotations
@@ -110,21 +110,21 @@ TEXTS: dict[type[Fact], tuple[str, ...]] = {
         (),
     ),
 }
-"""The parts of each fact that are somebody's words; of some, none. (A secret is sealed before it is a fact.)"""
+"""The fields of each fact that hold free text. (A secret is sealed before it is a fact.)"""
 
 _PATHS = {fact: tuple(tuple(path.split(".")) for path in paths) for fact, paths in TEXTS.items()}
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
-"""The field in which a process names the item that its words are about."""
+"""The field of a process's facts with the id of the item that they are about."""
 
 
 def is_person(entity: str) -> bool:
-    """Whether this names a person who can be forgotten."""
+    """Whether this entity is a person, who can be forgotten."""
     return entity.startswith(USER) and entity != NOBODY
 
 
 def require_person(subject: str) -> None:
-    """Raise InvalidPayload when this names nobody who can be forgotten."""
+    """Raise InvalidPayload when this is not a person, who can be forgotten."""
     if not is_person(subject) or subject == USER:
         raise InvalidPayload(
             f"{subject!r} is not a person: write user:ID of somebody whom the ledger knows",
@@ -133,9 +133,9 @@ def require_person(subject: str) -> None:
 
 
 def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
-    """The persons an item belongs to: its owner; when that is no person, everybody it is scoped to.
+    """The persons an item belongs to: its owner or, when that is not a person, all persons among its scopes.
 
-    An ACL says who may read, not whose it is: nobody's leaving takes away what others may read as well.
+    An ACL grants reading, not ownership: forgetting one of its readers must not erase the item for the others.
     """
     if owner is not None and is_person(owner):
         return [owner]
@@ -143,36 +143,36 @@ def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
 
 
 def stated_persons(event: NewEvent) -> list[str]:
-    """The persons that an event itself says it belongs to: who states it, whose it is."""
+    """The persons that an event belongs to according to the event alone: its actor and its owner."""
     fact = event.fact
-    found = [event.actor] if is_person(event.actor) else []
+    entities = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact):
-        found += [fact.owner] if is_person(fact.owner) else []
+        entities += [fact.owner] if is_person(fact.owner) else []
     elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
-        found += persons(fact.owner, fact.scopes or ())
-    return sorted(set(found)) if len(found) > 1 else found
+        entities += persons(fact.owner, fact.scopes or ())
+    return sorted(set(entities)) if len(entities) > 1 else entities
 
 
 def about_item(event: NewEvent) -> str | None:
-    """The item whose persons an event's words, if it has any, belong to as well; None when it says itself whose."""
+    """The item whose persons the event's text belongs to as well; None when the event itself names all its persons."""
     fact = event.fact
     if isinstance(fact, KnowledgeSaved):
         return None
     if fact.entity() == "knowledge":
         return event.entity_id
-    named = _ABOUT.get(fact.entity())
-    return None if named is None else getattr(fact, named, None)
+    field = _ABOUT.get(fact.entity())
+    return None if field is None else getattr(fact, field, None)
 
 
 def has_text(fact: Fact) -> bool:
-    """Whether the fact holds words of somebody, or a secret."""
+    """Whether the fact holds free text or a secret."""
     return any(_at(fact, path) for path in _PATHS.get(type(fact), ())) or any(
         getattr(fact, name) is not None for name in fact.sealed_only
     )
 
 
 def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
-    """The event with its words sealed for every one of these keys, and borne out by the last; itself without any."""
+    """The event with its text sealed with all of these keys, and a MAC by the last; unchanged without keys."""
     if not keys:
         return event
 
@@ -188,16 +188,16 @@ def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
 
 
 def _at(fact: BaseModel, path: Iterable[str]) -> Any:
-    found: Any = fact
+    value: Any = fact
     for name in path:
-        found = getattr(found, name)
-        if found is None:
+        value = getattr(value, name)
+        if value is None:
             break
-    return found
+    return value
 
 
 def _changed(fact: Fact, paths: Iterable[str], change: Callable[[Any, str], Any]) -> Fact:
-    """The fact with `change(value, place)` in the place of each value that says something."""
+    """The fact with `change(value, place)` instead of each non-empty value at `paths`."""
     updates: dict[str, Any] = {}
     for path in paths:
         value = _at(fact, path.split("."))

@@ -1,4 +1,4 @@
-"""How does a sealed value begin? Nothing else that is kept may begin so: no text of a request, and no id."""
+"""Prefix of every sealed value. No text of a request and no id may begin with it."""
 
 from __future__ import annotations
 

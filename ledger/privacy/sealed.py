@@ -1,9 +1,9 @@
-"""What does a sealed value look like in an event, and what is it when its key is destroyed?
+"""Sealed values: encrypted text in events, which is unreadable for good once its key is destroyed (crypto-shredding).
 
 A sealed string is `sealed:v1:<key name>:<base64 of nonce, ciphertext and tag>`; an object is sealed as
-`{"$sealed": "sealed:v1:…"}`, so that schemas stay as they are. The cipher is AES-256-GCM, bound to the event's id,
-to who states it and to the value's place in it: no value can be moved elsewhere. What is sealed is the value's JSON;
-a value that belongs to several subjects is sealed for one after the other, and is gone as soon as one of them is.
+`{"$sealed": "sealed:v1:…"}`, so schemas do not change. The cipher is AES-256-GCM, bound to the event's id, its actor
+and the value's place in it, so no value can be moved elsewhere. The plaintext is the value's JSON. A value that belongs
+to several subjects is sealed for one after the other, and is erased as soon as one of their keys is.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from ledger.privacy.seal_witness import ATTRIBUTE
 from ledger.privacy.vault import DataKey, Held, Tombstone
 
 HINT = b'"sealed:v1:'
-"""A body of ours without these bytes holds nothing sealed."""
-_BORNE_OUT = f'"{ATTRIBUTE}"'.encode()
+"""A body that the ledger wrote has no sealed value without these bytes."""
+_HAS_MAC = f'"{ATTRIBUTE}"'.encode()
 _ESCAPED = b"\\u00"
 OBJECT = "$sealed"
 ERASED = "[erased]"
-"""What is read in the place of a text whose key is destroyed; in the place of an object: `{}`.
+"""Shown instead of a text whose key is destroyed; instead of an object: `{}`.
 
-It is for reading alone: a text that says so may be somebody's own words. What was erased, the view knows
+It is for display only, since a person may write the same text. The view records which values were erased
 (projections/fold_kit/erased.py).
 """
 
 USER, RESOURCE = "user:", "resource:"
-"""How the names of keys begin: a person's own text, the secure body of a resource."""
+"""Prefixes of key names: of a person's text, of a resource's secure body."""
 
 MOST_DEPTH = 64
-"""How deep a document may be nested that holds sealed values."""
+"""The deepest nesting of a document with sealed values."""
 
 Lookup = Callable[[str], Held | None]
 Vouch = Callable[[Tombstone, str, str], bool]
-"""Whether the text at a place was sealed with the key that is destroyed; asked in the order of the document. What lies
-within another person's seal is vouched for by that."""
+"""Whether the text at a place was really sealed with the destroyed key; called in the order of the document, and only
+for the outermost seal of a text."""
 
 
-def _as_stated(_gone: Tombstone, _place: str, _sealed: str) -> bool:
+def _accept_all(_gone: Tombstone, _place: str, _sealed: str) -> bool:
     """Every seal counts."""
     return True
 
 
 def may_be_sealed(body: bytes) -> bool:
-    """Whether a body may hold something sealed, or what bears that out, also where a foreign writer used escapes."""
-    return HINT in body or _BORNE_OUT in body or _ESCAPED in body
+    """Whether a body may hold a sealed value or a seal MAC, even one that a foreign writer wrote with escapes."""
+    return HINT in body or _HAS_MAC in body or _ESCAPED in body
 
 
 def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str = "") -> Any:
-    """The value sealed for every one of `keys`: a string for a string, an object for anything else.
+    """The value sealed with each of `keys` in turn: a string for a string, an object for anything else.
 
-    `place` is the JSON pointer of the value in the event, `/data/content`; `by` who states the event
+    `place` is the JSON pointer of the value in the event, such as `/data/content`; `by` is tenant and actor
     (ledger/wire/subjects.py:stated_by).
     """
     about = bound_to(event_id, place, by)
@@ -73,24 +73,24 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
 
 def name_in(sealed: str) -> str:
     """The name of the (outermost) key. Raises SealBroken when this is not a sealed string."""
-    name, _, told = sealed.removeprefix(MARK).rpartition(":")
-    if not sealed.startswith(MARK) or not _is_key_name(name) or not told:
-        # Not a letter of it is told: whoever wrote the mark by hand may have put a secret behind it.
+    name, _, cipher = sealed.removeprefix(MARK).rpartition(":")
+    if not sealed.startswith(MARK) or not _is_key_name(name) or not cipher:
+        # The error does not quote it: a writer who typed the mark by hand may have put a secret after it.
         raise SealBroken(f"a text of {len(sealed)} characters begins like a sealed value and is none")
     return name
 
 
 def _is_key_name(name: str) -> bool:
-    """Whether there may be a key of this name: of a person, or of a resource."""
+    """Whether this is a legal key name, of a person or of a resource."""
     if name.startswith(RESOURCE):
         return len(RESOURCE) < len(name) <= len(RESOURCE) + ENTITY_MAX_LENGTH and name.isprintable()
     return name.startswith(USER) and is_entity(name)
 
 
 def sealed_values(data: Any) -> Iterator[str]:
-    """Every text of a document that begins as only a sealed one may, where `open_document` looks for it.
+    """Every text of a document with the mark of a sealed value, wherever `open_document` would open it.
 
-    Raises InvalidPayload where the document is nested deeper than that goes.
+    Raises InvalidPayload where the document is nested too deeply.
     """
     stack: list[tuple[Any, int]] = [(data, 1)]
     while stack:
@@ -105,20 +105,21 @@ def sealed_values(data: Any) -> Iterator[str]:
 
 
 def bound_to(event_id: str, place: str, by: str) -> bytes:
-    """What a seal is bound to. An event id is its actor's alone: so the actor belongs to it, and the tenant.
+    """The associated data of a seal. Event ids are unique only for one actor, so actor and tenant are part of it.
 
-    Without `by` it is what earlier versions bound a seal to, and what is in the log from then still opens.
+    Without `by` it is the associated data of earlier versions, so that their events can still be opened.
     """
     return (f"{event_id}\n{place}\n{by}" if by else f"{event_id}\n{place}").encode()
 
 
 def opened(
-    sealed: str, look: Lookup, event_id: str, place: str, by: str = "", vouch: Vouch = _as_stated
+    sealed: str, look: Lookup, event_id: str, place: str, by: str = "", vouch: Vouch = _accept_all
 ) -> bytes | None:
-    """The JSON of a sealed value; None when a key that it needs is destroyed and `vouch` says that it was one.
+    """The JSON of a sealed value; None when a key that it needs is destroyed and `vouch` confirms that it sealed it.
 
-    What is sealed for a resource stays so: only a reader who may have it opens that (ledger/privacy/secure_body.py).
-    Raises KeyMissing (the vault knows no such key), SealBroken (it does not verify: changed, moved, or forged).
+    A value sealed for a resource stays sealed: it is opened only for an authorized reader
+    (ledger/privacy/secure_body.py). Raises KeyMissing (the vault has no such key), SealBroken (it does not verify:
+    changed, moved, or forged).
     """
     text = sealed
     while True:
@@ -144,14 +145,14 @@ def opened(
 
 
 def not_verified(place: str = "") -> SealBroken:
-    """What is said of a seal at this place that no key opens; without a place, of one that its event's MAC belies."""
+    """The error for a seal that does not decrypt at this place; without a place, for one with a wrong event MAC."""
     if not place:
         return SealBroken("what is sealed in it does not verify: it was changed, or moved")
     return SealBroken(f"what is sealed at {place} does not verify: it was changed, or moved")
 
 
 def _decrypted(key: DataKey, cipher: bytes, event_id: str, place: str, by: str) -> bytes:
-    """Raises InvalidTag, ValueError."""
+    """Decrypt with the current associated data, else with that of earlier versions. Raises InvalidTag, ValueError."""
     if by:
         with contextlib.suppress(InvalidTag):
             return key.decrypt(cipher, bound_to(event_id, place, by))
@@ -164,20 +165,20 @@ def open_document(
     event_id: str,
     place: str = "/data",
     by: str = "",
-    vouch: Vouch = _as_stated,
+    vouch: Vouch = _accept_all,
     erased: Callable[[str], None] = lambda _place: None,
 ) -> Any:
-    """A copy of a document with every sealed value in it opened, or its fallback; for orjson to write.
+    """A copy of a document with every sealed value opened or replaced by its fallback; to be serialized by orjson.
 
-    `erased` hears the place of each fallback. Raises KeyMissing, SealBroken.
+    `erased` is called with the place of each fallback. Raises KeyMissing, SealBroken.
     """
 
-    def read(sealed: str, otherwise: Any) -> Any:
-        found = opened(sealed, look, event_id, place, by, vouch)
-        if found is None:
+    def read(sealed: str, fallback: Any) -> Any:
+        value = opened(sealed, look, event_id, place, by, vouch)
+        if value is None:
             erased(place)
-            return otherwise
-        return orjson.Fragment(found)
+            return fallback
+        return orjson.Fragment(value)
 
     if isinstance(data, str):
         if not data.startswith(MARK):
@@ -199,7 +200,7 @@ def open_document(
 
 
 def says_mark(data: Any) -> bool:
-    """Whether a text in this document begins as only a sealed one may."""
+    """Whether a text in this document begins with the mark of a sealed value."""
     if isinstance(data, str):
         return data.startswith(MARK)
     if isinstance(data, dict):
@@ -208,5 +209,5 @@ def says_mark(data: Any) -> bool:
 
 
 def _is_sealed(value: dict[str, Any]) -> bool:
-    stated = value.get(OBJECT) if len(value) == 1 else None
-    return isinstance(stated, str) and stated.startswith(MARK)
+    text = value.get(OBJECT) if len(value) == 1 else None
+    return isinstance(text, str) and text.startswith(MARK)

@@ -1,8 +1,8 @@
-"""How is the secret of a resource kept, and who may read it (mission X3)?
+"""Secret of a resource: how it is sealed, and who may open it.
 
-It is sealed with a key of the resource's own, and with those of the persons it belongs to: forgetting one of them, or
-destroying the resource's key, makes it unreadable for good. Views keep it as it is, sealed with the resource's key:
-only `open_secure`, on behalf of somebody who may, gives it in clear.
+It is sealed with the resource's own key and with the keys of the persons it belongs to: forgetting one of them, or
+destroying the resource's key, makes it unreadable for good. Views keep it sealed with the resource's key; only
+`open_secure` decrypts it, for an authorized caller.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ async def seal_secure(
     by: str = "",
     place: str = "/data/secure_body",
 ) -> str:
-    """The secret as an event holds it, at `place` of the event `event_id` that `by` states.
+    """Seal a secret for `place` of the event `event_id` by tenant and actor `by`.
 
-    The inner seal is bound to tenant and resource alone, for views keep it; the outer ones, of `persons`, to the event,
-    as every text of a person is. Raises SubjectForgotten, BrokerUnavailable.
+    The inner seal is bound to tenant and resource only, because views keep it. The outer ones, of `persons`, are bound
+    to the event like every text of a person. Raises SubjectForgotten, BrokerUnavailable.
     """
     outer = [(await vault.obtain(person), bound_to(event_id, place, by)) for person in persons]
     keys = [(await vault.obtain(key_name(resource_id)), _about(org, resource_id)), *outer]
@@ -52,12 +52,12 @@ async def seal_secure(
 
 
 def may_open(caller: Caller, owner: str, shared_with: Sequence[str]) -> bool:
-    """True for the owner, and for each entity that the resource is shared with; `public` shares no secret.
+    """True for the owner and for each entity that the resource is shared with; `public` shares no secret.
 
-    Whoever names nobody is the owner of what whoever names nobody saved, and of no other secret.
+    A caller without an identity may open the secrets that callers without an identity saved, and no others.
     """
-    named = caller.reading_as()
-    return owner in named or any(entity in shared_with for entity in named)
+    entities = caller.reading_as()
+    return owner in entities or any(entity in shared_with for entity in entities)
 
 
 async def open_secure(
@@ -70,9 +70,9 @@ async def open_secure(
     owner: str,
     shared_with: Sequence[str] = (),
 ) -> Any:
-    """The secret in clear, from what a view holds.
+    """The secret in clear, from the sealed value in a view.
 
-    Raises NotOwner, Erased (a key is destroyed), KeyMissing, SealBroken; none of them says anything of the secret.
+    Raises NotOwner, Erased (a key is destroyed), KeyMissing, SealBroken; none of them discloses any of the secret.
     """
     if not may_open(caller, owner, shared_with):
         raise NotOwner(
@@ -82,8 +82,8 @@ async def open_secure(
 
 
 async def unsealed(vault: Vault, sealed: str, resource_id: str, *, org: str) -> Any:
-    """The secret in clear, for whoever has asked `may_open` already. Raises Erased, KeyMissing, SealBroken."""
-    if not sealed.startswith(MARK):  # what a view says of a secret that was erased with its owner
+    """The secret in clear; the caller has checked `may_open` before. Raises Erased, KeyMissing, SealBroken."""
+    if not sealed.startswith(MARK):  # the fallback that a view has for a secret that was erased with its owner
         raise _erased(resource_id)
     name = name_in(sealed)
     if name != key_name(resource_id):

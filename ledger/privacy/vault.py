@@ -1,8 +1,8 @@
-"""Who holds the keys that make a person's text readable, and how is one destroyed for good?
+"""Vault protocol: stores a data key for each subject, and destroys it for good.
 
-One data key a subject, named `user:alice` or `resource:ID` (256 bits, for AES-GCM). A vault keeps each key wrapped
-by the master key; destroying a key leaves a tombstone that says who, when, and under which receipt. This page is
-the contract; `vault_jetstream.py` keeps keys in a bucket of the broker, `MemoryVault` as long as the process lives.
+Subjects are named `user:alice` or `resource:ID`; keys have 256 bits, for AES-GCM. A vault keeps each key wrapped by the
+master key. Destroying a key leaves a tombstone with who, when, and the receipt. `vault_jetstream.py` implements it with
+a bucket of the broker, `MemoryVault` in memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of a destroyed key. `at` is RFC 3339, `by` an entity, `receipt` the receipt's id.
+    """The record of a destroyed key. `at` is RFC 3339, `by` an entity, `receipt` the receipt's id.
 
-    `witness` and `unsworn` tell its seals from forged ones. An earlier version left one without a witness: to that a
-    MAC says nothing; where `unsworn` is None as well, every seal counts.
+    `witness` and `unsworn` tell the key's seals from forged ones. A tombstone of an earlier version has no witness, so
+    MACs cannot be checked; where `unsworn` is None as well, every seal counts.
     """
 
     name: str
@@ -42,23 +42,23 @@ class Tombstone:
     unsworn: Unsworn | None = None
 
     def record(self, seals: JsonObject | None = None) -> bytes:
-        """As it is kept, with what the vault writes down of `witness` and `unsworn`."""
-        told = {"v": 1, "name": self.name, "by": self.by, "at": self.at, "receipt": self.receipt}
-        return orjson.dumps(told if seals is None else {**told, "seals": seals})
+        """Serialize, with the vault's representation of `witness` and `unsworn`."""
+        document = {"v": 1, "name": self.name, "by": self.by, "at": self.at, "receipt": self.receipt}
+        return orjson.dumps(document if seals is None else {**document, "seals": seals})
 
     @classmethod
     def read(cls, record: bytes) -> Tombstone:
-        """Undo `record`, but for what it says of seals. Raises VaultDamaged."""
+        """Parse the output of `record`, except its `seals`. Raises VaultDamaged."""
         try:
-            told = orjson.loads(record)
-            name, by, at, receipt = (str(told[part]) for part in ("name", "by", "at", "receipt"))
+            document = orjson.loads(record)
+            name, by, at, receipt = (str(document[part]) for part in ("name", "by", "at", "receipt"))
             return cls(name, by, at, receipt)
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise VaultDamaged(f"a tombstone of the vault cannot be read ({error}): restore the bucket") from error
 
 
 class DataKey:
-    """A subject's key, ready for use. It never shows itself."""
+    """A subject's key, unwrapped. Its repr hides the secret."""
 
     __slots__ = ("_cipher", "name", "witness")
 
@@ -68,12 +68,12 @@ class DataKey:
         self._cipher = AESGCM(secret)
 
     def encrypt(self, value: bytes, about: bytes) -> bytes:
-        """Nonce, ciphertext and tag; `about` (not kept) has to be the same to decrypt."""
+        """Nonce, ciphertext and tag; `about` is associated data, which has to be the same to decrypt."""
         nonce = os.urandom(NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, value, about)
 
     def decrypt(self, sealed: bytes, about: bytes) -> bytes:
-        """Undo `encrypt`. Raises cryptography's InvalidTag, ValueError when it is too short."""
+        """Decrypt the output of `encrypt`. Raises cryptography's InvalidTag, ValueError when it is too short."""
         return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], about)
 
     def __repr__(self) -> str:
@@ -81,35 +81,35 @@ class DataKey:
 
 
 Held = DataKey | Tombstone
-"""What a vault says of a name that it knows."""
+"""The record of a name that a vault has."""
 
 
 class Vault(Protocol):
-    """Keeps data keys. A name has no key, then one, then a tombstone for good."""
+    """Stores data keys. A name first has no key, then one, then a tombstone for good."""
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """The key or tombstone of each name that has one. Raises BrokerUnavailable, WrongMasterKey, VaultDamaged."""
         ...
 
     async def obtain(self, name: str) -> DataKey:
-        """The key of a name, made (and kept) now when there is none. Raises SubjectForgotten (destroyed)."""
+        """The key of a name; creates and stores it if there is none. Raises SubjectForgotten (destroyed)."""
         ...
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
-        """Leave a tombstone and erase the key. Again: the first tombstone stays, what is left of a key goes.
+        """Write a tombstone and erase the key. Idempotent: the first tombstone stays, and remains of a key are erased.
 
-        With `unsworn` the tombstone tells the key's seals from forged ones from now on.
+        With `unsworn`, the key's seals can be told from forged ones by the tombstone.
         """
         ...
 
 
-def forgotten(told: Tombstone) -> SubjectForgotten:
+def forgotten(tombstone: Tombstone) -> SubjectForgotten:
     """The error for a name whose key is destroyed."""
     return SubjectForgotten(
-        f"{told.name} was forgotten at {told.at} (receipt {told.receipt}): nothing more is kept under this name; "
-        "whoever comes back takes another id",
-        subject=told.name,
-        receipt=told.receipt,
+        f"{tombstone.name} was forgotten at {tombstone.at} (receipt {tombstone.receipt}): nothing more is kept under "
+        "this name; whoever comes back takes another id",
+        subject=tombstone.name,
+        receipt=tombstone.receipt,
     )
 
 
@@ -118,12 +118,12 @@ def new_secret() -> bytes:
 
 
 def wrap(master: bytes, name: str, secret: bytes) -> bytes:
-    """A data key under the master key; good for this name alone."""
+    """Encrypt a data key with the master key, bound to this name."""
     return DataKey(name, master).encrypt(secret, f"data key\n{name}".encode())
 
 
 def unwrap(master: bytes, name: str, wrapped: bytes) -> bytes:
-    """Undo `wrap`. Raises WrongMasterKey."""
+    """Decrypt the output of `wrap`. Raises WrongMasterKey."""
     try:
         return DataKey(name, master).decrypt(wrapped, f"data key\n{name}".encode())
     except (InvalidTag, ValueError) as error:
@@ -133,13 +133,13 @@ def unwrap(master: bytes, name: str, wrapped: bytes) -> bytes:
 
 
 class MemoryVault:
-    """A vault that is gone with its process: for tests and notebooks."""
+    """A vault that lives as long as its process, for tests and notebooks."""
 
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
 
     def held(self, names: Iterable[str]) -> dict[str, Held]:
-        """`look`, at once."""
+        """`look`, without awaiting."""
         return {name: self._held[name] for name in names if name in self._held}
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:

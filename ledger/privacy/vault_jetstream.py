@@ -1,10 +1,10 @@
-"""Where do data keys lie? In a key-value bucket of the broker, one message a key, each wrapped by the master key.
+"""JetStream vault: data keys in a key-value bucket of the broker, one message each, wrapped by the master key.
 
-`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….seals.<name>` up
-to where a tombstone that tells no seals apart speaks, `….part.<digest>` what one has no room for, `….master` the
-fingerprint of the master key. A subject takes one message and no second one, so a key is never written over; a
-destroyed key is deleted with the server's secure erase, which writes random bytes over it in the bucket's file.
-Questions go to the stream's leader: a copy that lags behind would make a key seem missing.
+`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….seals.<name>`
+the position up to which seals count for a tombstone without a witness, `….part.<digest>` a part of a tombstone that is
+too large for one message, `….master` the fingerprint of the master key. A subject takes one message and no second one,
+so a key is never overwritten. A destroyed key is deleted with the server's secure erase, which writes random bytes over
+it in the bucket's file. Reads go to the stream's leader: on a replica that lags behind a key would seem missing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PATIENCE = 10.0
 
 
 def bucket_settings(replicas: int = 1) -> JsonObject:
-    """The bucket's stream as the broker's API wants it described: history 1, and no second value a subject."""
+    """The configuration of the bucket's stream: history 1, and no second value on a subject."""
     return {
         "name": KEYS_STREAM,
         "description": "The data keys of the knowledge ledger, wrapped by its master key",
@@ -62,7 +62,7 @@ def bucket_settings(replicas: int = 1) -> JsonObject:
 
 
 async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None:
-    """Create the bucket when it is not there, with more copies where it has fewer; connects as `admin`.
+    """Create the bucket if it does not exist, add replicas where it has too few; connects as `admin`.
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
@@ -80,22 +80,22 @@ def subject_of(kind: str, name: str) -> str:
 
 
 async def kept_subjects(connection: BrokerConnection) -> list[str]:
-    """The subjects of the bucket that hold a record; none where there is no bucket.
+    """The subjects of the bucket that have a record; none where there is no bucket.
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
     subjects = list[str]()
     more = True
     while more:
-        asked: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
-        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", asked)
+        query: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
+        info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", query)
         if error_code(info) in (*_NOT_FOUND, _NO_BUCKET):
             return subjects
         if error_code(info):
             raise error_of(info, "a look into the vault")
-        found = list(info["state"].get("subjects") or {})
-        subjects += found
-        more = bool(found) and len(subjects) < int(info.get("total", 0))
+        page = list(info["state"].get("subjects") or {})
+        subjects += page
+        more = bool(page) and len(subjects) < int(info.get("total", 0))
     return subjects
 
 
@@ -105,11 +105,11 @@ class JetStreamVault:
     def __init__(self, connection: BrokerConnection, master: bytes) -> None:
         self._connection = connection
         self._master = master
-        self._places = asyncio.Semaphore(_CONCURRENCY)
+        self._limit = asyncio.Semaphore(_CONCURRENCY)
 
     @classmethod
     async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
-        """Connect, and check the master key against the one that the bucket began with.
+        """Connect, and check the master key against the fingerprint in the bucket.
 
         Raises WrongMasterKey, BrokerUnavailable, BrokerMisconfigured.
         """
@@ -124,7 +124,7 @@ class JetStreamVault:
 
     @staticmethod
     async def is_begun(access: BrokerAccess) -> bool:
-        """Whether the bucket was begun under a master key. Raises BrokerUnavailable, BrokerMisconfigured."""
+        """Whether the bucket has a master key's fingerprint. Raises BrokerUnavailable, BrokerMisconfigured."""
         connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
         try:
             return await JetStreamVault(connection, b"")._get(f"{_PREFIX}master") is not None
@@ -133,14 +133,14 @@ class JetStreamVault:
 
     @property
     def connection(self) -> BrokerConnection:
-        """The connection to the broker, for what else belongs to erasing."""
+        """The connection to the broker, for the other steps of an erasure."""
         return self._connection
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """See `Vault.look`."""
         wanted = list(dict.fromkeys(names))
-        found = await asyncio.gather(*map(self._held, wanted))
-        return {name: held for name, held in zip(wanted, found, strict=True) if held is not None}
+        records = await asyncio.gather(*map(self._held, wanted))
+        return {name: held for name, held in zip(wanted, records, strict=True) if held is not None}
 
     async def obtain(self, name: str) -> DataKey:
         """See `Vault.obtain`."""
@@ -148,7 +148,7 @@ class JetStreamVault:
         if held is None:
             record = orjson.dumps({"v": 1, "key": _text(wrap(self._master, name, new_secret()))})
             await self._put_once(subject_of("key", name), record)
-            held = await self._held(name)  # somebody else's, when two came at once
+            held = await self._held(name)  # another writer's, if two created it at once
         if isinstance(held, Tombstone):
             await self._erase(subject_of("key", name))
             raise forgotten(held)
@@ -157,34 +157,34 @@ class JetStreamVault:
         return held
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
-        """See `Vault.destroy`. The tombstone is durable before the key goes: a crash between leaves no doubt."""
+        """See `Vault.destroy`. The tombstone is durable before the key is erased, in case of a crash in between."""
         stone = Tombstone(name, by, at, receipt)
-        seals = None if unsworn is None else await self._told_of_seals(name, unsworn)
+        seals = None if unsworn is None else await self._seals_record(name, unsworn)
         await self._put_once(subject_of("gone", name), stone.record(seals))
-        told = await self._held(name)
+        held = await self._held(name)
         await self._erase(subject_of("key", name))
-        if not isinstance(told, Tombstone):
+        if not isinstance(held, Tombstone):
             raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
-        return told
+        return held
 
     async def bound(self, position: int) -> int:
-        """Let the tombstones of persons that tell no seals apart speak for the log up to `position`; how many they are.
+        """Make the tombstones of persons without a witness count for the log up to `position` only; returns how many.
 
-        Each is bound once: an earlier version left it, and what is said after it was bound cannot be that person's.
+        Such tombstones are of an earlier version. Each is bound once: a later event cannot hold that person's seals.
         """
         kept = set(await kept_subjects(self._connection))
         gone, bounds = subject_of("gone", USER), subject_of("seals", USER)
-        loose = [subject for subject in sorted(kept) if subject.startswith(gone)]
-        loose = [subject for subject in loose if subject.replace(gone, bounds, 1) not in kept]
-        for subject in loose:
-            told = await self._get(subject)
-            tells = told is None or "seals" in _read(told[1], subject)
-            bound = {"v": 1} if tells else {"v": 1, "until": position}
+        unbound = [subject for subject in sorted(kept) if subject.startswith(gone)]
+        unbound = [subject for subject in unbound if subject.replace(gone, bounds, 1) not in kept]
+        for subject in unbound:
+            message = await self._get(subject)
+            has_seals = message is None or "seals" in _read(message[1], subject)
+            bound = {"v": 1} if has_seals else {"v": 1, "until": position}
             await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
-        return len(loose)
+        return len(unbound)
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._connection.close()
 
     async def _held(self, name: str) -> Held | None:
@@ -215,8 +215,8 @@ class JetStreamVault:
                 f"what the tombstone of {name} says of seals cannot be read: restore the bucket"
             ) from error
 
-    async def _told_of_seals(self, name: str, unsworn: Unsworn) -> JsonObject | None:
-        """What a tombstone keeps of the key's seals; None where the key is gone already."""
+    async def _seals_record(self, name: str, unsworn: Unsworn) -> JsonObject | None:
+        """The `seals` of a tombstone's record; None where the key is destroyed already."""
         try:
             key = await self.obtain(name)
         except SubjectForgotten:
@@ -230,27 +230,28 @@ class JetStreamVault:
         mac = _text(wrap(self._master, f"seals\n{name}", key.witness.secret))
         return {"mac": mac, "until": unsworn.until, "broken": pieces}
 
-    async def _piece(self, told: str) -> str:
-        if not told.startswith(_PART):
-            return told
-        kept = await self._get(_PREFIX + told)
+    async def _piece(self, piece: str) -> str:
+        """A piece of `Unsworn`, which is in the tombstone itself or in a message of its own."""
+        if not piece.startswith(_PART):
+            return piece
+        kept = await self._get(_PREFIX + piece)
         if kept is None:
-            raise ValueError(f"{told} is not there")
+            raise ValueError(f"{piece} is not there")
         return kept[1].decode("ascii")
 
     async def _check_master(self) -> None:
         subject, mark = f"{_PREFIX}master", hashlib.sha256(b"kledger master key\n" + self._master).hexdigest().encode()
         await self._put_once(subject, mark)
-        told = await self._get(subject)
-        if told is None or told[1] != mark:
+        kept = await self._get(subject)
+        if kept is None or kept[1] != mark:
             raise WrongMasterKey(
                 "the keys of this ledger were made under another master key: start the node with that one, in "
                 "KLEDGER_MASTER_KEY or the file that KLEDGER_MASTER_KEY_FILE names"
             )
 
     async def _get(self, subject: str) -> tuple[int, bytes] | None:
-        """Sequence and content of the subject's message, as the leader has it."""
-        async with self._places:
+        """Sequence and content of the subject's message, from the leader."""
+        async with self._limit:
             answer = await self._connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
         code = error_code(answer)
         if code in _NOT_FOUND:
@@ -261,10 +262,10 @@ class JetStreamVault:
         return int(message["seq"]), base64.b64decode(message.get("data") or "")
 
     async def _put_once(self, subject: str, record: bytes) -> None:
-        """Keep a record unless its subject has one. Raises BrokerUnavailable, BrokerMisconfigured."""
+        """Store a record unless its subject has one. Raises BrokerUnavailable, BrokerMisconfigured."""
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
-            async with self._places:
+            async with self._limit:
                 reply = await self._connection.request(subject, record, {EXPECTED: "0"})
             answer = parse_answer(reply.data)
             code = error_code(answer)
@@ -275,7 +276,7 @@ class JetStreamVault:
             await asyncio.sleep(0.05)
 
     async def _erase(self, subject: str) -> None:
-        """Delete the subject's message and write over its bytes."""
+        """Delete the subject's message and overwrite its bytes."""
         kept = await self._get(subject)
         if kept is None:
             return
@@ -285,7 +286,7 @@ class JetStreamVault:
 
 
 def _read(record: bytes, what: str) -> JsonObject:
-    """A record as JSON. Raises VaultDamaged."""
+    """Parse a record. Raises VaultDamaged."""
     try:
         document: JsonObject = orjson.loads(record)
     except orjson.JSONDecodeError as error:

@@ -1,7 +1,7 @@
-"""Which texts does the product hand to models? The prompts of source 001, in Chinese and English (mission K12).
+"""Prompt library: the prompts that the product hands out, in Chinese and English.
 
-A prompt is `<name>.<language>.md` in this folder; its first line is its title, as a comment. Its version follows
-from its text, so that what a model said can name the very words that it was asked with.
+A prompt is `<name>.<language>.md` in this folder; its first line is its title, as a comment. Its version is computed
+from its text, so that a stored answer names the exact text of its prompt.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Prompt:
 
 @cache
 def prompt_names() -> tuple[str, ...]:
-    """The names of all prompts, in their order."""
+    """The names of all prompts, sorted."""
     return tuple(sorted({each.name.split(".")[0] for each in files(__name__).iterdir() if each.name.endswith(".md")}))
 
 
 @cache
 def prompt(name: str, language: Language = ENGLISH) -> Prompt:
-    """A prompt by its name. Raises UnknownPrompt."""
+    """A prompt by name and language. Raises UnknownPrompt."""
     if name not in prompt_names() or language not in LANGUAGES:
         raise UnknownPrompt(
             f"there is no prompt {name[:100]!r} in {language!r}: there are {', '.join(prompt_names())}, "

@@ -1,1 +1,1 @@
-"""Processes and files of a node: subprocess jobs, logs, tracing, private and atomic files."""
+"""Process-level code of a node: subprocess jobs, logs, tracing, private and atomic files."""

@@ -1,4 +1,4 @@
-"""A data directory is its user's alone: made so, and narrowed at the start where an earlier version left it wider."""
+"""Data directory: created readable by its owner alone; restricted at start if an earlier version was less strict."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ledger.runtime.whole_file import check_directory_place
 
 log = structlog.get_logger(__name__)
 
-# What a node keeps in its data directory. Nothing else there is touched: it may be somebody's home.
+# The directories of a node. Nothing else in the data directory is touched: it may be a home directory.
 _OURS = ("broker", "certificates", "chain", "keys", "receipts", "snapshots", "vectors", "views")
-# One that others could read may be in their hands: the start is refused instead (ledger/integrity/signing_keys.py).
+# If other users could read it, they may have copied it: then the start is refused (ledger/integrity/signing_keys.py).
 _SIGNING_KEY = "signing.pem"
 _OUR_FILES = ("node.lock", "tokens.json", "tokens.json.lock")
 
 
 def prepare_data_directory(data: Path) -> None:
-    """Make the data directory, or narrow it and what the ledger keeps in it to its owner.
+    """Create the data directory, or restrict it and the ledger's files in it to its owner.
 
-    Raises BrokerMisconfigured when it cannot be made, also where the folder is missing that it is to stand in.
+    Raises BrokerMisconfigured when it cannot be created, also where its parent directory is missing.
     """
     try:
         check_directory_place(data)
@@ -36,7 +36,7 @@ def prepare_data_directory(data: Path) -> None:
             f"the data directory {data} cannot be made ({error.strerror or error}): choose another with --data"
         ) from error
     narrowed = 0
-    if not data.stat().st_mode & stat.S_ISVTX:  # such as /tmp: everybody's
+    if not data.stat().st_mode & stat.S_ISVTX:  # sticky, such as /tmp: shared by all users
         narrowed += _narrow(data)
     for name in _OURS:
         for folder, _, files in os.walk(data / name):
@@ -48,17 +48,17 @@ def prepare_data_directory(data: Path) -> None:
 
 
 def is_data_directory(data: Path) -> bool:
-    """Whether something of a node is in it: one ran there, or tokens were made for one that will."""
+    """Whether it has files of a node: one ran there, or tokens were created for it."""
     return any((data / name).exists() for name in (*_OURS, *_OUR_FILES))
 
 
 def _narrow(path: Path) -> bool:
-    """Take away what others may do with a file or directory of ours; whether they might do anything."""
+    """Remove the permissions of other users from a file or directory of ours; returns whether there were any."""
     try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode) or not found.st_mode & UMASK or found.st_uid != os.geteuid():
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or not status.st_mode & UMASK or status.st_uid != os.geteuid():
             return False
-        path.chmod(stat.S_IMODE(found.st_mode) & ~UMASK)
+        path.chmod(stat.S_IMODE(status.st_mode) & ~UMASK)
     except FileNotFoundError:
         return False
     except OSError as error:

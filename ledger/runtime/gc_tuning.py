@@ -1,6 +1,6 @@
-"""How often does a long-running process look for garbage? Seldom: each batch makes many objects and no cycles.
+"""Garbage collector tuning for long-running processes: collect seldom, since batches create many objects and no cycles.
 
-As often as usual, it took a third of the time of a batch of verdicts, and a seventh of that of a rebuild.
+With the default threshold it took a third of the time of a batch of verdicts, and a seventh of that of a rebuild.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import gc
 
 _OBJECTS = 100_000
-"""More containers made than let go before the young ones are looked through; Python 3.11's own number is 700."""
+"""Threshold of the youngest generation; Python 3.11's default is 700."""
 
 
 def collect_seldom() -> None:
-    """Look for garbage seldom, and never again among what is there already: modules, classes, routes."""
+    """Raise the threshold, and exempt all existing objects: modules, classes, routes."""
     gc.freeze()
-    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])  # older ones as ever: what a node holds for days is let go
+    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])  # older generations as before: long-lived garbage is freed

@@ -1,7 +1,7 @@
-"""Where does a process of a node say what happens to it? On stderr, without any secret.
+"""Logging setup for the processes of a node: to stderr, with secrets redacted.
 
-One JSON document a line; readable lines where stderr is a terminal. KLEDGER_LOG_LEVEL says from which level on, for a
-node and for the processes that it starts.
+One JSON document a line; human-readable lines where stderr is a terminal. KLEDGER_LOG_LEVEL sets the level for a node
+and the processes that it starts.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from ledger.runtime.redaction import Redactor
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 VARIABLE = "KLEDGER_LOG_LEVEL"
-_USUAL: Level = "info"
+_DEFAULT: Level = "info"
 
 
 def log_level() -> Level:
-    """The level that is set. Raises InvalidPayload for one that is none."""
-    stated = os.environ.get(VARIABLE, "").strip().lower() or _USUAL
+    """The configured level. Raises InvalidPayload for an unknown one."""
+    value = os.environ.get(VARIABLE, "").strip().lower() or _DEFAULT
     for level in LEVELS:
-        if level == stated:
+        if level == value:
             return level
-    raise InvalidPayload(f"{VARIABLE} is {stated[:100]!r}: write {', '.join(LEVELS)}")
+    raise InvalidPayload(f"{VARIABLE} is {value[:100]!r}: write {', '.join(LEVELS)}")
 
 
 def log_to_stderr(level: Level | None = None) -> None:
-    """Send our log lines and those of the libraries to stderr, from a level on. Raises InvalidPayload as log_level."""
+    """Send log lines of the product and of libraries to stderr, from a level on. Raises InvalidPayload as log_level."""
     chosen = level or log_level()
     redactor = Redactor()
-    noted: list[structlog.typing.Processor] = [
+    annotate: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    written: list[structlog.typing.Processor] = [
+    render: list[structlog.typing.Processor] = [
         structlog.processors.format_exc_info,
         redactor,
         _renderer(),
@@ -48,14 +48,14 @@ def log_to_stderr(level: Level | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*noted, structlog.stdlib.add_logger_name],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *written],
+            foreign_pre_chain=[*annotate, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.captureWarnings(True)
     structlog.configure(
-        processors=[*noted, *written],
+        processors=[*annotate, *render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[chosen.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

@@ -1,7 +1,7 @@
-"""What does the ledger keep from others on the machine? Its files, and from its own children the master key.
+"""Isolation from other users and from child processes: umask for files, and an environment without the master key.
 
-A node works under umask 077, which its children inherit: the broker, the vector process, jobs; so does the command.
-It is imported by every command, and imports nothing that takes long.
+A node works under umask 077, which its children (the broker, the vector process, jobs) inherit; so does the command.
+Every command imports this module, so it imports nothing that loads slowly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UMASK = 0o077
 
 @contextmanager
 def private_files() -> Iterator[None]:
-    """Files and directories that come into being meanwhile are their owner's alone."""
+    """Make all files and directories that are created in the block accessible to their owner alone."""
     before = os.umask(UMASK)
     try:
         yield
@@ -26,5 +26,5 @@ def private_files() -> Iterator[None]:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """The environment for a child process: this one, without the master key. What needs it is given it otherwise."""
+    """The environment for a child process: ours without the master key, which no child may inherit."""
     return {name: value for name, value in os.environ.items() if name != MASTER_KEY} | more

@@ -1,7 +1,7 @@
-"""What must no log line and no error show? Tokens, passwords and keys: each is replaced by a mark.
+"""Secret redaction for log lines and errors: tokens, passwords and keys are replaced by a mark.
 
-By form (our tokens, Bearer values, passwords in URLs, attach statements, keys as OpenAI writes them), by the name
-of the field, and by value: the secrets that the node's own environment holds.
+Secrets are recognised by form (our tokens, Bearer values, passwords in URLs, attach statements, keys in OpenAI's
+format), by the name of the field, and by value: the secrets in the node's own environment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 MARK = "[secret]"
 
-# What comes before a secret stays, so that a reader sees what stood there.
+# The text before a secret stays, so that a reader sees what was redacted.
 _FORMS = (
     (re.compile(r"kledger_[A-Za-z0-9_-]{43}"), MARK),
     (re.compile(r"(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}"), rf"\1{MARK}"),
@@ -29,11 +29,11 @@ _SECRET_NAMES = re.compile(
 )
 _OF_ENVIRONMENT = re.compile(r"(?i)(PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL|OTLP_HEADERS)")
 _SHORTEST = 8
-"""A shorter value may well be a word that means something else."""
+"""A shorter value may be an ordinary word."""
 
 
 def secrets_of_environment(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Values of the variables whose names say that they are secret, longest first."""
+    """Values of the variables with secret-sounding names, longest first."""
     values = {
         value
         for name, value in environment.items()
@@ -43,7 +43,7 @@ def secrets_of_environment(environment: Mapping[str, str] = os.environ) -> tuple
 
 
 class Redactor:
-    """Takes the secrets out of what is about to be written."""
+    """Removes secrets from log lines and texts."""
 
     def __init__(self, secrets: tuple[str, ...] | None = None) -> None:
         self._secrets = secrets_of_environment() if secrets is None else secrets
@@ -57,7 +57,7 @@ class Redactor:
         return value
 
     def value(self, value: Any) -> Any:
-        """The same for whatever a log line may hold; what is no plain value is written as text."""
+        """The same for any value of a log line; an object that is not a plain value becomes text."""
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, bool | int | float):
@@ -69,10 +69,10 @@ class Redactor:
         return self.text(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
     def field(self, name: str, value: Any) -> Any:
-        """A value under its name: what is called a secret is one; a number or a flag (`tokens_used`) is none."""
+        """A named value: redacted if its name is that of a secret, unless it is a number or a flag (`tokens_used`)."""
         plain = value is None or isinstance(value, bool | int | float)
         return MARK if not plain and _SECRET_NAMES.search(name) else self.value(value)
 
     def __call__(self, _logger: Any, _method: str, line: Any) -> Any:
-        """As a processor of structlog: after the one that writes exceptions out, before the renderer."""
+        """A processor of structlog: runs after the one that formats exceptions, before the renderer."""
         return {name: self.field(name, value) for name, value in line.items()}

@@ -1,6 +1,6 @@
-"""How does a node do long work without giving it its own time? In a process of its own, by one order and its answers.
+"""Subprocess jobs: long work of a node in a process of its own, so that it does not block the event loop.
 
-The order is the first line on the child's standard input; progress, and then the result or the error, are lines on its
+The order is one line on the child's standard input. Progress, and then the result or the error, are lines on its
 standard output, each a JSON document.
 """
 
@@ -19,22 +19,23 @@ from ledger.event import JsonObject
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import child_environment
 
-_LONGEST_LINE = 1 << 30  # a result is one line, however much it is
-# The buffers of a batch are megabytes each. glibc keeps them in its arenas, whose holes grow with the log; from this
-# size on it gives them back. A rebuild of 500,000 events takes 1.0 GB instead of 2.0, and no more after 200,000.
-_GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
+_LONGEST_LINE = 1 << 30  # a result is one line, of any size
+# The buffers of a batch are megabytes each. glibc keeps freed ones in its arenas, whose fragmentation grows with the
+# log; buffers above this size are returned to the system. A rebuild of 500,000 events then takes 1.0 GB instead of 2.0,
+# and no more after 200,000.
+_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
 
 Progress = Callable[[int, int, float], None]
-"""Gets what is done, what is to be done, and how many a second."""
+"""Called with the number done, the total, and the rate per second."""
 
 
 async def in_own_process(module: str, order: JsonObject, progress: Progress) -> JsonObject:
-    """Run `python -m module` on an order; what it answers. Cancelling ends the process.
+    """Run `python -m module` with an order and return its result. Cancelling ends the process.
 
     Raises the LedgerError that ended the work, with its details, and ServiceFailed when there was no answer at all.
     """
     pipe = asyncio.subprocess.PIPE
-    environment = _GIVES_BACK | child_environment()
+    environment = _MALLOC | child_environment()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -43,7 +44,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
         stdout=pipe,
         limit=_LONGEST_LINE,
         env=environment,
-        start_new_session=True,  # Ctrl-C is for the node, which ends its jobs
+        start_new_session=True,  # Ctrl-C reaches only the node, which ends its jobs
     )
     assert process.stdin is not None  # both are pipes
     assert process.stdout is not None
@@ -51,14 +52,14 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
         process.stdin.write(orjson.dumps(order) + b"\n")
         process.stdin.close()
         async for line in process.stdout:
-            told: JsonObject = orjson.loads(line)
-            if "result" in told:
-                result: JsonObject = told["result"]
+            report: JsonObject = orjson.loads(line)
+            if "result" in report:
+                result: JsonObject = report["result"]
                 return result
-            if "error" in told:
-                error = told["error"]
-                raise _error_named(error["code"])(error["message"], **error["details"])
-            progress(told["done"], told["total"], told["rate"])
+            if "error" in report:
+                error = report["error"]
+                raise _error_class(error["code"])(error["message"], **error["details"])
+            progress(report["done"], report["total"], report["rate"])
         raise ServiceFailed(f"{module} ended without a result; the log of the node says why")
     finally:
         if process.returncode is None:
@@ -68,37 +69,37 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
 
 
 async def carry_out(work: Callable[[JsonObject, Progress], Awaitable[JsonObject]]) -> None:
-    """The child's part: read the order, do the work, answer."""
+    """The child's main function: read the order, do the work, write the result."""
     collect_seldom()
     order: JsonObject = orjson.loads(sys.stdin.readline())
 
-    def tell(told: JsonObject) -> None:
-        sys.stdout.write(orjson.dumps(told).decode() + "\n")
+    def write(report: JsonObject) -> None:
+        sys.stdout.write(orjson.dumps(report).decode() + "\n")
         sys.stdout.flush()
 
     try:
-        result = await work(order, lambda done, total, rate: tell({"done": done, "total": total, "rate": rate}))
+        result = await work(order, lambda done, total, rate: write({"done": done, "total": total, "rate": rate}))
     except LedgerError as error:
-        tell({"error": {"code": error.code, "message": error.message, "details": error.details}})
+        write({"error": {"code": error.code, "message": error.message, "details": error.details}})
     else:
-        tell({"result": result})
+        write({"result": result})
 
 
 def access_told(access: BrokerAccess, *roles: Role) -> JsonObject:
-    """How to reach the broker, as part of an order: with the passwords of these roles alone."""
+    """Serialize access to the broker for an order, with the passwords of these roles only."""
     if access.own_user is not None:
         return {"url": access.url, "own": list(access.own_user)}
     passwords = {role: access.passwords[role] for role in roles if role in access.passwords}
     return {"url": access.url, "passwords": passwords}
 
 
-def access_read(told: JsonObject) -> BrokerAccess:
-    """What access_told said."""
-    own = told.get("own")
-    return BrokerAccess(told["url"], told.get("passwords") or {}, own_user=tuple(own) if own else None)
+def access_read(document: JsonObject) -> BrokerAccess:
+    """Parse the output of access_told."""
+    own = document.get("own")
+    return BrokerAccess(document["url"], document.get("passwords") or {}, own_user=tuple(own) if own else None)
 
 
-def _error_named(code: str) -> type[LedgerError]:
+def _error_class(code: str) -> type[LedgerError]:
     return next((kind for kind in _errors(LedgerError) if kind.code == code), ServiceFailed)
 
 

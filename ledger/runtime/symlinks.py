@@ -1,8 +1,8 @@
-"""Where does a path lead that somebody is to write to? Not through what another account planted in everybody's folder.
+"""Safe resolution of output paths: refuses symbolic links and FIFOs that another user planted in a shared directory.
 
-The rule is the one of Linux for links and FIFOs (fs.protected_symlinks, fs.protected_fifos), held wherever the system
-itself does not: in a sticky directory that everybody may write in, such as /tmp, a link or a FIFO counts when its owner
-is whoever writes, or the owner of the directory.
+The rule is that of Linux (fs.protected_symlinks, fs.protected_fifos), enforced also where the system itself does not:
+in a sticky world-writable directory such as /tmp, a link or a FIFO is followed only if its owner is the writer or the
+owner of the directory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from kledger.contract.errors import InvalidPayload
 
 _MOST_LINKS = 40
-_EVERYBODYS = stat.S_ISVTX | stat.S_IWOTH
+_SHARED = stat.S_ISVTX | stat.S_IWOTH
 
 
 def followed(path: Path) -> Path:
-    """The path with every link in it followed. Raises InvalidPayload: another account planted a link or a FIFO."""
+    """The path with all links resolved. Raises InvalidPayload: another user planted a link or a FIFO."""
     if sys.platform == "win32":
         return path.resolve()
     at, left, links = Path("/"), _steps(path.absolute()), 0
@@ -30,19 +30,19 @@ def followed(path: Path) -> Path:
             continue
         step = at / name
         try:
-            found = step.lstat()
-        except OSError:  # nothing is there, or it may not be seen: nothing to follow
+            status = step.lstat()
+        except OSError:  # it does not exist, or is not accessible: nothing to follow
             return step.joinpath(*reversed(left))
-        if stat.S_ISFIFO(found.st_mode) and not _ours(found, at):
+        if stat.S_ISFIFO(status.st_mode) and not _is_trusted(status, at):
             raise _planted(path, step, "a FIFO")
-        if not stat.S_ISLNK(found.st_mode) or is_descriptor(step):
+        if not stat.S_ISLNK(status.st_mode) or is_descriptor(step):
             at = step
             continue
-        if not _ours(found, at):
+        if not _is_trusted(status, at):
             raise _planted(path, step, "a symbolic link")
         links += 1
         if links > _MOST_LINKS:
-            return path  # whoever opens it is told so
+            return path  # opening it will fail with ELOOP
         target = step.readlink()
         at = Path("/") if target.is_absolute() else at
         left += _steps(target)
@@ -55,13 +55,13 @@ def is_descriptor(path: Path) -> bool:
 
 
 def _steps(path: Path) -> list[str]:
-    """Its names, the first one last."""
+    """The parts of a path in reverse order."""
     return [name for name in reversed(path.parts) if name != path.anchor]
 
 
-def _ours(found: os.stat_result, folder: Path) -> bool:
+def _is_trusted(status: os.stat_result, folder: Path) -> bool:
     around = folder.lstat()
-    return around.st_mode & _EVERYBODYS != _EVERYBODYS or found.st_uid in (os.geteuid(), around.st_uid)
+    return around.st_mode & _SHARED != _SHARED or status.st_uid in (os.geteuid(), around.st_uid)
 
 
 def _planted(path: Path, there: Path, what: str) -> InvalidPayload:

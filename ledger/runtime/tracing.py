@@ -1,7 +1,7 @@
-"""Where did this event go? Spans from the door over the log to the view, for a collector of OpenTelemetry.
+"""OpenTelemetry spans of an event: from the interface over the log to the view.
 
-A span of the door is what the event's `traceparent` names, so whoever folds it, on any node, knows which request it
-came from. Nothing is made until `begin`: every function here then costs one comparison.
+The event's `traceparent` names the span of its request, so that a fold on any node can be linked to it. No spans are
+made before `begin`; every function here then costs one comparison.
 https://opentelemetry.io/docs/specs/otel/trace/api/, https://www.w3.org/TR/trace-context/
 """
 
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from ledger.event import StoredEvent
 
-if TYPE_CHECKING:  # it takes a while to load, and most nodes need it not
+if TYPE_CHECKING:  # it loads slowly, and most nodes do not need it
     from opentelemetry.trace import Link, Span, SpanContext, Tracer
 
 MAX_LINKS = 128
-"""What OpenTelemetry keeps of a span by default."""
+"""OpenTelemetry's default limit of links for each span."""
 MAX_FOLLOWED = 32
-"""Events of one batch that get a span in their own trace: a batch of more is an import or a rebuild."""
+"""Largest batch whose events get spans in their own traces; a larger one is an import or a rebuild."""
 
 _NOTHING: nullcontext[None] = nullcontext()
 _TRACEPARENT = re.compile(rb'"traceparent"\s*:\s*"(00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})"')
@@ -29,7 +29,7 @@ _tracer: Tracer | None = None
 
 
 def begin(tracer: Tracer | None) -> None:
-    """Make spans with this tracer from now on; None makes none."""
+    """Make spans with this tracer from now on; None turns them off."""
     global _tracer
     _tracer = tracer
 
@@ -40,14 +40,14 @@ def under_way() -> bool:
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """A span round a block, below the one that is open. An exception marks it as failed."""
+    """A span around a block, as a child of the current one. An exception marks it as failed."""
     if _tracer is None:
         return _NOTHING
     return _tracer.start_as_current_span(name, attributes=_named(attributes))
 
 
 def door(name: str, traceparent: str | None, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """The span of one request, in the caller's trace when it names one."""
+    """The server span of one request, in the caller's trace if it names one."""
     if _tracer is None:
         return _NOTHING
     from opentelemetry.trace import SpanKind
@@ -58,7 +58,7 @@ def door(name: str, traceparent: str | None, **attributes: str | int | float) ->
 
 
 def answered(open_span: Any, route: str, status: int) -> None:
-    """Say what a request came to, by the names of OpenTelemetry's HTTP conventions."""
+    """Set route and status of a request's span, with the names of OpenTelemetry's HTTP conventions."""
     if open_span is None:
         return
     from opentelemetry.trace import StatusCode
@@ -71,33 +71,32 @@ def answered(open_span: Any, route: str, status: int) -> None:
 
 
 def traceparent() -> str | None:
-    """The open span as an event names it; None when there is none."""
+    """The current span as a traceparent; None when there is none."""
     if _tracer is None:
         return None
     from opentelemetry.trace import get_current_span
 
-    found = get_current_span().get_span_context()
-    if not found.is_valid:
+    current = get_current_span().get_span_context()
+    if not current.is_valid:
         return None
-    return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+    return f"00-{current.trace_id:032x}-{current.span_id:016x}-{current.trace_flags:02x}"
 
 
 def folded(view: str, events: Sequence[StoredEvent], seconds: float) -> None:
-    """Say that these events are in a view now: one span of the batch, linked to where each came from.
+    """Record that these events are in a view now: one span for the batch, linked to the origin of each event.
 
-    Of a small batch each event gets a span of its own as well, in its own trace: from when it was stored to when it
-    could be read.
+    In a small batch each event also gets a span in its own trace, from when it was stored to when it became visible.
     """
     if _tracer is None or not events:
         return
     from opentelemetry.trace import Link
 
-    came_from = [(event, found) for event in events if (found := _origin(event.body)) is not None]
+    origins = [(event, origin) for event in events if (origin := _origin(event.body)) is not None]
     ended = time.time_ns()
     batch = _tracer.start_span(
         f"fold {view}",
         context=_context(None),
-        links=[Link(origin) for _, origin in came_from[:MAX_LINKS]],
+        links=[Link(origin) for _, origin in origins[:MAX_LINKS]],
         start_time=ended - int(seconds * 1e9),
         attributes={
             "kledger.events": len(events),
@@ -105,17 +104,17 @@ def folded(view: str, events: Sequence[StoredEvent], seconds: float) -> None:
             "kledger.last_position": events[-1].position,
         },
     )
-    if len(came_from) <= MAX_FOLLOWED:
-        _follow(_tracer, view, came_from, [Link(batch.get_span_context())], ended)
+    if len(origins) <= MAX_FOLLOWED:
+        _follow(_tracer, view, origins, [Link(batch.get_span_context())], ended)
     batch.end(ended)
 
 
 def _follow(
-    tracer: Tracer, view: str, came_from: Iterable[tuple[StoredEvent, SpanContext]], links: list[Link], ended: int
+    tracer: Tracer, view: str, origins: Iterable[tuple[StoredEvent, SpanContext]], links: list[Link], ended: int
 ) -> None:
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    for event, origin in came_from:
+    for event, origin in origins:
         tracer.start_span(
             f"visible in {view}",
             context=set_span_in_context(NonRecordingSpan(origin)),
@@ -129,12 +128,12 @@ def _named(attributes: dict[str, str | int | float]) -> dict[str, str | int | fl
     return {name.replace("__", "."): value for name, value in attributes.items()}
 
 
-def _context(stated: str | None) -> Any:
-    """The context of a traceparent; an empty one for None or for what is none."""
+def _context(traceparent: str | None) -> Any:
+    """The context of a traceparent; an empty one for None or an invalid traceparent."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    origin = _parsed(stated) if stated is not None else None
+    origin = _parsed(traceparent) if traceparent is not None else None
     return Context() if origin is None else set_span_in_context(NonRecordingSpan(origin), Context())
 
 
@@ -143,13 +142,13 @@ def _origin(body: bytes) -> SpanContext | None:
     return None if match is None else _parsed(match[1].decode())
 
 
-def _parsed(stated: str) -> SpanContext | None:
+def _parsed(traceparent: str) -> SpanContext | None:
     from opentelemetry.trace import SpanContext, TraceFlags
 
-    parts = stated.split("-")
+    parts = traceparent.split("-")
     try:
         trace_id, span_id, flags = int(parts[1], 16), int(parts[2], 16), int(parts[3], 16)
     except (IndexError, ValueError):
         return None
-    found = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags & 1))
-    return found if found.is_valid else None
+    origin = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags & 1))
+    return origin if origin.is_valid else None

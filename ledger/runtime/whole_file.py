@@ -1,6 +1,6 @@
-"""How does a file come to be where somebody wants it? Whole or not at all, over nothing unasked, in an existing folder.
+"""Atomic file creation: a file appears whole or not at all, overwrites nothing unless asked, in an existing directory.
 
-It is made in a directory of its own beside its place, on the same disk, and renamed. What fails leaves nothing.
+It is written in a temporary directory beside its place, on the same disk, and renamed. A failure leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ _NAME_SHOWN = 50
 
 
 def check_place(file: Path, *, over: bool = False) -> None:
-    """Raise InvalidPayload when `file` cannot be made; with `over` it may be there."""
+    """Raise InvalidPayload when `file` cannot be created; with `over` it may exist already."""
     try:
         followed(file)
-        why = _hindrance(file, over)
+        reason = _hindrance(file, over)
     except OSError as error:  # such as a name that is too long
         raise _cannot(file, error) from error
-    if why:
-        raise _refused(why)
+    if reason:
+        raise _refused(reason)
 
 
 @contextmanager
 def in_place(file: Path, *, over: bool = False) -> Iterator[Path]:
-    """A draft to write; it becomes `file` when the block ends well, and is removed when it does not.
+    """A draft to write; it replaces `file` when the block succeeds, and is removed when it fails.
 
-    Raises InvalidPayload: `file` cannot be written, or is there and not `over`.
+    Raises InvalidPayload: `file` cannot be written, or exists without `over`.
     """
     check_place(file, over=over)
-    file = followed(file)  # a link stays one
+    file = followed(file)  # so that the target of a link is replaced, not the link
     try:
-        room = Path(tempfile.mkdtemp(prefix=f".{file.name[:_NAME_SHOWN]}-", dir=file.parent))
+        directory = Path(tempfile.mkdtemp(prefix=f".{file.name[:_NAME_SHOWN]}-", dir=file.parent))
     except OSError as error:
         raise _cannot(file, error) from error
     try:
-        draft = room / file.name
+        draft = directory / file.name
         yield draft
         with draft.open("rb") as written:
             os.fsync(written.fileno())
@@ -51,24 +51,24 @@ def in_place(file: Path, *, over: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise _cannot(file, error) from error
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def check_directory_place(directory: Path) -> None:
-    """Raise InvalidPayload when `directory` neither is there nor can be made in a folder that is."""
+    """Raise InvalidPayload unless `directory` exists, or can be created in an existing one."""
     try:
         followed(directory)
         if directory.is_dir():
             return
-        why = (
+        reason = (
             f"{directory} cannot be written into, it is a file: name a directory"
             if directory.exists()
             else _no_folder(directory)
         )
     except OSError as error:
         raise _cannot(directory, error) from error
-    if why:
-        raise _refused(why)
+    if reason:
+        raise _refused(reason)
 
 
 def _hindrance(file: Path, over: bool) -> str | None:
@@ -92,5 +92,5 @@ def _cannot(path: Path, error: OSError) -> InvalidPayload:
     return _refused(f"{path} cannot be written: {error.strerror or error}")
 
 
-def _refused(why: str) -> InvalidPayload:
-    return InvalidPayload(why, errors=[{"field": "into", "reason": "cannot be written"}])
+def _refused(reason: str) -> InvalidPayload:
+    return InvalidPayload(reason, errors=[{"field": "into", "reason": "cannot be written"}])

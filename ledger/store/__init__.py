@@ -1,1 +1,1 @@
-"""Events in a stream: append, batches, duplicates, reading, parked events; on JetStream or in memory."""
+"""Ledger implementations on JetStream and in memory: append, atomic batches, duplicates, reading, parked events."""

@@ -1,4 +1,4 @@
-"""How are many events kept at once, all or none? By an atomic batch of the stream.
+"""Atomic batch publish: stores many events at once, all or none.
 
 https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md; the client library has no
 helper for it. A batch costs four fsyncs whatever its size.
@@ -21,12 +21,12 @@ from ledger.wire.publication import parse_answer
 MAX_MESSAGES = 1_000
 MAX_BYTES = 16 * 1024 * 1024
 _BATCH_ID, _SEQUENCE, _COMMIT = "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Batch-Commit"
-# After so many messages the loop may write to the socket, so that the server works while we go on.
+# Yield to the event loop after this many messages, so that the socket is written and the server starts to work.
 _YIELD_EVERY = 128
 
 
 class Message(Protocol):
-    """What goes over the wire."""
+    """A message to publish."""
 
     @property
     def subject(self) -> str: ...
@@ -43,16 +43,16 @@ async def send_batch(
     *,
     meanwhile: Callable[[], None] | None = None,
 ) -> JsonObject:
-    """Publish a batch of up to 1,000 and return the broker's answer: `seq` is the last position, or `error`.
+    """Publish a batch of up to 1,000 messages and return the broker's answer: `seq` is the last position, or `error`.
 
-    `meanwhile` is called once while the server works. Raises BrokerUnavailable, BrokerMisconfigured: then the
-    batch was kept whole, or not at all.
+    `meanwhile` is called once while the server works. Raises BrokerUnavailable, BrokerMisconfigured: the batch was
+    then stored whole or not at all.
     """
     batch_id = uuid.uuid4().hex
     last = len(publications)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    publish = connection.client.publish  # a call less a message than connection.send
+    publish = connection.client.publish  # saves one call per message compared with connection.send
     for number, publication in enumerate(publications, 1):
         headers = dict(publication.headers)
         headers[_BATCH_ID], headers[_SEQUENCE] = batch_id, str(number)
@@ -66,12 +66,12 @@ async def send_batch(
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
             continue
-        asked = await connection.ask(publication.subject, publication.body, headers)
+        pending = await connection.ask(publication.subject, publication.body, headers)
         if number == last and meanwhile is not None:
             await asyncio.sleep(0)
             meanwhile()
         left = max(0.001, deadline - loop.time())
-        reply = await connection.answer(asked, publication.subject, left)
-        if reply.data:  # the first is answered with nothing when the batch is open
+        reply = await connection.answer(pending, publication.subject, left)
+        if reply.data:  # the answer to the first message is empty: the batch is open
             return parse_answer(reply.data)
     raise AssertionError("a batch has at least one message, and its last one is answered")

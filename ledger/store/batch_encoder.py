@@ -1,4 +1,4 @@
-"""How is the next batch written down while the server works on the one before? A little at a time, ahead of it."""
+"""Batch encoder: encodes the next batch while the server works on the previous one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ledger.event import NewEvent
 from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES
 from ledger.wire.publication import Publication, publication
 
-_AT_ONCE = 500  # events written down before others get their turn: about 4 ms
+_AT_ONCE = 500  # events encoded before other tasks get their turn: about 4 ms
 
 
-class Ahead:
-    """The next batch, begun to be written down while the server works on the one before."""
+class BatchEncoder:
+    """Splits messages into batches and encodes each of them ahead of time."""
 
     def __init__(self, messages: Iterator[Publication]) -> None:
         self._messages = messages
         self._batch: list[Publication] = []
         self._size = 0
-        self._next: Publication | None = None  # which did not fit into the batch
+        self._next: Publication | None = None  # the first message that did not fit into the batch
         self._full = False
         self._error: LedgerError | None = None
 
     def prepare(self) -> None:
-        """Write down some more, for no longer than a few milliseconds."""
+        """Encode some more messages, for a few milliseconds at most."""
         if self._full or self._error is not None:
             return
         try:
@@ -40,11 +40,11 @@ class Ahead:
                     return
                 self._batch.append(message)
                 self._size += len(message.body)
-        except LedgerError as error:  # belongs to the next batch, not to the one under way
+        except LedgerError as error:  # of the next batch: the one under way must not fail
             self._error = error
 
     async def take(self) -> list[Publication]:
-        """The batch that is next, empty when there is none; others get their turn while it is written down."""
+        """The next batch, empty at the end; other tasks get their turn while it is encoded."""
         self.prepare()
         while not self._full and self._error is None:
             await asyncio.sleep(0)
@@ -56,7 +56,7 @@ class Ahead:
 
 
 def publications(events: Sequence[NewEvent], max_payload: int) -> Iterator[Publication]:
-    """Write events down; an event named twice goes once. Raises PayloadTooLarge, IllegalSubject."""
+    """Encode events, each id once. Raises PayloadTooLarge, IllegalSubject."""
     seen: set[str] = set()
     for event in events:
         if event.id not in seen:

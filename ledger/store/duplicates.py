@@ -1,6 +1,6 @@
-"""Which of these events does the stream hold already, and where?
+"""Duplicate lookup: which of these events the stream holds already, and at which positions.
 
-Asked only after the broker refused a retry. It asks the stream's leader: a copy may lag behind.
+Used only after the broker refused a retry. It asks the stream's leader, because a replica may lag behind.
 """
 
 from __future__ import annotations
@@ -21,75 +21,75 @@ _NOT_FOUND = frozenset({10037, 404})
 _AT_ONCE = 64
 
 
-class Stands(NamedTuple):
-    """What the stream holds at a position; position 0 where it holds nothing."""
+class StoredMessage(NamedTuple):
+    """A message of the stream: its position, subject and event id; position 0 when there is none."""
 
     position: int
     subject: str
     event_id: str
 
     def is_of(self, publication: Publication) -> bool:
-        """Whether this is the event itself. The broker lets nobody but its actor publish to its subject."""
+        """Whether this is the same event. Only its actor may publish to its subject."""
         return self.subject == publication.subject and self.event_id == publication.event.id
 
 
-async def find_kept(connection: BrokerConnection, stream: str, publications: Iterable[Publication]) -> dict[str, int]:
-    """The positions of those that are kept, by event id. Raises BrokerUnavailable, BrokerMisconfigured.
+async def find_stored(connection: BrokerConnection, stream: str, publications: Iterable[Publication]) -> dict[str, int]:
+    """The positions of the events that are stored, by event id. Raises BrokerUnavailable, BrokerMisconfigured.
 
-    Looks at the first event after the expected position (an accepted append is exactly there), at the last
-    one on the event's own subject, and, where that is another, at all on that subject which are young enough
-    for the broker to have called a retry a duplicate.
+    Checks the first event after the expected position (an accepted append is exactly there), then the last one on
+    the event's own subject, and, where that is a different event, all on that subject within the duplicate window.
     """
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     doubtful: dict[str, set[str]] = {}
-    gate = asyncio.Semaphore(_AT_ONCE)
+    limit = asyncio.Semaphore(_AT_ONCE)
 
-    async def look(publication: Publication) -> None:
+    async def find(publication: Publication) -> None:
         event = publication.event
-        async with gate:
+        async with limit:
             if event.expects is not None:
                 first = {"seq": event.expects + 1, "next_by_subj": history_of(event)}
-                stands = await look_at(connection, stream, first)
-                if stands.is_of(publication):
-                    found[event.id] = stands.position
+                message = await get_message(connection, stream, first)
+                if message.is_of(publication):
+                    positions[event.id] = message.position
                     return
-            stands = await look_at(connection, stream, {"last_by_subj": publication.subject})
-            if stands.is_of(publication):
-                found[event.id] = stands.position
-            elif stands.position:
+            message = await get_message(connection, stream, {"last_by_subj": publication.subject})
+            if message.is_of(publication):
+                positions[event.id] = message.position
+            elif message.position:
                 doubtful.setdefault(publication.subject, set()).add(event.id)
 
     async with asyncio.TaskGroup() as group:
         for publication in publications:
-            group.create_task(look(publication))
+            group.create_task(find(publication))
     if doubtful:
         start = await _start_of_window(connection, stream)
         for subject, wanted in doubtful.items():
-            await _walk(connection, stream, subject, start, wanted, found)
-    return found
+            await _scan(connection, stream, subject, start, wanted, positions)
+    return positions
 
 
 async def last_position(connection: BrokerConnection, stream: str, event: NewEvent) -> int:
     """The last position of the event's entity, as the stream's leader knows it; 0 when there is none."""
-    return (await look_at(connection, stream, {"last_by_subj": history_of(event)})).position
+    return (await get_message(connection, stream, {"last_by_subj": history_of(event)})).position
 
 
-async def _walk(
-    connection: BrokerConnection, stream: str, subject: str, start: int, wanted: set[str], found: dict[str, int]
+async def _scan(
+    connection: BrokerConnection, stream: str, subject: str, start: int, wanted: set[str], positions: dict[str, int]
 ) -> None:
+    """Add to `positions` those of the wanted event ids, reading one subject from position `start` on."""
     missing = set(wanted)
     position = start - 1
     while missing:
-        position, _, event_id = await look_at(connection, stream, {"seq": position + 1, "next_by_subj": subject})
+        position, _, event_id = await get_message(connection, stream, {"seq": position + 1, "next_by_subj": subject})
         if not position:
             return
         if event_id in missing:
             missing.discard(event_id)
-            found[event_id] = position
+            positions[event_id] = position
 
 
 async def _start_of_window(connection: BrokerConnection, stream: str) -> int:
-    """The first position that is young enough to count as a duplicate, by the broker's own clock."""
+    """The first position within the duplicate window, by the broker's clock."""
     info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info):
         raise error_of(info, "a look at the stream")
@@ -103,23 +103,24 @@ async def _start_of_window(connection: BrokerConnection, stream: str) -> int:
     return int(sequence) if sequence else int(info["state"]["last_seq"]) + 1
 
 
-async def look_at(connection: BrokerConnection, stream: str, query: JsonObject) -> Stands:
-    """One stored message, as the stream's leader has it. Raises BrokerUnavailable, BrokerMisconfigured."""
+async def get_message(connection: BrokerConnection, stream: str, query: JsonObject) -> StoredMessage:
+    """Read one message from the stream's leader. Raises BrokerUnavailable, BrokerMisconfigured."""
     answer = await connection.api(f"STREAM.MSG.GET.{stream}", query)
     code = error_code(answer)
     if code in _NOT_FOUND:
-        return Stands(0, "", "")
+        return StoredMessage(0, "", "")
     if code:
         raise error_of(answer, "a look at the stream")
     message = answer["message"]
-    return Stands(int(message["seq"]), message["subject"], _id_of(base64.b64decode(message.get("data") or "")))
+    body = base64.b64decode(message.get("data") or "")
+    return StoredMessage(int(message["seq"]), message["subject"], _id_of(body))
 
 
 def _id_of(body: bytes) -> str:
-    """The event id that a stored body states; "" when a foreign client stored something else."""
+    """The event id in a stored body; "" when a foreign client stored something else."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
         return ""
-    stated = document.get("id") if isinstance(document, dict) else None
-    return stated if isinstance(stated, str) else ""
+    event_id = document.get("id") if isinstance(document, dict) else None
+    return event_id if isinstance(event_id, str) else ""

@@ -1,7 +1,6 @@
-"""What is still there of a stream that may be damaged? An audit reads on where a fold has to stop.
+"""Gap-tolerant read: everything that a possibly damaged stream still has, and the gaps between.
 
-The same reader as everywhere, begun again behind each hole; where the server cannot hand over what it says it
-has, position by position.
+For an audit, which reads on where a fold has to stop. It uses the ordinary reader and starts it again behind each gap.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ledger.stream import Ledger
 
 
 class Missing(NamedTuple):
-    """Positions that the stream does not hand over, both included."""
+    """A range of positions that the stream does not deliver, both ends included."""
 
     first: int
     last: int
@@ -25,9 +24,9 @@ class Missing(NamedTuple):
 async def read_what_is_there(
     ledger: Ledger, *, batch: int = 1_000
 ) -> AsyncGenerator[list[StoredEvent] | Missing, None]:
-    """Yield everything from position 1 to the head as it is now: lists of events, and the holes between them.
+    """Yield everything from position 1 to the current head: lists of events, and the gaps between them.
 
-    Raises BrokerUnavailable when the broker stays away.
+    Raises BrokerUnavailable when the broker stays unreachable.
     """
     end = (await ledger.head()).position
     position = 0

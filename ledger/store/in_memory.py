@@ -1,6 +1,6 @@
-"""How are events kept in memory? The ledger of tests and notebooks, under the contract of stream.py.
+"""In-memory ledger for tests and notebooks, with the same contract as JetStream (stream.py).
 
-It remembers event ids for good, where the broker does for two minutes.
+It dedupes event ids forever, the broker within two minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ledger.wire.publication import MSG_ID, Identity, Publication, conflict, ide
 
 
 class MemoryLedger:
-    """A ledger that is gone with its process."""
+    """A ledger that lives as long as its process."""
 
     def __init__(self) -> None:
         self._events: list[StoredEvent] = []
@@ -36,7 +36,7 @@ class MemoryLedger:
         for start in range(0, len(events), MAX_MESSAGES):
             messages = [publication(event, MAX_PAYLOAD_BYTES) for event in events[start : start + MAX_MESSAGES]]
             self._check(messages)
-            result.extend(self._keep(message) for message in messages)
+            result.extend(self._store(message) for message in messages)
         waiting, self._waiting = self._waiting, set()
         for waiter in waiting:
             if not waiter.done():
@@ -44,7 +44,7 @@ class MemoryLedger:
         return result
 
     def _check(self, messages: list[Publication]) -> None:
-        """Raise VersionConflict before anything of the batch is kept."""
+        """Raise VersionConflict before any event of the batch is stored."""
         taken: set[tuple[str, str, str]] = set()
         ids: set[Identity] = set()
         for message in messages:
@@ -60,7 +60,7 @@ class MemoryLedger:
             taken.add(about)
             ids.add(own)
 
-    def _keep(self, message: Publication) -> Appended:
+    def _store(self, message: Publication) -> Appended:
         event = message.event
         if (own := identity(event)) in self._positions:
             return Appended(self._positions[own], event.id, duplicate=True)

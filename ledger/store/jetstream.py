@@ -1,4 +1,4 @@
-"""How are events kept on NATS JetStream? The ledger of every real node; the contract is in stream.py."""
+"""JetStream ledger: the ledger of every real node, with the contract of stream.py."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import check_settings
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
 from ledger.store.atomic_batch import send_batch
-from ledger.store.batch_encoder import Ahead, publications
+from ledger.store.batch_encoder import BatchEncoder, publications
 from ledger.store.claimed_ids import is_ours, known_positions, renamed
-from ledger.store.duplicates import find_kept, last_position
+from ledger.store.duplicates import find_stored, last_position
 from ledger.store.reader import read_stream
 from ledger.store.restored import restored_to
 from ledger.store.stale_copies import event_at, nanoseconds
@@ -37,8 +37,8 @@ from ledger.wire.subjects import history_filter
 
 log = structlog.get_logger(__name__)
 
-APPEND_TIMEOUT = 10.0  # a cluster that lost its leader takes 4-6 s to have another
-_OPEN_BATCHES = 8  # a server that is not configured by us takes 50 a stream, from all writers together
+APPEND_TIMEOUT = 10.0  # a cluster that lost its leader takes 4-6 s to elect another
+_OPEN_BATCHES = 8  # a server with default settings allows 50 for each stream, from all writers together
 _PAUSE = 0.02
 
 
@@ -47,7 +47,7 @@ NO_EVENTS = Head(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """A stream as its broker tells of it: its end, how many events in how many bytes, the server's version."""
+    """The stream's status at the broker: its head, number and bytes of messages, and the server's version."""
 
     head: Head = NO_EVENTS
     messages: int = 0
@@ -56,7 +56,7 @@ class StreamStatus:
 
 
 class JetStreamLedger:
-    """A ledger on one JetStream stream, with a connection to write and another to read."""
+    """A ledger on one JetStream stream, with one connection to write and one to read."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class JetStreamLedger:
         self._stream, self._timeout = stream, append_timeout
         self._batches = asyncio.Semaphore(_OPEN_BATCHES)
         self.hindered: Callable[[], str | None] = lambda: None
-        """Says why the broker keeps nothing at present, where that is known: an append then fails at once."""
+        """Returns why the broker cannot store events now, if that is known: an append then fails at once."""
 
     @classmethod
     async def connect(
@@ -111,16 +111,16 @@ class JetStreamLedger:
                     position, again = int(answer["seq"]), bool(answer.get("duplicate"))
                     if not again or await is_ours(self._writing, self._stream, position, message):
                         return Appended(position, event.id, duplicate=again)
-                    found = await find_kept(self._writing, self._stream, [message])  # by an earlier, renamed try
-                    if event.id in found:
-                        return Appended(found[event.id], event.id, duplicate=True)
+                    stored = await find_stored(self._writing, self._stream, [message])  # by an earlier, renamed try
+                    if event.id in stored:
+                        return Appended(stored[event.id], event.id, duplicate=True)
                     log.warning("message_id_claimed", event_id=event.id, subject=message.subject, position=position)
                     message = renamed(message)
                     error: LedgerError = _moving()
                 elif code in WRONG_LAST_SEQUENCE:
-                    found = await find_kept(self._writing, self._stream, [message])
-                    if event.id in found:
-                        return Appended(found[event.id], event.id, duplicate=True)
+                    stored = await find_stored(self._writing, self._stream, [message])
+                    if event.id in stored:
+                        return Appended(stored[event.id], event.id, duplicate=True)
                     await self._raise_conflict([message])
                     error = _moving()
                 else:
@@ -132,18 +132,18 @@ class JetStreamLedger:
             await self._pause(deadline, error)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        kept: dict[str, Appended] = {}
-        ahead = Ahead(publications(events, self._writing.client.max_payload))
-        while batch := await ahead.take():
+        acknowledged: dict[str, Appended] = {}
+        encoder = BatchEncoder(publications(events, self._writing.client.max_payload))
+        while batch := await encoder.take():
             async with self._batches:
-                kept |= await self._append_batch(batch, ahead.prepare)
-        told: set[str] = set()
+                acknowledged |= await self._append_batch(batch, encoder.prepare)
+        seen: set[str] = set()
         result: list[Appended] = []
         for event in events:
-            appended = kept[event.id]
-            again = event.id in told  # the caller named one event twice
+            appended = acknowledged[event.id]
+            again = event.id in seen  # twice in the caller's list
             result.append(Appended(appended.position, event.id, duplicate=True) if again else appended)
-            told.add(event.id)
+            seen.add(event.id)
         return result
 
     def read(
@@ -152,25 +152,25 @@ class JetStreamLedger:
         return read_stream(self._reading, self._stream, start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
-        """The last position of the stream, now."""
+        """The current end of the stream."""
         return (await self.status()).head
 
     async def status(self) -> StreamStatus:
-        """What the broker says of the stream and of itself. Raises BrokerUnavailable."""
+        """The status of the stream and its broker. Raises BrokerUnavailable."""
         info = await self._reading.api(f"STREAM.INFO.{self._stream}")
         if error_code(info):
             raise error_of(info, f"a look at the stream {self._stream}")
         state = info["state"]
         position = int(state["last_seq"])
         stored_ns = nanoseconds(state["last_ts"]) if position else 0
-        if 0 < position <= restored_to(info["config"]):  # then the broker's own time is that of the restore
+        if 0 < position <= restored_to(info["config"]):  # the broker's time is that of the restore, the header has ours
             last = await event_at(self._reading, self._stream, position, position)
             stored_ns = last.stored_ns if last else stored_ns
         head = Head(position, stored_ns)
         return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
 
     async def restored_to(self) -> int:
-        """Up to which position the stream came from a backup, 0 where it did not. Raises BrokerUnavailable."""
+        """The last position that was restored from a backup, 0 where none was. Raises BrokerUnavailable."""
         info = await self._reading.api(f"STREAM.INFO.{self._stream}")
         if error_code(info):
             raise error_of(info, f"a look at the stream {self._stream}")
@@ -191,9 +191,9 @@ class JetStreamLedger:
         await self._writing.close()
 
     async def _append_batch(self, batch: list[Publication], meanwhile: Callable[[], None]) -> dict[str, Appended]:
-        """Keep one batch, through retries and what an earlier try had kept; the answer is by event id."""
+        """Append one batch, with retries, minus what an earlier try had stored; the acknowledgements by event id."""
         deadline = asyncio.get_running_loop().time() + self._timeout
-        kept: dict[str, Appended] = {}
+        acknowledged: dict[str, Appended] = {}
         while batch:
             left = self._left(deadline)
             try:
@@ -205,36 +205,37 @@ class JetStreamLedger:
                     if not code:
                         first = int(answer["seq"]) - len(batch) + 1
                         for position, message in enumerate(batch, first):
-                            kept[message.event.id] = Appended(position, message.event.id)
-                        return kept
+                            acknowledged[message.event.id] = Appended(position, message.event.id)
+                        return acknowledged
                 if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
                     error = error_of(answer, f"a batch of {len(batch)} events")
                     if code not in PASSING:
                         raise error
                 else:
-                    found = await find_kept(self._writing, self._stream, batch)
-                    for event_id, position in found.items():
-                        kept[event_id] = Appended(position, event_id, duplicate=True)
-                    batch = [message for message in batch if message.event.id not in found]
-                    if found:
+                    stored = await find_stored(self._writing, self._stream, batch)
+                    for event_id, position in stored.items():
+                        acknowledged[event_id] = Appended(position, event_id, duplicate=True)
+                    batch = [message for message in batch if message.event.id not in stored]
+                    if stored:
                         continue
                     if clash is not None:
                         raise conflict(clash, None)
                     if code == DUPLICATE_IN_BATCH:
                         batch, ours = await self._without_claims(batch)
-                        kept |= ours
+                        acknowledged |= ours
                     else:
                         await self._raise_conflict(batch)
                     error = _moving()
             except BrokerUnavailable as unavailable:
                 error = unavailable
             await self._pause(deadline, error)
-        return kept
+        return acknowledged
 
     async def _without_claims(self, batch: list[Publication]) -> tuple[list[Publication], dict[str, Appended]]:
-        """For a batch with a message id that the stream knows from another subject: what is left of it to keep.
+        """The messages still to append, and our duplicates, of a batch with a message id that the stream knows.
 
-        An event of ours that stands elsewhere is a duplicate; one whose message id somebody else claimed is renamed.
+        An event of ours that is stored already is a duplicate. One whose message id another publisher claimed gets a
+        new message id.
         """
         known = await known_positions(self._writing, batch)
         ours: dict[str, Appended] = {}
@@ -258,12 +259,12 @@ class JetStreamLedger:
                     raise conflict(message.event, last)
 
     def _left(self, deadline: float) -> float:
-        if why := self.hindered():
-            raise BrokerUnavailable(why, retryable=False)
+        if reason := self.hindered():
+            raise BrokerUnavailable(reason, retryable=False)
         return max(0.001, deadline - asyncio.get_running_loop().time())
 
     async def _pause(self, deadline: float, error: LedgerError) -> None:
-        """Wait before another try; raise the error of the last one when the time is over."""
+        """Wait before the next try; raise the last try's error when the deadline has passed."""
         if self._left(deadline) <= _PAUSE:
             raise error
         await asyncio.sleep(_PAUSE)
@@ -271,14 +272,14 @@ class JetStreamLedger:
 
 
 def _moving() -> BrokerUnavailable:
-    """The broker named a conflict that is gone when looked at: somebody's append is under way."""
+    """The error for a conflict that a lookup does not confirm: another append is under way."""
     return BrokerUnavailable("another append to the same entity is under way: retry")
 
 
 def expects_within(batch: Sequence[Publication]) -> NewEvent | None:
-    """The first event that expects a last position although an event before it in the batch takes it.
+    """The first event that expects a position of its entity, after another event of that entity in the same batch.
 
-    The server compares with what was there before the batch, and would let such an event through.
+    The server compares with the stream as it was before the batch, and would accept such an event.
     """
     if all(message.event.expects is None for message in batch):
         return None

@@ -1,8 +1,9 @@
-"""Which events does no fold count, because folding them failed? Decisions, kept in a small log of their own.
+"""Parked events (dead letters): decisions about events that a fold failed on, in a small stream of their own.
 
-One stream beside the ledger's: one subject an event (`parked.<position>`), one message a decision, never removed. So
-every node, and every rebuild on a new machine, decides alike: the views follow from the log and from these. A
-decision names the event by position and by the SHA-256 of its subject and body, and counts for that event alone.
+The stream has one subject for each event (`parked.<position>`) and one message for each decision; messages are never
+removed. So every node, and every rebuild on a new machine, decides alike: the views follow from the log and from these
+decisions. A decision names the event by position and by the SHA-256 of its subject and body, and counts for that event
+alone.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 State = Literal["parked", "dismissed", "released"]
-"""Waits for an operator; stays parked for good; is folded like any other again."""
+"""Waiting for an operator; left out of the views for good; folded again like any other event."""
 
 _AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one event. `fingerprint` is `fingerprint_of` it, `time` RFC 3339 in UTC."""
+    """The decision about one event. `fingerprint` is `fingerprint_of` the event, `time` RFC 3339 in UTC."""
 
     position: int
     fingerprint: str
@@ -57,17 +58,17 @@ def fingerprint_of(event: StoredEvent) -> str:
 
 
 def told(decisions: Iterable[Decision]) -> list[JsonObject]:
-    """Decisions as JSON, for another process."""
+    """Serialize decisions as JSON objects, for another process."""
     return [asdict(decision) for decision in decisions]
 
 
 def read_told(documents: Iterable[JsonObject]) -> dict[int, Decision]:
-    """What `told` wrote, by position."""
+    """Parse the output of `told`; by position."""
     return {document["position"]: Decision(**document) for document in documents}
 
 
 def stream_settings(replicas: int = 1) -> JsonObject:
-    """The stream of the decisions, as the broker's API wants it described."""
+    """The configuration of the decisions' stream, for the JetStream API."""
     return {
         "name": PARKED_STREAM,
         "description": "Which events are parked, and what was decided about them, for good",
@@ -83,7 +84,7 @@ def stream_settings(replicas: int = 1) -> JsonObject:
 
 
 async def ensure_parked_stream(access: BrokerAccess, *, replicas: int = 1) -> None:
-    """Create the stream of the decisions when it is not there; connects as `admin`.
+    """Create the decisions' stream if it does not exist; connects as `admin`.
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
@@ -106,16 +107,16 @@ class ParkedEvents:
 
     @property
     def parked(self) -> Parked:
-        """Those that keep an event out of the views."""
+        """The decisions that keep an event out of the views."""
         return {decision.position: decision for decision in self.decisions if decision.state != "released"}
 
     @property
     def waiting(self) -> list[int]:
-        """The positions that wait for an operator."""
+        """The positions of the events that wait for an operator."""
         return [decision.position for decision in self.decisions if decision.state == "parked"]
 
     async def refresh(self) -> None:
-        """Read what was decided since. Raises BrokerUnavailable, BrokerMisconfigured."""
+        """Read the decisions since the last call. Raises BrokerUnavailable, BrokerMisconfigured."""
         async with self._reading:
             info = await self._connection.api(f"STREAM.INFO.{PARKED_STREAM}")
             if error_code(info):
@@ -123,25 +124,25 @@ class ParkedEvents:
             end = int(info["state"]["last_seq"])
             while self._read < end:
                 until = min(self._read + _AT_ONCE, end)
-                found = await asyncio.gather(*(self._get(number) for number in range(self._read + 1, until + 1)))
-                for number, decision in enumerate(found, self._read + 1):
+                decisions = await asyncio.gather(*(self._get(number) for number in range(self._read + 1, until + 1)))
+                for number, decision in enumerate(decisions, self._read + 1):
                     self._last[decision.position] = (number, decision)
                 self._read = until
 
     async def decide(
         self, event_at: int, state: State, *, fingerprint: str = "", reason: str = "", tries: int = 0
     ) -> Decision:
-        """Keep a decision and return the one that counts: of two nodes that decide at once, the first does.
+        """Record a decision and return the one that counts: of two nodes that decide at once, the first one's.
 
-        To dismiss or release is about an event that was parked before: reason, tries and fingerprint stay. Raises
-        UnknownReference (it is not parked), IllegalState (it is in that state), BrokerUnavailable.
+        Only a parked event can be dismissed or released; reason, tries and fingerprint are taken over. Raises
+        UnknownReference (the event is not parked), IllegalState (it is in that state already), BrokerUnavailable.
         """
         await self.refresh()
         known = self._last.get(event_at)
         before = known[1] if known else None
         if state == "parked":
             if before is not None and before.state != "released" and before.fingerprint == fingerprint:
-                return before  # another node was first
+                return before  # another node has parked it
         elif before is None or before.state == "released":
             raise UnknownReference(f"no event is parked at position {event_at}: kledger refused list shows which are")
         elif before.state == state:
@@ -166,7 +167,7 @@ class ParkedEvents:
         await self._connection.close()
 
     async def _get(self, number: int) -> Decision:
-        # of the leader: a copy may not have it yet
+        # From the leader: a replica may not have it yet.
         answer = await self._connection.api(f"STREAM.MSG.GET.{PARKED_STREAM}", {"seq": number})
         if error_code(answer):
             raise error_of(answer, f"decision {number} of {PARKED_STREAM}")

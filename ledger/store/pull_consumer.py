@@ -1,8 +1,8 @@
-"""How does the broker hand over messages, no more at a time than was asked for?
+"""Pull consumer: hands over messages no faster than requested, in order, without gaps.
 
-One consumer without acknowledgements, which the server forgets by itself, and an inbox of our own. A request
-names a bounded number of messages; each position is compared with the one before. The client library's own
-fetch takes a task a message, and its ordered consumer queues without bound.
+It uses an ephemeral consumer without acknowledgements, which the server removes by itself, and an inbox of its own. A
+request names a bounded number of messages, and each position is compared with the one before. The client library's own
+fetch creates a task for each message, and its ordered consumer queues without bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.store.restored import as_first_stored
 from ledger.wire.publication import PASSING, error_code, error_of
 
-# What is asked for ahead of the reader: two lists, and no more than so many messages and bytes.
+# Prefetch: two lists, and at most this many messages and bytes.
 REQUEST_MESSAGES = 1_000
 REQUEST_BYTES = 8 * 1024 * 1024
 OPEN_REQUESTS = 4
@@ -36,18 +36,18 @@ _EXPIRES_S = 30
 _HEARTBEAT_S = 5
 _SILENCE_S = 2.5 * _HEARTBEAT_S
 _FORGET_AFTER_S = 60
-# When nothing is heard for so long (less than a heartbeat), what arrived is handed over, whatever the server says is on
-# its way: it counts too many on damaged files, and where the consumer began on a copy of the stream that lagged behind.
-# Where nothing arrived and the end is known, it is asked what is missing.
+# After this much silence (less than a heartbeat), the messages that arrived are handed over, however many the server
+# reports as pending: it reports too many on damaged files, and where the consumer began on a replica that lagged.
+# Where nothing arrived and the end is known, the server is asked what is missing.
 _MORE_COMES_WITHIN_S = 1.0
 
 
 class Interrupted(Exception):
-    """This delivery is over; another one may go on from where it ended."""
+    """This delivery has ended; another one may resume where it stopped."""
 
 
 class EndMissing(Interrupted):
-    """The server that delivers does not have the last events: they are gone, or its copy of the stream lags behind."""
+    """The delivering server does not have the last events: they are lost, or its replica lags behind."""
 
     def __init__(self, gap: LogGap) -> None:
         super().__init__(gap.message)
@@ -55,9 +55,9 @@ class EndMissing(Interrupted):
 
 
 class Delivery:
-    """One consumer and what it delivers, from after `position` until it is interrupted.
+    """One consumer and its messages, from after `position` until it is interrupted.
 
-    Up to position `restored_to` an event says itself when it was first kept.
+    Up to position `restored_to` the headers of an event have its original time.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class Delivery:
         self._suspicious = False
         self._broken: str | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._heard = 0.0
+        self._last_activity = 0.0
         self._fields: tuple[int, int, int] | None = None
 
     async def begin(self, end: int | None) -> None:
-        """Make the consumer and ask for the first messages, up to position `end` where there is one."""
+        """Create the consumer and request the first messages, up to position `end` where there is one."""
         self._end = end
-        self._heard = asyncio.get_running_loop().time()
+        self._last_activity = asyncio.get_running_loop().time()
         self._forget_loss = self._connection.when_lost(lambda: self._break("the connection was lost"))
         try:
             client = self._client = self._connection.client
@@ -125,7 +125,7 @@ class Delivery:
         }
 
     async def take(self) -> list[StoredEvent]:
-        """The next events, as soon as there are `batch` of them, or no more at the server, or none comes for a while.
+        """The next events, once `batch` of them arrived, the server has no more, or no message comes for a while.
 
         Raises Interrupted, EndMissing, LogGap.
         """
@@ -148,7 +148,7 @@ class Delivery:
                 whole = events[: expected - self._position - 1]
                 if not whole:
                     raise await self._gap(expected, event.position - 1)
-                self._break(f"position {expected} did not come")  # it is looked for anew from there
+                self._break(f"position {expected} did not come")  # the next delivery begins there
                 arrived.clear()
                 events = whole
                 break
@@ -156,7 +156,7 @@ class Delivery:
         return events
 
     async def end(self) -> None:
-        """Let the server forget the consumer, without waiting for it."""
+        """Delete the consumer at the server, without waiting for the answer."""
         self._forget_loss()
         if self._subscription is None:
             return
@@ -167,7 +167,7 @@ class Delivery:
             await self._connection.send(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._consumer}")
 
     async def _demand(self) -> None:
-        """Keep up to two lists of messages under way or arrived."""
+        """Request messages until two lists of them are pending or arrived."""
         while self._broken is None:
             size = min(REQUEST_MESSAGES, self._batch)
             if self._end is not None:
@@ -200,30 +200,30 @@ class Delivery:
         self._wake()
 
     async def _on_status(self, message: Msg) -> None:
-        """A request ended (408, 409), the server is alive (100), or nothing answers there (404, 503)."""
+        """Handle a status: a request ended (408, 409), a heartbeat (100), or no such consumer (404, 503)."""
         headers = message.headers or {}
-        status, told = headers.get("Status", ""), headers.get(Header.DESCRIPTION, "")
+        status, description = headers.get("Status", ""), headers.get(Header.DESCRIPTION, "")
         unserved = headers.get("Nats-Pending-Messages")
         if status in ("408", "409") and unserved is not None:
             self._open = max(0, self._open - int(unserved))
         elif status != "100":
-            self._break(f"the server ended a request: {status} {told}")
+            self._break(f"the server ended a request: {status} {description}")
         self._wake()
 
     async def _wait(self, seconds: float) -> bool:
-        """Wait until something is heard of the server, be it that it lives; False when nothing was for so long."""
+        """Wait for a message or a heartbeat; False when none came within `seconds`."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
         try:
             async with asyncio.timeout(seconds):
                 await self._waiter
         except TimeoutError:
-            if loop.time() - self._heard > _SILENCE_S:
+            if loop.time() - self._last_activity > _SILENCE_S:
                 self._break("the server is silent")
             return False
         finally:
             self._waiter = None
-        self._heard = loop.time()
+        self._last_activity = loop.time()
         return True
 
     def _break(self, reason: str) -> None:
@@ -235,7 +235,7 @@ class Delivery:
             self._waiter.set_result(None)
 
     async def _look_for_loss(self) -> None:
-        """Nothing comes although the end is not reached: the last events of the stream may be gone."""
+        """Nothing comes before the end is reached: check whether the last events of the stream are lost."""
         if self._end is None or self._broken:
             return
         try:
@@ -246,28 +246,28 @@ class Delivery:
         if error_code(info):
             self._break(str(error_of(info, "a reader")))
         elif info["num_pending"] == 0 and not self._arrived and self._position < self._end:
-            if self._suspicious:  # said twice, a second apart: nothing was on its way
+            if self._suspicious:  # the same answer twice, a second apart: no message was in flight
                 raise EndMissing(await self._gap(self._position + 1, self._end))
             self._suspicious = True
 
     async def _gap(self, first: int, last: int) -> LogGap:
-        """The error for missing positions, with what the broker says about them."""
-        told = ""
+        """The error for missing positions, with what the broker reports about them."""
+        hint = ""
         with contextlib.suppress(LedgerError):
             info = await self._connection.api(f"STREAM.INFO.{self._stream}")
             begins = int(info["state"]["first_seq"])
             if begins > first:
-                told = f"; the broker no longer has what is before position {begins}"
+                hint = f"; the broker no longer has what is before position {begins}"
         what = f"position {first} is" if first == last else f"positions {first} to {last} are"
         return LogGap(
-            f"{what} missing in the stream {self._stream}{told}: nothing is folded past a gap; restore the "
+            f"{what} missing in the stream {self._stream}{hint}: nothing is folded past a gap; restore the "
             "stream from a copy, or find out who cut it",
             first=first,
             last=last,
         )
 
     def _nothing_to_wait_for(self) -> bool:
-        """True when no more is under way, or the server had no more as it sent the last message."""
+        """True when no message is pending, or the server had no more when it sent the last one."""
         if self._broken or self._open <= 0:
             return True
         reply = self._arrived[-1].reply
@@ -285,7 +285,7 @@ class Delivery:
         return events
 
     def _layout(self, reply: bytes) -> tuple[int, int, int]:
-        """Where position, time and number pending stand in an answer's subject.
+        """The token numbers of position, time and pending count in a message's reply subject.
 
         `$JS.ACK.<stream>.<consumer>.<delivered>.<position>.<nth>.<time>.<pending>`, or with a domain and an
         account before the stream.

@@ -1,7 +1,7 @@
-"""How is the stream read from a position on, without ever skipping an event, whatever happens to the broker?
+"""Stream reader: reads the stream from a position on and never skips an event, whatever happens to the broker.
 
-By a loop of our own: on any trouble a new delivery begins after the last event that was handed over, once the stream
-was seen to hold that very event still: an older copy may have taken its place meanwhile.
+On any trouble it begins a new delivery after the last event that was handed over. Before that it checks that the stream
+still holds that very event, because an older copy of the stream may have taken its place.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ledger.wire.publication import PASSING, error_code, error_of
 log = structlog.get_logger(__name__)
 
 PATIENCE = 30.0
-# For so long a stream with several copies may be behind itself: after servers were killed, a new leader answers before
-# it has read in what its members have.
+# A replicated stream may be behind for this long: after servers were killed, a new leader answers before it has caught
+# up with its members.
 COPIES_CATCH_UP_S = 30.0
 _NO_STREAM = 10059
 _PAUSE = 0.05
@@ -40,9 +40,9 @@ async def read_stream(
 ) -> AsyncGenerator[list[StoredEvent], None]:
     """Yield lists of up to `batch` events from position `start`; see Ledger.read for the contract.
 
-    Up to two lists are requested ahead of the reader. `restored` says of the stream's settings up to which position
-    it was restored. Raises LogGap, LogReplaced, RestoreUnfinished, BrokerMisconfigured, and BrokerUnavailable when the
-    broker stays away for longer than `PATIENCE` seconds.
+    Up to two lists are requested ahead of the caller. `restored` takes the stream's configuration and returns the
+    position up to which it was restored. Raises LogGap, LogReplaced, RestoreUnfinished, BrokerMisconfigured, and
+    BrokerUnavailable when the broker is unreachable for longer than `PATIENCE` seconds.
     """
     if batch < 1:
         raise ValueError(f"a list holds at least one event, not {batch}")
@@ -102,9 +102,9 @@ async def _check_same(connection: BrokerConnection, stream: str, last: StoredEve
 
 
 async def _head_after(connection: BrokerConnection, stream: str, position: int) -> tuple[int, JsonObject]:
-    """The last position of the stream, which is not before what was read already, and its settings.
+    """The last position of the stream, at or after `position`, and the stream's configuration.
 
-    Raises Interrupted, LogGap (the stream ends earlier: it was cut, or is another one).
+    Raises Interrupted, LogGap (the stream ends before `position`: it was truncated, or is another one).
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + COPIES_CATCH_UP_S

@@ -1,7 +1,7 @@
-"""When was an event first kept, where the stream was made from a backup? What the stream and its messages say of it.
+"""Original timestamps of restored events: what the headers of a restored message and the stream's metadata say.
 
-The views date events by the stream's time, so a restored event carries its first one in a header. Any writer can
-set that header: it counts for positions up to the one in the stream's metadata alone, which only admin can set.
+The views date events by the stream's time, so a restored event carries its original time in a header. Any writer can
+set that header: it counts only up to the position in the stream's metadata, which only admin can set.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ledger.wire.publication import MSG_ID
 
 STORED_NS = "Ledger-Stored-Ns"
 MESSAGE_ID = "Ledger-Message-Id"
-"""The message id in base64, where `Nats-Msg-Id` cannot say it: the same id stands in the log twice, or is no text."""
+"""The message id in base64, where `Nats-Msg-Id` cannot hold it: the id is in the log twice, or is not plain text."""
 RESTORED_TO = "ledger_restored_to"
 RESTORING = "ledger_restoring"
-"""What is being restored, `position:chain head`, until all of it is there and was compared."""
+"""Metadata of a restore in progress, `position:chain head`, until all events are there and were verified."""
 
 
 def restored_to(config: JsonObject) -> int:
-    """The last position of a stream that came from a backup, 0 for a stream that did not.
+    """The last position that was restored from a backup, 0 for a stream that was not restored.
 
     Raises RestoreUnfinished, BrokerMisconfigured.
     """
@@ -33,17 +33,17 @@ def restored_to(config: JsonObject) -> int:
             f"the stream {config.get('name')} is half restored (up to {metadata[RESTORING].partition(':')[0]} events): "
             "run kledger restore again with the same backup, which goes on, or with --start-over"
         )
-    stated = metadata.get(RESTORED_TO, "0")
-    if not (stated.isascii() and stated.isdecimal()):
+    text = metadata.get(RESTORED_TO, "0")
+    if not (text.isascii() and text.isdecimal()):
         raise BrokerMisconfigured(
-            f"the metadata {RESTORED_TO} of the stream {config.get('name')} is {stated!r} and must be a position: set "
+            f"the metadata {RESTORED_TO} of the stream {config.get('name')} is {text!r} and must be a position: set "
             "it to the last position that was restored"
         )
-    return int(stated)
+    return int(text)
 
 
 def headers_for(event: StoredEvent, *, plain_id: bool = True) -> dict[str, str]:
-    """What an event is published with again; not `plain_id`: its id is not to be compared by the broker."""
+    """The headers to publish a restored event with; without `plain_id` the broker does not dedupe by its message id."""
     headers = {STORED_NS: str(event.stored_ns)}
     if event.message_id:
         if plain_id and event.message_id.isascii() and event.message_id.isprintable() and " " not in event.message_id:
@@ -55,12 +55,12 @@ def headers_for(event: StoredEvent, *, plain_id: bool = True) -> dict[str, str]:
 
 
 def as_first_stored(event: StoredEvent, headers: Mapping[str, str] | None) -> StoredEvent:
-    """A restored event as the log kept it first. One whose headers do not say stands as it is."""
+    """A restored event with its original time and message id; unchanged where the headers do not have them."""
     if not headers:
         return event
-    stated = headers.get(STORED_NS, "")
-    if stated.isascii() and stated.isdecimal():
-        event = event._replace(stored_ns=int(stated))
+    text = headers.get(STORED_NS, "")
+    if text.isascii() and text.isdecimal():
+        event = event._replace(stored_ns=int(text))
     if MESSAGE_ID in headers:
         try:
             raw = base64.b64decode(headers[MESSAGE_ID], validate=True)

@@ -1,4 +1,7 @@
-"""Does the stream still hold the event that was read from it? An older copy of it may have taken its place."""
+"""Replaced-stream check: whether the stream still holds the event that was read from it.
+
+An older copy of the stream, or another stream, may have taken its place.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from ledger.wire.publication import MSG_ID
 
 
 def nanoseconds(moment: str) -> int:
-    """Nanoseconds since 1970 of the broker's RFC 3339 time, which has up to nine decimals."""
+    """Nanoseconds since 1970 of an RFC 3339 time of the broker, which has up to nine decimals."""
     seconds, _, rest = moment.rstrip("Z").partition(".")
     return int(datetime.fromisoformat(seconds + "+00:00").timestamp()) * 1_000_000_000 + int(rest.ljust(9, "0") or 0)
 
 
 async def event_at(connection: BrokerConnection, stream: str, position: int, restored_to: int) -> StoredEvent | None:
-    """The event at a position; None when the stream does not have it. Raises BrokerUnavailable."""
+    """The event at a position, None when the stream does not have it. Raises BrokerUnavailable."""
     reply = await connection.request(f"$JS.API.DIRECT.GET.{stream}", orjson.dumps({"seq": position}))
     headers = reply.headers or {}
     if "Nats-Sequence" not in headers:
@@ -40,7 +43,7 @@ async def event_at(connection: BrokerConnection, stream: str, position: int, res
 async def check_still_there(connection: BrokerConnection, stream: str, event: StoredEvent, restored_to: int) -> None:
     """Raise LogReplaced unless the stream holds this event where it was read.
 
-    Raises BrokerUnavailable, also where a copy of the stream that lags behind was asked.
+    Raises BrokerUnavailable, also when a replica that lags behind answered.
     """
     now = await event_at(connection, stream, event.position, restored_to)
     if now is None:
@@ -50,7 +53,7 @@ async def check_still_there(connection: BrokerConnection, stream: str, event: St
 
 
 def replaced(position: int, stream: str) -> LogReplaced:
-    """The error for a stream that holds another event at `position` than the one that was read or folded."""
+    """The error for a stream that holds another event at `position` than the one read or folded before."""
     return LogReplaced(
         f"position {position} of {stream} holds another event than the one that was read there before: an older copy, "
         "or another stream, has taken its place. Nothing more is folded: bring the right one back (kledger restore); "

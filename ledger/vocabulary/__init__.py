@@ -1,1 +1,1 @@
-"""The event types described for others: JSON Schema, AsyncAPI, old versions, upcasts, examples."""
+"""Published description of the event types: JSON Schema, AsyncAPI, old versions, upcasts, examples."""

@@ -1,7 +1,7 @@
-"""What must any NATS client know to publish here? One AsyncAPI 3.0 document, made from the same models.
+"""AsyncAPI 3.0 document for NATS clients that publish events, generated from the event models.
 
 https://www.asyncapi.com/docs/reference/specification/v3.0.0. The application it describes is the ledger, so
-that its operations `receive` what a client publishes.
+its operations `receive` what a client publishes.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ _ACKNOWLEDGEMENT: JsonObject = {
 
 
 def asyncapi_document() -> JsonObject:
-    """The whole document, ready to be written as JSON."""
+    """The whole document, as JSON types."""
     schemas: JsonObject = {"acknowledgement": _ACKNOWLEDGEMENT}
     for fact, version in forms():
         schema = event_schema(fact, version, DEFINITIONS)
         schemas |= schema.pop("$defs")
-        # The document has a dialect and names of its own.
+        # `$schema` and `$id` are the document's own.
         schemas[form_name(fact, version)] = {k: v for k, v in schema.items() if not k.startswith("$")}
     return {
         "asyncapi": "3.0.0",
@@ -134,7 +134,7 @@ def asyncapi_document() -> JsonObject:
 
 
 def _vocabulary_version() -> str:
-    """Changes when an event or a version joins: the number of forms, in the place of a minor version."""
+    """The vocabulary's version; its minor part is the number of event versions, so each new one increases it."""
     return f"1.{sum(1 for _ in forms())}.0"
 
 

@@ -1,6 +1,6 @@
-"""What does each event look like when it is used? One example a name, written down by the program itself.
+"""Example events: one for each event name, built with the models.
 
-They stand in the generated reference and in the AsyncAPI document, so that a reader copies what really works.
+They are in the generated reference and in the AsyncAPI document, so that readers copy examples that work.
 """
 
 from __future__ import annotations
@@ -267,4 +267,4 @@ EXAMPLES: Mapping[str, NewEvent] = {
     )
     for number, (fact, entity_id, actor) in enumerate(_FACTS, start=1)
 }
-"""By event name; the ids and times are fixed, so that what is made from them only changes with the code."""
+"""By event name. Ids and times are fixed, so that generated documents change only with the code."""

@@ -1,7 +1,7 @@
-"""What did the events of earlier versions look like? Their forms are kept so that they can be described.
+"""Models of old event versions, kept to describe them in the generated schemas.
 
-Nothing writes these any more. Reading goes through `ledger/vocabulary/upcasts.py`, one step a version; these models are
-for the generated schemas, so that a client of that time can still be checked against what it publishes.
+Nothing writes these versions any more, and reading goes through `ledger/vocabulary/upcasts.py`. The schemas let an old
+client be checked against what it publishes.
 """
 
 from __future__ import annotations

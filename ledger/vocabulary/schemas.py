@@ -1,8 +1,8 @@
-"""What does each event look like to somebody who has never seen this program? JSON Schema 2020-12.
+"""JSON Schema 2020-12 of all events, generated from their models.
 
-One schema an event name and version, for the whole envelope with its data, made from the models that judge
-the events themselves. What a schema admits the gate admits; the gate forgives a little more (an envelope
-without `specversion`, a time in another spelling), which nobody should count on.
+There is one schema for each event name and version, for the whole envelope with its data. An event that the schema
+admits is accepted by the gate. The gate accepts a little more (an envelope without `specversion`, another spelling of a
+time), on which no client should rely.
 """
 
 from __future__ import annotations
@@ -60,29 +60,29 @@ class _Readable(GenerateJsonSchema):
         return False
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
-        """Say as a pattern what a checking function of ours says in Python."""
+        """Add the pattern that corresponds to a validator function of ours."""
         described = super().function_after_schema(schema)
         pattern = _CHECKED_PATTERNS.get(schema["function"]["function"])
         return {**described, "pattern": pattern} if pattern else described
 
 
 def forms() -> Iterator[tuple[type[Fact], int]]:
-    """Every event in every version that can be read, oldest version first."""
+    """All events in all versions that can be read, oldest version first."""
     for fact in FACTS.values():
         for version in known_versions(fact):
             yield fact, version
 
 
 def form_name(fact: type[Fact], version: int) -> str:
-    """`knowledge.saved.v2`: how a form is called in file names and in the AsyncAPI document."""
+    """`knowledge.saved.v2`: the name of a version in file names and in the AsyncAPI document."""
     return f"{fact.name}.v{version}"
 
 
 def event_schema(fact: type[Fact], version: int | None = None, ref_template: str = OWN_DEFINITIONS) -> JsonObject:
     """The JSON Schema of one event: the whole envelope, with its data.
 
-    `version` is the fact's own when left out; `ref_template` says where the definitions will stand.
-    Raises UnsupportedVersion when no form of that version is known.
+    `version` defaults to the fact's current one; `ref_template` is the path of the definitions.
+    Raises UnsupportedVersion for an unknown version.
     """
     version = version or fact.version
     form = fact if version == fact.version else EARLIER.get((fact.name, version))
@@ -107,7 +107,7 @@ def event_schema(fact: type[Fact], version: int | None = None, ref_template: str
         "const": schema_name(fact, version),
         "description": _ATTRIBUTES["dataschema"],
     }
-    if form.added:  # null only in an event of the version before
+    if form.added:  # null only in an event of the previous version
         described = schema["$defs"][form.__name__]
         described["required"] = [*described.get("required", ()), *form.added]
         for name in form.added:
@@ -115,7 +115,7 @@ def event_schema(fact: type[Fact], version: int | None = None, ref_template: str
                 **described["properties"][name].pop("anyOf")[0],
                 **{key: value for key, value in described["properties"][name].items() if key != "default"},
             }
-    if form.at_least_one:  # said by a validator, which leaves no trace in what pydantic generates
+    if form.at_least_one:  # checked by a validator, which pydantic does not show in the schema
         schema["$defs"][form.__name__]["anyOf"] = [
             {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in form.at_least_one
         ]

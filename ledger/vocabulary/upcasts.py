@@ -1,7 +1,7 @@
-"""How an event of an earlier version is read today: pure functions, from one version to the next.
+"""Upcasts: pure functions that convert an event's data from one schema version to the next.
 
-A stored event is never rewritten; it is upcast each time it is read. One golden sample a name and version
-is kept in tests/golden and is never edited.
+A stored event is never rewritten; it is upcast each time it is read. One golden sample for each name and version
+is in tests/golden and is never edited.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Upcast = Callable[[JsonObject], JsonObject]
 
 
 def _knowledge_saved_1_to_2(data: JsonObject) -> JsonObject:
-    """Source 000 had one `type` an item and kept the counts under `eval`; source 001 has `types`."""
+    """Version 1 had a single `type` and the counts under `eval`; version 2 has `types` and the counts at top level."""
     rest = {name: value for name, value in data.items() if name not in ("type", "eval", "visibility")}
     evaluation = data.get("eval")
     if isinstance(evaluation, dict):
@@ -29,7 +29,7 @@ def _knowledge_saved_1_to_2(data: JsonObject) -> JsonObject:
 
 
 def _without(field: str) -> Upcast:
-    """An earlier version did not know the field: one of that name said nothing, and says nothing now."""
+    """An upcast for a version that did not have the field: one of that name is ignored, as it was then."""
     return lambda data: {name: value for name, value in data.items() if name != field}
 
 
@@ -45,7 +45,7 @@ UPCASTS: Mapping[tuple[str, int], Upcast] = {
 
 
 def upcast(name: str, version: int, data: JsonObject) -> JsonObject:
-    """Bring `data` to the current version of its event.
+    """Convert `data` to the current version of its event.
 
     Raises UnknownEvent for a name that is not in the vocabulary, UnsupportedVersion for a version that
     is newer than this program or that no upcast leads on from.
@@ -66,5 +66,5 @@ def upcast(name: str, version: int, data: JsonObject) -> JsonObject:
 
 
 def known_versions(fact: type[Fact]) -> list[int]:
-    """Every version of the event that can be read: those with an upcast, and the current one."""
+    """All versions of the event that can be read: those with an upcast, and the current one."""
     return sorted({v for name, v in UPCASTS if name == fact.name} | {fact.version})

@@ -1,1 +1,1 @@
-"""An event on the wire: envelope, subject, message headers."""
+"""Wire format of an event: envelope, subject, message headers."""

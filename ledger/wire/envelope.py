@@ -1,4 +1,4 @@
-"""How an event is written down: CloudEvents 1.0, structured JSON, with the lineage extensions.
+"""Event envelope: CloudEvents 1.0 in structured JSON, with the lineage extensions.
 
 https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md. The whole envelope is
 the message body; only `Nats-Msg-Id` and the concurrency headers are set outside it.
@@ -24,11 +24,11 @@ from ledger.privacy.seal_witness import ATTRIBUTE
 from ledger.vocabulary.upcasts import upcast
 
 SCHEMA_PREFIX = "urn:kledger:"
-# The broker's max_payload counts headers too; ours are under 1 KiB plus the subject.
+# The broker's max_payload includes headers; ours are under 1 KiB plus the subject.
 MAX_BODY_BYTES = 1024 * 1024 - 8 * 1024
 _LONGEST_PLACE = 200
 NUL = b"\\u0000"
-"""How JSON spells the character that no text of an event may hold."""
+"""The JSON escape of NUL, which no text of an event may contain."""
 _SCHEMA = re.compile(r"urn:kledger:([a-z_]+\.[a-z_]+):([1-9][0-9]{0,8})")
 
 
@@ -69,12 +69,12 @@ def schema_name(fact: type[Fact], version: int | None = None) -> str:
 
 @cache
 def _kind(fact: type[Fact], version: int) -> tuple[str, str]:
-    """What is the same for every event of a kind: its entity, and the `dataschema`."""
+    """The entity and the `dataschema`, which all events of one kind share."""
     return fact.entity(), schema_name(fact, version)
 
 
 def encode(event: NewEvent) -> bytes:
-    """The message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
+    """Encode the message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
     fact, lineage = event.fact, event.lineage
     entity, dataschema = _kind(type(fact), fact.stated_version())
     attributes: JsonObject = {
@@ -138,7 +138,7 @@ def refuse_nul(document: object, what: str) -> None:
 
 
 def _within(place: str, name: object) -> str:
-    """The place of a part; of a name as long as a body no more than tells where it is."""
+    """The path of a nested value, cut to a length that fits into an error message."""
     return f"{place}.{str(name)[:_LONGEST_PLACE]}".lstrip(".")[:_LONGEST_PLACE]
 
 
@@ -158,7 +158,7 @@ def _not_object() -> Envelope:
 
 
 def decode_fact(envelope: Envelope) -> Fact:
-    """Read what an event says, at the current version of its schema.
+    """Decode an event's fact, upcast to the current version of its schema.
 
     Raises UnknownEvent, UnsupportedVersion, SecretInClear, or InvalidPayload.
     """
@@ -186,7 +186,7 @@ def decode_fact(envelope: Envelope) -> Fact:
 
 
 def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None:
-    """Raise SecretInClear when what does not fit is a field that only ever holds what is sealed."""
+    """Raise SecretInClear when the validation error is in a field that may hold sealed values only."""
     if not fact.sealed_only or not isinstance(error, ValidationError):
         return
     for fault in error.errors(include_url=False, include_input=False, include_context=False):
@@ -198,12 +198,12 @@ def _refuse_secret(fact: type[Fact], error: ValidationError | TypeError) -> None
 
 
 def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPayload:
-    """Say which fields of `what` are wrong, and why."""
+    """The error that names the wrong fields of `what`, with reasons."""
     if not isinstance(error, ValidationError):
         return InvalidPayload(f"{what} does not fit: {error}", errors=[])
     errors = [
         {"field": ".".join(str(part) for part in fault["loc"]), "reason": fault["msg"]}
         for fault in error.errors(include_url=False, include_input=False, include_context=False)
     ]
-    told = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
-    return InvalidPayload(f"{what} does not fit its schema: {told}", errors=errors)
+    summary = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
+    return InvalidPayload(f"{what} does not fit its schema: {summary}", errors=errors)

@@ -1,4 +1,4 @@
-"""What goes over the wire for one event, and what does the broker's answer mean?"""
+"""Publication: subject, body and headers of one event, and the errors for the broker's answers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
 DUPLICATE_IN_BATCH = 10201
 TOO_LARGE = frozenset({10054, 10097})
-# No leader, or not one that is ready; the same id is being kept just now; a batch cut by a lost connection;
-# too many batches open.
+# Transient: no leader, or one that is not ready; the same id is being stored just now; a batch cut by a lost
+# connection; too many batches open.
 PASSING = frozenset({10008, 10009, 10158, 10176, 10210})
 _NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
-# Room that the batch headers may take beside those of the event itself.
+# Room for the batch headers beside those of the event itself.
 _BATCH_HEADER_BYTES = 160
 
 
 class Publication(NamedTuple):
-    """One event as it is published; `history` is the filter of its entity when a position is expected."""
+    """One event as it is published. The headers have the expected position of its entity, where one is expected."""
 
     event: NewEvent
     subject: str
@@ -43,7 +43,7 @@ class Publication(NamedTuple):
 
 
 def publication(event: NewEvent, max_payload: int) -> Publication:
-    """Write an event down. Raises PayloadTooLarge, IllegalSubject."""
+    """Encode an event for publishing. Raises PayloadTooLarge, IllegalSubject."""
     fact = event.fact
     entity, _, verb = fact.name.partition(".")
     subject = event_subject(event.org, entity, event.entity_id, verb, event.actor)
@@ -51,8 +51,8 @@ def publication(event: NewEvent, max_payload: int) -> Publication:
     headers = {MSG_ID: encode_token(event.id)}
     if event.expects is not None:
         headers[EXPECTED] = str(event.expects)
-        headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # history_of, cheaper
-    # The server closes the connection of a client that sends too much, so it is never sent.
+        headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # as history_of, but cheaper
+    # The server closes the connection of a client that sends more than max_payload, so such a message is never sent.
     if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
         size = len(body) + sum(len(k) + len(v) + 4 for k, v in headers.items()) + _BATCH_HEADER_BYTES
         if size > max_payload:
@@ -64,7 +64,7 @@ def publication(event: NewEvent, max_payload: int) -> Publication:
 
 
 def history_of(event: NewEvent) -> str:
-    """The filter of the entity's whole history."""
+    """The subject filter of the entity's whole history."""
     return history_filter(event.org, event.fact.entity(), event.entity_id)
 
 
@@ -77,12 +77,12 @@ Identity = tuple[str, str, str]
 
 
 def identity(event: NewEvent) -> Identity:
-    """What makes an event the same one again: its tenant, its actor and its id."""
+    """The dedupe key of an event: its tenant, its actor and its id."""
     return event.org, event.actor, event.id
 
 
 def parse_answer(data: bytes) -> JsonObject:
-    """The broker's answer to a publication. Raises BrokerMisconfigured when it is not JetStream's."""
+    """Parse the broker's answer to a publication. Raises BrokerMisconfigured when it is not from JetStream."""
     try:
         answer = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -96,26 +96,26 @@ def parse_answer(data: bytes) -> JsonObject:
 
 
 def error_code(answer: JsonObject) -> int:
-    """The broker's own code of an error answer, 0 when it is none."""
+    """The broker's code of an error answer, 0 when the answer is not an error."""
     error = answer.get("error")
     return int(error.get("err_code") or error.get("code") or -1) if isinstance(error, dict) else 0
 
 
 def error_of(answer: JsonObject, what: str) -> LedgerError:
-    """The error of ours for an error answer about `what`."""
+    """The LedgerError for an error answer about `what`."""
     error = answer["error"]
-    code, told = error_code(answer), str(error.get("description", ""))
+    code, description = error_code(answer), str(error.get("description", ""))
     if code in TOO_LARGE:
-        return PayloadTooLarge(f"{what} is larger than the broker takes ({told})")
+        return PayloadTooLarge(f"{what} is larger than the broker takes ({description})")
     if code in PASSING:
-        return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {told}): retry")
+        return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {description}): retry")
     if code in _NO_SPACE:
-        return BrokerUnavailable(f"the broker could not keep {what} ({code}: {told}): is its disk full?")
-    return BrokerMisconfigured(f"the broker refuses {what} ({code}: {told})")
+        return BrokerUnavailable(f"the broker could not keep {what} ({code}: {description}): is its disk full?")
+    return BrokerMisconfigured(f"the broker refuses {what} ({code}: {description})")
 
 
 def conflict(event: NewEvent, last: int | None) -> VersionConflict:
-    """Somebody else wrote first; `last` is the entity's last position now, where it is known."""
+    """The error of a lost race (optimistic concurrency); `last` is the entity's last position now, where known."""
     now = "another event of the same batch comes before" if last is None else f"its last position is {last}"
     return VersionConflict(
         f"{event.fact.entity()} {event.entity_id[:200]!r} has moved on: position {event.expects} was expected, "

@@ -1,7 +1,7 @@
-"""Where an event is published: `ledger.{org}.{entity}.{entity_id}.{event}.{actor_kind}.{actor_id}`.
+"""Subjects of events: `ledger.{org}.{entity}.{entity_id}.{event}.{actor_kind}.{actor_id}`.
 
-The broker's publish permissions on the last two tokens make the actor unforgeable. Every token is encoded
-so that any id is legal: `[A-Za-z0-9_-]` stands for itself, every other byte of the UTF-8 form is `=XX`.
+The broker's publish permissions on the last two tokens make the actor unforgeable. Tokens are encoded so that any id
+is legal: `[A-Za-z0-9_-]` are literal, every other byte of the UTF-8 form is `=XX`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kledger.contract.errors import IllegalSubject
 
 ROOT = "ledger"
 STREAM_SUBJECTS = f"{ROOT}.>"
-# The server takes about 3.9 kB; ids are far shorter, and a limit of ours gives a clear error.
+# The server accepts about 3.9 kB; a lower limit of ours gives a clear error.
 MAX_SUBJECT_BYTES = 3_000
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _TOKEN = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+|=")
@@ -23,7 +23,7 @@ _UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class SubjectParts:
-    """A subject taken apart and decoded; `actor` is `{actor_kind}:{actor_id}`."""
+    """A parsed and decoded subject; `actor` is `{actor_kind}:{actor_id}`."""
 
     org: str
     entity: str
@@ -42,7 +42,7 @@ def encode_token(value: str) -> str:
 
 
 def decode_token(token: str) -> str:
-    """Undo encode_token. Raises IllegalSubject for a token that encode_token cannot have written."""
+    """Decode a token. Raises IllegalSubject for one that encode_token cannot have written."""
     if not _TOKEN.fullmatch(token):
         raise IllegalSubject(f"{token!r} is not an encoded subject token")
     if token == "=":
@@ -52,7 +52,7 @@ def decode_token(token: str) -> str:
         value = raw.decode()
     except UnicodeDecodeError as error:
         raise IllegalSubject(f"{token!r} does not decode to UTF-8") from error
-    if encode_token(value) != token:  # one spelling an id, or two subjects would mean one entity
+    if encode_token(value) != token:  # only the canonical encoding, or two subjects would mean one entity
         raise IllegalSubject(f"{token!r} is not the canonical encoding of {value!r}")
     return value
 
@@ -71,36 +71,36 @@ def event_subject(org: str, entity: str, entity_id: str, event: str, actor: str)
 
 @lru_cache(maxsize=1024)
 def _around(org: str, entity: str, event: str, actor: str) -> tuple[str, str]:
-    """What stands before and after the entity's id: the same for most events of a writer."""
+    """The subject before and after the entity's id; cached, because most events of a writer share it."""
     kind, _, actor_id = actor.partition(":")
     before = ".".join((ROOT, encode_token(org), encode_token(entity), ""))
     return before, ".".join(("", *map(encode_token, (event, kind, actor_id))))
 
 
 def history_filter(org: str, entity: str, entity_id: str) -> str:
-    """The filter for one entity's whole history, also the scope of optimistic concurrency."""
+    """The subject filter for one entity's whole history, also the scope of optimistic concurrency."""
     return ".".join((ROOT, *map(encode_token, (org, entity, entity_id)), ">"))
 
 
 def stated_by(org: str, actor: str) -> str:
-    """Tenant and actor in one word: the tokens that they have in a subject."""
+    """Tenant and actor as one string: their encoded tokens, joined by dots."""
     kind, _, actor_id = actor.partition(":")
     return ".".join(map(encode_token, (org, kind, actor_id)))
 
 
 def stated_by_in(subject: str) -> str:
-    """The same out of a subject; empty for one that is none of the ledger's, which is nobody's."""
+    """The same, taken from a subject; empty for a subject that is not one of the ledger's."""
     tokens = subject.split(".")
     return ".".join((tokens[1], *tokens[5:])) if len(tokens) == 7 and tokens[0] == ROOT else ""
 
 
 def entity_of(subject: str) -> str:
-    """What kind of thing an event is about, as its subject says it, which need not be a legal one."""
+    """The entity token of a subject, which need not be a legal one."""
     return subject.partition(".")[2].partition(".")[2].partition(".")[0]
 
 
 def parse_subject(subject: str) -> SubjectParts:
-    """Take a subject apart. Raises IllegalSubject unless it is one that event_subject writes."""
+    """Parse and decode a subject. Raises IllegalSubject unless event_subject could have written it."""
     tokens = subject.split(".")
     if len(tokens) != 7 or tokens[0] != ROOT:
         raise IllegalSubject(

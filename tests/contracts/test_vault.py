@@ -14,7 +14,7 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
-from ledger.backup.keys import bring_back_keys, keep_keys, kept_keys
+from ledger.backup.keys import keep_keys, kept_keys, restore_keys
 from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
@@ -162,7 +162,7 @@ async def test_a_backup_brings_back_what_a_tombstone_tells_of_seals(
     assert before["user:ada"] == told
     await keep_keys(on_broker.connection, tmp_path)
     await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
-    assert await bring_back_keys(bucket, admin, tmp_path) == len(kept_keys(tmp_path))
+    assert await restore_keys(bucket, admin, tmp_path) == len(kept_keys(tmp_path))
     assert await on_broker.look(["user:ada", "user:bob"]) == before
 
 

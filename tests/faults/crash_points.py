@@ -149,7 +149,7 @@ def _in_models(points: _Points) -> None:
     from consumers.reactors.work import Work
 
     subscription.ACK_WAIT = 1.0  # in tests nobody waits for a killed node as long as in earnest
-    points.around(subscription, "_worked_on", before="model.heard", after="model.worked")
+    points.around(subscription, "_process", before="model.heard", after="model.worked")
     points.around(Work, "call_begins", after="model.begun")
     points.around(ChatModel, "ask", before="model.asking", after="model.answered")
     points.around(Work, "keep", before="model.keeping", after="model.kept")

@@ -66,7 +66,7 @@ async def test_the_answer_has_the_form_asked_for_and_says_what_it_cost(
     endpoint: EmbeddingEndpoint, chat: ChatEndpoint
 ) -> None:
     got = await ask(endpoint, evolve="small", prices={"small": Price(1.0, 10.0)})
-    assert got.said == Colour(name="blue", bright=False)
+    assert got.value == Colour(name="blue", bright=False)
     usage = got.usage
     assert (usage.model, usage.prompt_version, usage.calls) == ("small", "evolve-1", 1)
     assert usage.cost_usd == pytest.approx((usage.input_tokens + 10 * usage.output_tokens) / 1e6)
@@ -95,7 +95,7 @@ async def test_a_call_cut_off_is_made_again_only_where_a_key_is_billed_once(
     chat.ignores_key = not idempotent
     chat.faults = ["cut_after"]
     if idempotent:
-        assert (await ask(endpoint, idempotent=True)).said.name == "blue"
+        assert (await ask(endpoint, idempotent=True)).value.name == "blue"
     else:
         with pytest.raises(ModelFailed):
             await ask(endpoint)
@@ -123,7 +123,7 @@ async def test_an_answer_out_of_form_is_asked_for_once_more_and_both_are_paid_fo
     chat.says("I like blue.")
     chat.says("Here you are:\n```json\n" + '{"name": "blue", "bright": false}\n```', to="does not fit")
     got = await ask(endpoint)
-    assert (got.said.name, got.usage.calls, chat.billed) == ("blue", 2, 2)
+    assert (got.value.name, got.usage.calls, chat.billed) == ("blue", 2, 2)
     chat.says('{"name": 3}', to="does not fit")
     with pytest.raises(ModelFailed) as failed:
         await ask(endpoint, key="call-2")
@@ -135,7 +135,7 @@ async def test_an_endpoint_without_schemas_is_told_the_schema_in_words(
 ) -> None:
     chat.unknown_forms = {"json_schema", "json_object"}
     got = await ask(endpoint)
-    assert (got.said.name, got.usage.calls) == ("blue", 1)
+    assert (got.value.name, got.usage.calls) == ("blue", 1)
     assert [asked.form for asked in chat.asked] == ["json_schema", "json_object", "text"]
     assert '"bright"' in chat.asked[-1].text
 
