@@ -118,6 +118,13 @@ class Life:
         """Stop the node as a person would; it has to end well."""
         self._stack.close()
 
+    def abandon(self) -> None:
+        """Kill the node, however it is."""
+        if self._node is not None:
+            self._node.process.kill()
+            self._node.process.wait()
+        self._stack.close()
+
 
 def run(count: int, seed: int, directory: Path, told: Callable[[Outcome], None] = lambda _: None) -> Tally:
     """Take nodes through `count` points below an empty directory, which is removed where all went well."""
@@ -137,8 +144,10 @@ def run(count: int, seed: int, directory: Path, told: Callable[[Outcome], None] 
                 if tally.outcomes[-1].broken:
                     break
             last = _last_position(life)
-        finally:
-            life.end()  # with exit code 0, else this raises
+        except BaseException:
+            life.abandon()  # an armed point may still kill it: how it ends would hide what went wrong
+            raise
+        life.end()  # with exit code 0, else this raises
         tally.acknowledged += life.work.sent
         tally.repeated += life.work.repeated
         asyncio.run(_compare_vectors(life, last, tally))
