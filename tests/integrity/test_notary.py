@@ -57,7 +57,6 @@ async def test_every_so_many_events_and_at_the_end_a_checkpoint_is_signed(
     ) as notary:
         await until(lambda: notary.certified and notary.certified.position >= 2_000)
         await jetstream_ledger.append(saved("late"))
-        assert notary.status()["certified"]["position"] in (2_000, 2_500)
     signed = read_checkpoints(files.checkpoints)
     # The first round also signs what it comes to, unless it takes so long that it ends before; the last is at the stop.
     assert [one.position for one in signed] in ([1_000, 2_000, 2_500, 2_501], [1_000, 2_000, 2_501])
