@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from kledger.answers.knowledge import Job, Table
+from kledger.answers.admin import Attach, Health, Job, NodeStatus, Proof, Table
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
 from kledger.client.wire import Wire, segment
@@ -19,15 +19,15 @@ LATEST_LOOK = 0.5
 JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 
 
-async def status(wire: Wire) -> dict[str, Any]:
+async def status(wire: Wire) -> NodeStatus:
     """Stream head, position and lag of each view, refused events, versions, and `healthy` with reasons."""
-    told: dict[str, Any] = await wire.look(f"{ADMIN}/status")
+    told: NodeStatus = await wire.look(f"{ADMIN}/status")
     return told
 
 
-async def health(wire: Wire) -> dict[str, Any]:
+async def health(wire: Wire) -> Health:
     """The node's own verdict; one that is not healthy (status 503) is an answer, not an error."""
-    told: dict[str, Any] = await wire.look("/health", also=503)
+    told: Health = await wire.look("/health", also=503)
     return told
 
 
@@ -37,9 +37,9 @@ async def sql(wire: Wire, query: str) -> Table:
     return table
 
 
-async def attach(wire: Wire) -> dict[str, Any]:
-    """How any DuckDB attaches to the live view: `{"statement", …}`."""
-    told: dict[str, Any] = await wire.look(f"{ADMIN}/attach")
+async def attach(wire: Wire) -> Attach:
+    """How any DuckDB attaches to the live view."""
+    told: Attach = await wire.look(f"{ADMIN}/attach")
     return told
 
 
@@ -67,9 +67,9 @@ async def start_job(
     return started
 
 
-async def prove(wire: Wire, id: str) -> dict[str, Any]:
+async def prove(wire: Wire, id: str) -> Proof:
     """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
-    told: dict[str, Any] = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
+    told: Proof = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
     return told
 
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from kledger.answers.models import Conflict, Decided, Evolution, Evolving, Extraction, Page, Resolved, Reverted
+from kledger.answers.knowledge import Evolving
+from kledger.answers.models import (
+    ConflictList,
+    ConflictStatus,
+    Decided,
+    Evolution,
+    EvolutionList,
+    EvolutionStatus,
+    Extraction,
+    Resolved,
+    Reverted,
+)
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.errors import InvalidPayload
@@ -64,11 +75,11 @@ async def evolution(wire: Wire, id: str) -> Evolution:
 
 
 async def evolutions(
-    wire: Wire, *, item_id: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
-) -> Page[Evolution]:
+    wire: Wire, *, item_id: str | None = None, status: EvolutionStatus | None = None, limit: int = 20, offset: int = 0
+) -> EvolutionList:
     """The evolutions that the caller asked for, newest first."""
     params = {"item_id": item_id, "status": status, "limit": limit, "offset": offset}
-    told: Page[Evolution] = await wire.read(EVOLUTIONS, params)
+    told: EvolutionList = await wire.read(EVOLUTIONS, params)
     return told
 
 
@@ -122,11 +133,16 @@ async def extraction(wire: Wire, id: str) -> Extraction:
 
 
 async def conflicts(
-    wire: Wire, *, status: str | None = "recorded", item_id: str | None = None, limit: int = 20, offset: int = 0
-) -> Page[Conflict]:
+    wire: Wire,
+    *,
+    status: ConflictStatus | None = "recorded",
+    item_id: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> ConflictList:
     """What contradicts what, newest first, as far as it is the caller's to decide."""
     params = {"status": status, "item_id": item_id, "limit": limit, "offset": offset}
-    told: Page[Conflict] = await wire.read(CONFLICTS, params)
+    told: ConflictList = await wire.read(CONFLICTS, params)
     return told
 
 

@@ -10,15 +10,14 @@ from typing import Any, Literal
 from kledger.answers.knowledge import (
     Changed,
     History,
-    Item,
     ItemList,
-    LineageOf,
-    Moved,
     RatedMany,
-    Saved,
     SavedMany,
     SearchResults,
+    WholeItem,
 )
+from kledger.answers.lineage import LineageOf
+from kledger.answers.parts import Moved, Saved
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
 
@@ -238,9 +237,9 @@ async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency
     return moved
 
 
-async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> Item:
+async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> WholeItem:
     """One item with its status and the cases of its histories. UnknownKnowledge when there is none to see."""
-    item: Item = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
+    item: WholeItem = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
     return item
 
 

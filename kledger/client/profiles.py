@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from kledger.answers.knowledge import Memories, MemoryHistory
+from kledger.answers.profiles import Memories, MemoryHistory, MemoryPrompt, MemoryType
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire
 
 MEMORIES = "/api/v1/memories"
-MemoryType = Literal["user", "work"]
 
 
 async def both(wire: Wire, *, as_of: Moment | None = None) -> Memories:
@@ -33,9 +32,8 @@ async def get(wire: Wire, memory: MemoryType, *, as_of: Moment | None = None) ->
 
 async def prompt(wire: Wire, memory: MemoryType, *, as_of: Moment | None = None) -> str | None:
     """One memory as the section of a system prompt, `user` for a router and `work` for a worker; None without one."""
-    told: dict[str, Any] = await wire.read(f"{MEMORIES}/{memory}/prompt", {"as_of": moment(as_of)})
-    section: str | None = told["prompt"]
-    return section
+    told: MemoryPrompt = await wire.read(f"{MEMORIES}/{memory}/prompt", {"as_of": moment(as_of)})
+    return told["prompt"]
 
 
 async def history(wire: Wire, memory: MemoryType) -> MemoryHistory:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from kledger.answers.knowledge import Moved, Resource, ResourceHistory, ResourceList, Saved
+from kledger.answers.parts import Moved, Saved
+from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, segment
 

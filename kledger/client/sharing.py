@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from kledger.answers.knowledge import Moved, ScopeTypes, Why
+from kledger.answers.parts import Moved
+from kledger.answers.sharing import RegisteredScopeType, ScopeTypes, Why
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 
@@ -38,9 +38,9 @@ async def scope_types(wire: Wire) -> ScopeTypes:
 
 async def register_scope_type(
     wire: Wire, type: str, priority: float, *, idempotency_key: str | None = None
-) -> dict[str, Any]:
+) -> RegisteredScopeType:
     """Register a type of scope, or give it another priority; its place among user 6, project 5, agent 4, team 3,
     org 2, public 1. The operator's alone (NotOwner)."""
     body = {"type": type, "priority": priority}
-    told: dict[str, Any] = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
+    told: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
     return told

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from kledger.answers.slims import Slim, SlimList
+from kledger.answers.slims import Slim, SlimList, SlimStatus
 from kledger.client.wire import Wire, segment
 
 BASE = "/api/slims"
 A_LOOK = 10.0
 """Seconds that one request waits at most: shorter than any client's time limit."""
-
-Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
 
 
 async def slim(
@@ -38,7 +36,7 @@ async def slim(
     return await _settled(wire, told, wait - A_LOOK)
 
 
-async def slims(wire: Wire, *, status: Status | None = None, limit: int = 20, offset: int = 0) -> SlimList:
+async def slims(wire: Wire, *, status: SlimStatus | None = None, limit: int = 20, offset: int = 0) -> SlimList:
     """The slims that the caller asked for, newest first, without their groups."""
     page: SlimList = await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
     return page

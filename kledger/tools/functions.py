@@ -5,9 +5,10 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 
 from __future__ import annotations
 
-from kledger.answers.knowledge import Changed, ItemList, RatedMany, Resource, Saved, SearchResults
-from kledger.answers.models import Evolving
+from kledger.answers.knowledge import Changed, RatedMany, ToolItemList, ToolSearchResults
+from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
+from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, recall, resources
 from kledger.client.slims import BASE as SLIMS
@@ -38,7 +39,7 @@ async def knowledge_search(
     types: given.OnlyTypes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
-) -> SearchResults:
+) -> ToolSearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 
     Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
@@ -103,7 +104,7 @@ async def knowledge_update(
     add_harmful_case: given.HarmfulCase = None,
     update_score: given.NewScore = None,
     evolve_feedback: given.EvolveFeedback = None,
-) -> Changed | Evolving:
+) -> Changed:
     """Say what came of using an item: a case in which it helped or harmed, a new score, or what to make better.
 
     Every use that you report counts in what others are shown.
@@ -115,7 +116,7 @@ async def knowledge_update(
         "evolve_feedback": evolve_feedback,
     }
     body = {name: value for name, value in said.items() if value is not None}
-    changed: Changed | Evolving = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
+    changed: Changed = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
     return changed
 
 
@@ -135,7 +136,7 @@ async def knowledge_list(
     scopes: given.OnlyScopes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
-) -> ItemList:
+) -> ToolItemList:
     """List what is known, newest first; to find something by what it says, search."""
     listed = await knowledge.list_items(
         wire, limit=limit, types=types, scopes=scopes, owner=owner, visibility=visibility

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
-from producers.http.answers.knowledge import Json
+from producers.http.answers import Json
 from producers.operations.knowledge.updated import error_body
 from producers.requests.knowledge import refusal
 

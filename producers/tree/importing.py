@@ -14,7 +14,7 @@ from producers.tree.reading import Tree, read_tree
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
-    from kledger.client.profiles import MemoryType
+    from kledger.answers.profiles import MemoryType
     from producers.requests.chunks import Outcome
 
 # Refusals of an item that may be there already, saying the same: revised since, or somebody else's.
@@ -76,7 +76,7 @@ def _count(ledger: LedgerClient, brought: Brought, outcome: Outcome) -> None:
         return
     for one in told["results"]:
         number = chunk.lines[one["index"]]
-        entry, error = entries[number], one["error"] or {}
+        entry, error = entries[number], dict(one["error"] or {})
         item_id, outcome_now = one["id"], one["outcome"]
         if outcome_now == "refused" and error.get("code") in _LOOK_AGAIN and _is_there(ledger, entry.payload):
             item_id, outcome_now = entry.payload["id"], "unchanged"

@@ -22,7 +22,7 @@ from producers.cli.screen import Result, exact, facts, plain, short_time, table,
 from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Job
+    from kledger.answers.admin import ChainStatus, Job, NodeSizes
     from kledger.client.admin import JobKind
 
 
@@ -56,20 +56,20 @@ def status(session: Session) -> Answer:
         *(("reason", reason) for reason in told["reasons"]),
         *(("attention", warning) for warning in told.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
-        *(("bytes", each) for each in _bytes(told.get("bytes") or {})),
+        *(("bytes", each) for each in (_bytes(told["bytes"]) if "bytes" in told else ())),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
         ("refused", f"{told['refused']:,}"),
-        ("signed", _signed(told.get("chain") or {})),
+        ("signed", _signed(told.get("chain"))),
         ("up for", f"{told['uptime_seconds']:.0f} s"),
         ("versions", ", ".join(f"{name} {number}" for name, number in told["versions"].items())),
     )
     return Answer(told, Group(heading, views), ok=bool(told["healthy"]))
 
 
-def _bytes(told: dict[str, Any]) -> Iterator[str]:
+def _bytes(told: NodeSizes) -> Iterator[str]:
     """How much there is of what, the most first."""
-    for what, sizes in (("on disk", told.get("parts")), ("said by events", told.get("events"))):
+    for what, sizes in (("on disk", told["parts"]), ("said by events", told["events"])):
         if sizes:
             most = sorted(sizes.items(), key=lambda each: -each[1])
             yield f"{what}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in most)
@@ -302,8 +302,8 @@ def run_job(session: Session, kind: JobKind, **given: Any) -> dict[str, Any]:
     return done["result"] or {}
 
 
-def _signed(chain: dict[str, Any]) -> str:
-    certified = chain.get("certified")
+def _signed(chain: ChainStatus | None) -> str:
+    certified = chain["certified"] if chain else None
     return (
         f"up to position {certified['position']:,} at {short_time(certified['time'])}" if certified else "nothing yet"
     )

@@ -101,7 +101,7 @@ class Tally:
         self.position = max(self.position, told["position"])
         for one in told["results"]:
             if one["outcome"] == "refused":
-                self.refuse(chunk.lines[one["index"]], one["error"] or {})
+                self.refuse(chunk.lines[one["index"]], dict(one["error"] or {}))
 
     def document(self, began: float) -> dict[str, Any]:
         """What --json prints."""

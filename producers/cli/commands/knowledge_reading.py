@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Group, RenderableType
@@ -14,7 +14,7 @@ from producers.cli.screen import Rows, counted, facts, plain, short_time, snippe
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Hit, Item, SearchResults
+    from kledger.answers.knowledge import Eval, Hit, SearchResults, WholeEval, WholeItem
 
 
 def search(
@@ -160,7 +160,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     return Answer(item, Group(shown, "", plain(item["content"])))
 
 
-def _verdicts(told: dict[str, Any]) -> list[tuple[str, object]]:
+def _verdicts(told: WholeEval) -> list[tuple[str, object]]:
     """What was said of an item; what every item begins with is marked as such."""
     helped, harmed = helped_and_harmed(told)
     as_it_began = (told["score"], told["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
@@ -181,7 +181,7 @@ def _times(number: int, cases: int) -> str:
     return f"{counted(number, 'time')}, with {counted(cases, 'case')}" if number or cases else "never"
 
 
-def _status(item: Item) -> str:
+def _status(item: WholeItem) -> str:
     into = item.get("merged_into")
     return f"merged into {into}, which is found in its place" if into else item.get("status", "active")
 
@@ -216,10 +216,13 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
     return Answer(told, Group(*parts))
 
 
-_CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
+_CASE: tuple[Literal["task", "query", "outcome", "reason", "trace_id", "message_id"], ...] = (
+    *("task", "query", "outcome", "reason"),
+    *("trace_id", "message_id"),
+)
 
 
-def _evaluation(told: dict[str, Any]) -> tuple[str, str]:
+def _evaluation(told: Eval) -> tuple[str, str]:
     helped, harmed = helped_and_harmed(told)
     return str(told["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
 
