@@ -68,4 +68,4 @@ def documented(model: Any, *codes: int, status: int = 200, later: bool = False) 
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
     if later:
         answers[202] = {"model": model, "description": "The work is still under way"}
-    return answers | {code: {"model": Refusal} for code in (*codes, 422, 503)}
+    return answers | {code: {"model": Refusal} for code in (*codes, 503)}
