@@ -1,4 +1,4 @@
-"""What is remembered of the acting user? Two memories, `user` and `work`; all for `acting_as(user=…)`."""
+"""Profiles of the acting user: what is remembered of them, `user` and `work`; all for `acting_as(user=…)`."""
 
 from __future__ import annotations
 

@@ -112,11 +112,11 @@ def _retire(ledger: LedgerClient, item_id: str) -> bool:
 def _remember(ledger: LedgerClient, memories: dict[str, Any]) -> int:
     """State the memories anew that say something else now; how many did."""
     kinds: tuple[MemoryType, ...] = ("user", "work")
-    now = ledger.memories.both()
+    now = ledger.profiles.both()
     stated = 0
     for kind in kinds:
         content = memories.get(f"{kind}_memory")
         if isinstance(content, dict) and content != (now["user_memory"] if kind == "user" else now["work_memory"]):
-            ledger.memories.put(kind, content)
+            ledger.profiles.put(kind, content)
             stated += 1
     return stated

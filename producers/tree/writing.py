@@ -108,7 +108,7 @@ def _written_into(
         if user is not None:
             from projections.views.profiles.content import CONTENTS, default_content  # not for --help
 
-            memories = ledger.memories.both()
+            memories = ledger.profiles.both()
             of_each = {"user": memories["user_memory"], "work": memories["work_memory"]}
             if any(of_each[name] not in (None, default_content(name)) for name in CONTENTS):
                 _put(directory, memories_place(user), memories)
