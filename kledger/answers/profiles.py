@@ -1,4 +1,4 @@
-"""Answers about the profiles of a user: the memories `user` and `work`."""
+"""Answers about the profiles of a user, `user` and `work`: what is remembered of them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
 
-MemoryType = Literal["user", "work"]
+ProfileType = Literal["user", "work"]
 
 
-class Memories(TypedDict):
-    """The two memories of a user, with their defaults until something is stated; null for one that is disabled."""
+class Profiles(TypedDict):
+    """Both profiles of a user, with their defaults until something is stated; null for one that is disabled."""
 
     user_memory: JsonDocument | None
     work_memory: JsonDocument | None
 
 
-class MemoryPrompt(TypedDict):
-    """A memory as a section of a system prompt, for the agent that it is for; null for one that has nothing to say."""
+class ProfilePrompt(TypedDict):
+    """A profile as a section of a system prompt, for the agent that it is for; null for one that has nothing to say."""
 
-    memory_type: MemoryType
+    memory_type: ProfileType
     agent_type: Literal["router", "worker"]
     prompt: str | None
 
 
-class MemoryVersion(TypedDict):
-    """One version of a memory: it holds from `valid_from` up to `valid_to`, null while it does."""
+class ProfileVersion(TypedDict):
+    """One version of a profile: it holds from `valid_from` up to `valid_to`, null while it does."""
 
     version: int
     change: Literal["created", "replaced", "patched", "disabled"]
@@ -42,22 +42,22 @@ class MemoryVersion(TypedDict):
     event_id: str
 
 
-class MemoryHistory(Answered):
-    """Every version of one memory of a user, oldest first."""
+class ProfileHistory(Answered):
+    """Every version of one profile of a user, oldest first."""
 
     id: str
     owner: str
-    memory_type: MemoryType
-    versions: list[MemoryVersion]
+    memory_type: ProfileType
+    versions: list[ProfileVersion]
     position: Position
 
 
-class DisabledMemory(TypedDict):
-    """A memory that is not used any more."""
+class DisabledProfile(TypedDict):
+    """A profile that is not used any more."""
 
     id: str
     owner: str
-    memory_type: MemoryType
+    memory_type: ProfileType
     status: Literal["disabled"]
     position: KeptAt
     event_id: str

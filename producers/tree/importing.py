@@ -14,7 +14,7 @@ from producers.tree.reading import Tree, read_tree
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
-    from kledger.answers.profiles import MemoryType
+    from kledger.answers.profiles import ProfileType
     from producers.requests.chunks import Outcome
 
 # Refusals of an item that may be there already, saying the same: revised since, or somebody else's.
@@ -111,7 +111,7 @@ def _retire(ledger: LedgerClient, item_id: str) -> bool:
 
 def _remember(ledger: LedgerClient, memories: dict[str, Any]) -> int:
     """State the memories anew that say something else now; how many did."""
-    kinds: tuple[MemoryType, ...] = ("user", "work")
+    kinds: tuple[ProfileType, ...] = ("user", "work")
     now = ledger.profiles.both()
     stated = 0
     for kind in kinds:
