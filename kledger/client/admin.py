@@ -1,4 +1,4 @@
-"""What does the operator ask of a node: how is it, and rebuild, replay, verify, snapshot, query it?"""
+"""Requests of the operator of a node: status, health, SQL, proofs, and jobs such as rebuild and verify."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", 
 
 async def status(wire: Wire) -> NodeStatus:
     """Stream head, position and lag of each view, refused events, versions, and `healthy` with reasons."""
-    told: NodeStatus = await wire.look(f"{ADMIN}/status")
-    return told
+    answer: NodeStatus = await wire.look(f"{ADMIN}/status")
+    return answer
 
 
 async def health(wire: Wire) -> Health:
     """The node's own verdict; one that is not healthy (status 503) is an answer, not an error."""
-    told: Health = await wire.look("/health", also=503)
-    return told
+    answer: Health = await wire.look("/health", also=503)
+    return answer
 
 
 async def sql(wire: Wire, query: str) -> Table:
@@ -39,8 +39,8 @@ async def sql(wire: Wire, query: str) -> Table:
 
 async def attach(wire: Wire) -> Attach:
     """How any DuckDB attaches to the live view."""
-    told: Attach = await wire.look(f"{ADMIN}/attach")
-    return told
+    answer: Attach = await wire.look(f"{ADMIN}/attach")
+    return answer
 
 
 async def start_job(
@@ -69,14 +69,14 @@ async def start_job(
 
 async def prove(wire: Wire, id: str) -> Proof:
     """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
-    told: Proof = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
-    return told
+    answer: Proof = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
+    return answer
 
 
 async def job(wire: Wire, id: str) -> Job:
     """How far a job is."""
-    told: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
-    return told
+    answer: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
+    return answer
 
 
 def pauses() -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""Which endpoints does a client have? The tables below; each line is one, on both faces."""
+"""The clients, and the tables of their endpoints; each line is one, on both faces."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ResourceEndpoints:
 
 
 class ToolEndpoints:
-    """The tools of an agent, by the names and defaults that the MCP server gives them too (K11)."""
+    """The tools of an agent, by the names and defaults that the MCP server gives them too."""
 
     knowledge_search = Endpoint(tools.knowledge_search)
     knowledge_save = Endpoint(tools.knowledge_save)
@@ -114,7 +114,7 @@ class ToolEndpoints:
     resource_get = Endpoint(tools.resource_get)
     goal_focus = Endpoint(tools.goal_focus)
     knowledge_startup = Endpoint(tools.knowledge_startup)
-    get_knowledge = knowledge_search  # as source 000 calls it
+    get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save
 
 

@@ -1,4 +1,4 @@
-"""How does a program read a whole list? An iterator asks page after page, each from where the one before ended.
+"""Iterators over whole lists: page after page is asked for, each from where the one before ended.
 
 What is there from the first page to the last comes exactly once, whatever others write, change or withdraw meanwhile;
 what they add meanwhile is newer than the first page and does not come.

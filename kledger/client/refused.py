@@ -1,4 +1,4 @@
-"""What does the operator ask about events that do not count?"""
+"""Requests of the operator about events that do not count."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kledger.client.wire import Wire
 async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> RefusedEvents:
     """`refused`: the events after a position that do not count, each with its reason; parked ones with a `state`."""
     query = {"after": after, "limit": limit, "code": code}
-    told: RefusedEvents = await wire.read(f"{ADMIN}/refused", query)
-    return told
+    answer: RefusedEvents = await wire.read(f"{ADMIN}/refused", query)
+    return answer
 
 
 async def retry_parked(wire: Wire, position: int) -> Job:
@@ -22,5 +22,5 @@ async def retry_parked(wire: Wire, position: int) -> Job:
 
 async def dismiss_parked(wire: Wire, position: int) -> ParkingDecision:
     """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
-    told: ParkingDecision = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
-    return told
+    answer: ParkingDecision = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
+    return answer

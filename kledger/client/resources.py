@@ -1,4 +1,4 @@
-"""What can be asked of, and said about, resources: code, credentials, cookies that knowledge refers to?"""
+"""Requests about resources: code, credentials, cookies that knowledge refers to."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ async def list_resources(
 
 async def history(wire: Wire, id: str) -> ResourceHistory:
     """Every version of a resource, oldest first, without its secret."""
-    told: ResourceHistory = await wire.read(f"{RESOURCE}/{segment(id)}/history")
-    return told
+    answer: ResourceHistory = await wire.read(f"{RESOURCE}/{segment(id)}/history")
+    return answer
 
 
 async def retire(

@@ -1,4 +1,4 @@
-"""Who may see an item and why, and which types of scopes are there?"""
+"""Requests about who may see an item and why, and about the types of scopes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ async def share(wire: Wire, id: str, acl: Sequence[Mapping[str, str]], *, idempo
 
 async def why_visible(wire: Wire, id: str) -> Why:
     """Why the caller may read an item, since which event, and who may change it. UnknownKnowledge when they may not."""
-    told: Why = await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
-    return told
+    answer: Why = await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
+    return answer
 
 
 async def scope_types(wire: Wire) -> ScopeTypes:
     """The built-in types and the registered ones, the most specific first."""
-    told: ScopeTypes = await wire.read(SCOPE_TYPES)
-    return told
+    answer: ScopeTypes = await wire.read(SCOPE_TYPES)
+    return answer
 
 
 async def register_scope_type(
@@ -42,5 +42,5 @@ async def register_scope_type(
     """Register a type of scope, or give it another priority; its place among user 6, project 5, agent 4, team 3,
     org 2, public 1. The operator's alone (NotOwner)."""
     body = {"type": type, "priority": priority}
-    told: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
-    return told
+    answer: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
+    return answer

@@ -1,4 +1,4 @@
-"""Which tools does an agent have? The functions of source 001 and mission K11, by their names and defaults.
+"""The tools of an agent: functions with stable names and defaults.
 
 Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads.
 """
@@ -18,7 +18,7 @@ from kledger.tools import arguments as given
 from kledger.tools.defaults import default_owner, default_scopes
 
 AGENT = "research_agent"
-"""Who speaks when nobody says so, as in source 001."""
+"""Who speaks when nobody says so."""
 
 
 class Unstated(str):
@@ -28,7 +28,7 @@ class Unstated(str):
 
 
 MODEL = Unstated("google/gemini-2.0-flash-001")
-"""The default of source 001, which stands for the model that the node is configured with."""
+"""A default that stands for the model that the node is configured with."""
 
 
 async def knowledge_search(
@@ -155,8 +155,8 @@ async def knowledge_slim(wire: Wire, model: given.Model = MODEL, apply: given.Pl
     else:
         named = {} if isinstance(model, Unstated) else {"model": model}
         path, body = f"{knowledge.KNOWLEDGE}/slim", {"dry_run": True} | named
-    told: Slim = await wire.write("POST", path, body)
-    return told
+    merged: Slim = await wire.write("POST", path, body)
+    return merged
 
 
 async def resource_save(

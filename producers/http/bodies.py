@@ -1,4 +1,4 @@
-"""How is a request body read? As JSON by the reader of every door, up to a size, and only when it says so."""
+"""Request bodies: read as JSON by the reader of every interface, up to a size, and only when they say so."""
 
 from __future__ import annotations
 

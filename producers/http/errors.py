@@ -1,4 +1,4 @@
-"""How does HTTP say that something went wrong? One body and one status a code, whatever raised it.
+"""HTTP errors: one body and one status for each code, whatever raised it.
 
 `{"error": {"code", "message", "details"}}`, for routes that do not exist and for what fails inside as well.
 """

@@ -1,4 +1,4 @@
-"""What does a person find who opens the node's address? What is where, and the reference of the API.
+"""Pages for people who open the node's address: what is where, and the reference of the API.
 
 The reference is rendered here, from the node's own OpenAPI document: one page without scripts that fetches nothing.
 Neither page holds anything of what the ledger knows. On a node with tokens both need one, as /openapi.json does.
