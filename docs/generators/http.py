@@ -1,4 +1,4 @@
-"""The page of the HTTP door: every endpoint, out of the OpenAPI document that the node itself serves."""
+"""The page of the HTTP interface: every endpoint, out of the OpenAPI document that the node itself serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a JSON schema said in a few words, for one cell of a table?"""
+"""A JSON schema in a few words, for one cell of a table."""
 
 from __future__ import annotations
 

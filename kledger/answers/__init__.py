@@ -1,1 +1,1 @@
-"""Types of the answers: the JSON documents of the HTTP interface."""
+"""Shapes of the answers, each written once: types of the client and response models of the OpenAPI document."""

@@ -1,25 +1,21 @@
-"""What shapes do answers have? The JSON documents of the HTTP door, as types; nothing is checked."""
+"""Answers about knowledge: items as lists, searches and `get` give them, and what became of a change.
+
+Each shape is written here once: it types the client, and it is the response model of the OpenAPI document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
 
-Score = dict[str, Any]  # {"score","helpful","harmful","confidence"[,"helpful_history","harmful_history"]}
+from pydantic import Field
+from typing_extensions import TypedDict
 
+from kledger.answers.models import Evolution
+from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Time, Total, Warned
+from kledger.contract.scopes import Visibility
 
-class Degraded(TypedDict):
-    """A part of the node that an answer could not use, or not up to date; `position` is what the part knows."""
-
-    part: str
-    reason: str
-    position: int | None
-
-
-class Answered(TypedDict):
-    """What every read answers beside its own: `degraded` is empty when the answer is whole."""
-
-    degraded: list[Degraded]
+ItemStatus = Literal["active", "retired", "merged"]
+Verdict = Literal["helpful", "harmful", "confirmed"]
 
 
 class AclEntry(TypedDict):
@@ -29,103 +25,180 @@ class AclEntry(TypedDict):
     permission: Literal["read", "read_write"]
 
 
-class Item(TypedDict):
-    """One item of knowledge as a list or `get` gives it; `get` adds `status`, `resources`, `degraded`, the histories.
+class ItemSource(TypedDict):
+    """Where the knowledge is from, as its author says: each field is there where the author filled it in."""
 
-    `acl`, `message_id` and the fields of `source` are there where the item has them; from `get`, all but `acl` always
-    are, null or empty. `origin` is what its save states of the whole item: `trace_id`, `message_id`, `created_at` and
-    `updated_at` of where it was before.
+    name: NotRequired[str]
+    category: NotRequired[str]
+    urls: NotRequired[list[str]]
+    agent_id: NotRequired[str]
+    submitted_by: NotRequired[str]
+    timestamp: NotRequired[str]
+    trace_id: NotRequired[str]
+    message_id: NotRequired[str]
+
+
+class WholeSource(TypedDict):
+    """The same with every field; what nobody filled in is null or empty."""
+
+    name: str | None
+    category: str | None
+    urls: list[str]
+    agent_id: str | None
+    submitted_by: str | None
+    timestamp: str | None
+    trace_id: str | None
+    message_id: str | None
+
+
+class ItemOrigin(TypedDict):
+    """What the save of an item states of the whole item; the dates are of where it was before."""
+
+    trace_id: str | None
+    message_id: str | None
+    created_at: str | None
+    updated_at: str | None
+
+
+class HistoryCase(TypedDict):
+    """One use of an item in which it helped or harmed.
+
+    `timestamp` is the case's own, `time` the moment the log kept it; `credit` says whether the item was served to the
+    trace that the case names.
     """
 
+    task: str | None
+    query: str | None
+    outcome: str | None
+    reason: str | None
+    timestamp: str | None
+    actor: str
+    trace_id: str | None
+    message_id: str | None
+    credit: Literal["served", "not_served", "untraced"]
+    event_id: str
+    position: int
+    time: Time
+
+
+class JudgedCase(HistoryCase):
+    """The same with its verdict."""
+
+    verdict: Verdict
+
+
+class Eval(TypedDict):
+    """How an item did: its score of 1 to 5, its cases counted, and how sure it is (0 to 1)."""
+
+    score: int
+    helpful: int
+    harmful: int
+    confidence: float
+
+
+class WholeEval(Eval):
+    """The same with the cases that it counts, oldest first."""
+
+    helpful_history: list[HistoryCase]
+    harmful_history: list[HistoryCase]
+
+
+class ItemFields(TypedDict):
+    """What every answer that has an item says of it; `acl` is there where the item has one."""
+
     id: str
-    message_id: NotRequired[str | None]
-    origin: NotRequired[dict[str, Any] | None]
     task: str
     content: str
     types: list[str]
-    tags: dict[str, Any]
+    tags: JsonDocument
     scopes: list[str]
     owner: str
-    visibility: str
+    visibility: Visibility
     resource_ids: list[str]
-    source: dict[str, Any]
-    eval: Score
+    quality_score: float
     version: int
-    position: int
-    created_at: str
-    updated_at: str
-    status: NotRequired[str]
-    resources: NotRequired[list[dict[str, Any]]]
+    position: Annotated[int, Field(description="The log position of the last event about it")]
+    created_at: Time
+    updated_at: Time
     acl: NotRequired[list[AclEntry]]
+
+
+class Item(ItemFields):
+    """An item as lists and searches give it: `message_id` and the fields of `source` are there where it has them."""
+
+    message_id: NotRequired[str]
+    source: ItemSource
+    eval: Eval
+
+
+class ListedItem(Item):
+    """An item of a list; one that is merged names the item that took its place."""
+
+    status: ItemStatus
     merged_into: NotRequired[str]
-    degraded: NotRequired[list[Degraded]]
 
 
 class Hit(Item):
     """An item that a search found; `why` where its scope alone puts it before a far more relevant one."""
 
-    quality_score: float
     relevance: float
     why: NotRequired[str]
 
 
-class ToolMetadata(TypedDict):
-    """What a tool of source 001 puts beside its text: the items of its answer, once more."""
+class Referred(TypedDict):
+    """A resource that an item names, and whether the caller may read it."""
 
-    items: Sequence[Item | Hit]
+    id: str
+    readable: bool
+
+
+class WholeItem(ItemFields, Answered):
+    """One item with every field: what nobody filled in is null or empty.
+
+    `origin` is what its save states of the whole item; its dates are of where it was before.
+    """
+
+    message_id: str | None
+    source: WholeSource
+    origin: ItemOrigin | None
+    eval: WholeEval
+    status: ItemStatus
+    merged_into: NotRequired[str]
+    resources: list[Referred]
 
 
 class SearchResults(Answered):
-    """What was found, best first; `recall_id` names the event that says so, null when none was kept."""
+    """What was found, best first; `recall_id` names the event that says so, null when none was kept.
+
+    `routed` says whether a model chose first, where one was asked to, and `reason` why it did not.
+    """
 
     results: list[Hit]
     count: int
-    position: int
+    position: Position
     recall_id: str | None
     routed: NotRequired[bool]
     reason: NotRequired[str | None]
-    metadata: NotRequired[ToolMetadata]
 
 
 class ItemList(Answered):
-    """A page of items: `total` is how many fit on all pages, `next` where the next page begins (see `iterate`)."""
+    """A page of items: `next` is where the next page begins, null on the last one (see `iterate`)."""
 
-    results: list[Item]
-    count: int
-    total: int
+    results: list[ListedItem]
+    count: Count
+    total: Total
     next: int | None
-    position: int
-    metadata: NotRequired[ToolMetadata]
-
-
-class Warned(TypedDict):
-    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
-
-    code: str
-    resource_id: str
-    readers: list[str]
-    message: str
-
-
-class Saved(TypedDict):
-    """A new item, acknowledged at a position; `warnings` is empty when all is well."""
-
-    id: str
-    position: int
-    version: int
-    event_id: str
-    duplicate: bool
-    warnings: list[Warned]
+    position: Position
 
 
 class SavedOne(TypedDict):
-    """What became of one item of a batch; `error` is `{"code","message"}` or null."""
+    """What became of one item of a batch; `error` says why it was refused."""
 
     index: int
     id: str | None
     outcome: Literal["saved", "unchanged", "refused"]
     position: int | None
-    error: dict[str, Any] | None
+    error: Fault | None
     warnings: list[Warned]
 
 
@@ -139,192 +212,127 @@ class SavedMany(TypedDict):
     position: int
 
 
-class Changed(TypedDict):
-    """An item that was revised, rated or scored: one event for each thing said.
+class KeptEvent(TypedDict):
+    """One event of a change."""
 
-    `fields` says of each field whether it was `kept`, and its `position`, or the `error` for which it was not;
-    `warnings` as of a save.
-    """
+    type: str
+    event_id: str
+    position: int
+
+
+class KeptField(TypedDict):
+    """What became of one field of a change: its `position` where it was `kept`, else the `error`."""
+
+    kept: bool
+    position: NotRequired[int]
+    error: NotRequired[Fault]
+
+
+class ChangeFields(TypedDict):
+    """What every change of an item answers: an event for each part of it, and what became of each field."""
 
     id: str
-    position: int
-    events: list[dict[str, Any]]
-    fields: dict[str, dict[str, Any]]
+    position: KeptAt
+    events: list[KeptEvent]
+    fields: dict[str, KeptField]
     warnings: list[Warned]
+
+
+class Changed(ChangeFields):
+    """An item that was revised, rated or scored: one event for each part of the change.
+
+    Where a model is asked to rewrite the item, `evolution` says what came of it, and `done` that nothing more happens
+    by itself.
+    """
+
+    evolution: NotRequired[Evolution]
+    done: NotRequired[bool]
+
+
+class Evolving(ChangeFields):
+    """The answer of a change that asks a model; `done` when nothing more happens by itself."""
+
+    evolution: Evolution
+    done: bool
+
+
+class RefusedVerdict(TypedDict):
+    """One verdict of many that was not kept."""
+
+    index: int
+    knowledge_id: str | None
+    error: Fault
 
 
 class RatedMany(TypedDict):
     """What became of many verdicts; `refused` names each that was not kept, with its reason."""
 
     updated: int
-    refused: list[dict[str, Any]]
+    refused: list[RefusedVerdict]
     position: int
 
 
-class Moved(TypedDict):
-    """An item that was retired or restored."""
+class ItemVersion(TypedDict):
+    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds."""
 
-    id: str
-    position: int
+    version: int
+    change: Literal[
+        "saved",
+        "revised",
+        "scored",
+        "retired",
+        "restored",
+        "shared",
+        "evolved",
+        "reverted",
+        "absorbed",
+        "merged",
+        "unmerged",
+    ]
+    types: list[str]
+    task: str
+    content: str
+    tags: JsonDocument
+    scopes: list[str]
+    owner: str
+    visibility: Visibility
+    resource_ids: list[str]
+    source: ItemSource
+    score: int
+    status: ItemStatus
+    valid_from: int
+    valid_to: int | None
+    valid_from_time: Time
+    valid_to_time: Time | None
+    actor: str
+    trace_id: str | None
+    message_id: str | None
     event_id: str
+    acl: NotRequired[list[AclEntry]]
 
 
 class History(Answered):
     """Every version of an item and every verdict on it, oldest first."""
 
     id: str
-    versions: list[dict[str, Any]]
-    feedback: list[dict[str, Any]]
-    position: int
+    versions: list[ItemVersion]
+    feedback: list[JudgedCase]
+    position: Position
 
 
-class Why(Answered):
-    """Why the caller may read an item: each reason with the event `since` which it holds.
+class ToolMetadata(TypedDict):
+    """What a tool puts beside its text: the items of its answer, once more."""
 
-    `recalled`: lists and searches show it, not its id alone; `also` are entities that read it too and that the caller
-    is not; `may_change` names owner and writers, and in which part the caller is (`you`).
-    """
-
-    id: str
-    visibility: str
-    because: list[dict[str, Any]]
-    recalled: bool
-    also: list[str]
-    may_change: dict[str, Any]
-    position: int
+    items: list[Hit] | list[ListedItem]
 
 
-class ScopeTypes(Answered):
-    """The types of scopes that may be used, the most specific first."""
+class ToolSearchResults(SearchResults):
+    """What the tool `knowledge_search` answers to a program."""
 
-    scope_types: list[dict[str, Any]]
-    position: int
-
-
-class Edge(TypedDict):
-    """One step of lineage: `from` is where it came from, `to` what came of it.
-
-    `stated_in` says where in its event a trace or message is named: `envelope` (a header of the request), or a part
-    of the data: `origin`, `source`, `case`.
-    """
-
-    direction: Literal["from", "to"]
-    relation: str
-    ref: str
-    event_id: str
-    event_type: str
-    entity: str
-    entity_id: str
-    position: int
-    time: str
-    stated_in: NotRequired[list[str]]
+    metadata: ToolMetadata
 
 
-class LineageEvent(TypedDict):
-    """One event of a lineage, told once. `verdict` and `case` are a rating's or confirmation's, `score` a score's."""
+class ToolItemList(ItemList):
+    """What the tool `knowledge_list` answers to a program."""
 
-    role: Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
-    event_id: str
-    event_type: str
-    entity: str
-    entity_id: str
-    actor: str
-    trace_id: str | None
-    message_id: str | None
-    position: int
-    time: str
-    verdict: NotRequired[Literal["helpful", "harmful", "confirmed"]]
-    case: NotRequired[dict[str, str]]
-    score: NotRequired[int]
-
-
-class LineageOf(Answered):
-    """The events around a reference, each once in the order of the log, and the links between them."""
-
-    ref: str
-    events: list[LineageEvent]
-    edges: list[Edge]
-    position: int
-
-
-class Resource(TypedDict):
-    """A resource; `secure_body` and `secure`, which says why it is there or not, only from `get`."""
-
-    id: str
-    title: str
-    body: str
-    secure_body: NotRequired[str | None]
-    secure: NotRequired[Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]]
-    has_secure: bool
-    content_type: str
-    metadata: dict[str, Any]
-    expired: bool
-    valid: bool
-    scopes: list[str]
-    owner: str
-    visibility: str
-    shared_with: list[str]
-    version: int
-    position: int
-    created_at: str
-    updated_at: str
-    status: str
-    degraded: NotRequired[list[Degraded]]
-
-
-class ResourceList(Answered):
-    """A page of resources, as of items."""
-
-    results: list[Resource]
-    count: int
-    total: int
-    next: int | None
-    position: int
-
-
-class ResourceHistory(Answered):
-    """Every version of a resource, oldest first, without its secret."""
-
-    id: str
-    versions: list[dict[str, Any]]
-    position: int
-
-
-class Memories(TypedDict):
-    """The two memories of a user, with their defaults until something is stated; null for one that is disabled."""
-
-    user_memory: dict[str, Any] | None
-    work_memory: dict[str, Any] | None
-
-
-class MemoryHistory(Answered):
-    """Every version of one memory of a user, oldest first."""
-
-    id: str
-    owner: str
-    memory_type: Literal["user", "work"]
-    versions: list[dict[str, Any]]
-    position: int
-
-
-class Job(TypedDict):
-    """Work of the node that takes a while: `done` of `total` positions (0 until known), `rate` events a second."""
-
-    id: str
-    kind: str
-    state: Literal["running", "done", "failed"]
-    done: int
-    total: int
-    rate: float
-    result: dict[str, Any] | None
-    error: dict[str, Any] | None
-
-
-class Table(Answered):
-    """Rows of a query; `truncated` when the node left some out."""
-
-    columns: list[str]
-    types: list[str]
-    rows: list[list[Any]]
-    truncated: bool
-    position: int
+    metadata: ToolMetadata

@@ -1,34 +1,40 @@
-"""What shapes do answers about models' work have? Those of evolutions, extractions, conflicts and reverts."""
+"""Answers about models' work: evolutions, extractions, conflicts and reverts."""
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypedDict, TypeVar
+from typing import Literal
 
-from kledger.answers.knowledge import Answered, Changed
+from typing_extensions import TypedDict
 
-R = TypeVar("R")
+from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
 
-
-class Usage(TypedDict):
-    """What a model's answer cost; `cost_usd` is null where no price is known."""
-
-    model: str
-    prompt_version: str
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-    calls: int
+EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
+ExtractionStatus = Literal["requested", "started", "completed", "failed"]
+ConflictStatus = Literal["recorded", "resolved"]
 
 
-class Evolution(TypedDict):
-    """How an item was to be rewritten by a model, what the model proposed, and what became of it."""
+class ProcessFields(TypedDict):
+    """What every process says of itself; `position` is that of its last event."""
 
     id: str
-    status: Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
     owner: str
-    requested_at: str
-    updated_at: str
+    requested_at: Time
+    updated_at: Time
     position: int
+
+
+class ProcessPage(Answered):
+    """A page of processes, newest first."""
+
+    count: Count
+    total: Total
+    position: Position
+
+
+class Evolution(ProcessFields):
+    """How an item was to be rewritten by a model, what the model proposed, and what became of it."""
+
+    status: EvolutionStatus
     item_id: str
     base_version: int
     feedback: str
@@ -40,47 +46,42 @@ class Evolution(TypedDict):
     usage: Usage | None
 
 
-class Evolving(Changed):
-    """The same of a change that a model was asked to make; `done` when nothing more happens by itself."""
+class EvolutionList(ProcessPage):
+    """The evolutions that the caller asked for."""
 
-    evolution: Evolution
-    done: bool
+    results: list[Evolution]
 
 
-class Found(TypedDict):
+class FoundKnowledge(TypedDict):
     """What became of one piece of knowledge that was found."""
 
     knowledge_id: str
     action: Literal["saved", "confirmed", "conflict"]
 
 
-class Extraction(TypedDict):
-    """Which knowledge was found in messages."""
+class Extraction(ProcessFields):
+    """Which knowledge was found in messages; `messages` is how many there were."""
 
-    id: str
-    status: Literal["requested", "started", "completed", "failed"]
-    owner: str
-    requested_at: str
-    updated_at: str
-    position: int
-    kind: str
+    status: ExtractionStatus
+    kind: Literal["statement", "task", "conversation", "feedback"]
     scopes: list[str]
     messages: int
-    items: list[Found]
+    items: list[FoundKnowledge]
     reason: str | None
     code: str | None
     usage: Usage | None
 
 
-class Conflict(TypedDict):
+class ExtractionList(ProcessPage):
+    """The extractions that the caller asked for."""
+
+    results: list[Extraction]
+
+
+class Conflict(ProcessFields):
     """Two items that contradict each other, each at its version then."""
 
-    id: str
-    status: Literal["recorded", "resolved"]
-    owner: str
-    requested_at: str
-    updated_at: str
-    position: int
+    status: ConflictStatus
     first: str
     first_version: int
     second: str
@@ -91,13 +92,10 @@ class Conflict(TypedDict):
     decision: str | None
 
 
-class Page(Answered, Generic[R]):
-    """A page of processes, newest first."""
+class ConflictList(ProcessPage):
+    """What contradicts what, as far as it is the caller's to decide."""
 
-    results: list[R]
-    count: int
-    total: int
-    position: int
+    results: list[Conflict]
 
 
 class Decided(TypedDict):
@@ -106,7 +104,7 @@ class Decided(TypedDict):
     id: str
     status: Literal["applied", "rejected", "reverted"]
     item_id: str
-    position: int
+    position: KeptAt
     event_id: str
 
 
@@ -117,14 +115,14 @@ class Resolved(TypedDict):
     status: Literal["resolved"]
     winner: str | None
     retired: str | None
-    position: int
+    position: KeptAt
 
 
 class Reverted(TypedDict):
     """Where it is kept that an item is again what it was."""
 
     id: str
-    position: int
+    position: KeptAt
     event_id: str
     to_version: int
     version: int

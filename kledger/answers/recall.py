@@ -1,24 +1,44 @@
-"""What shapes do the answers have that recall without being searched? The JSON documents of HTTP, as types."""
+"""Answers about what is recalled at an agent's start and on a goal's focus, and about the prompts."""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Annotated
 
-from kledger.answers.knowledge import Answered, Hit
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kledger.answers.knowledge import Hit
+from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
+from kledger.contract.language import Language
+
+
+class StartupSections(TypedDict):
+    """The parts of a start as text; null where there is nothing to say."""
+
+    user_memory: str | None
+    work_memory: str | None
+    profile: str | None
+    knowledge: str | None
 
 
 class Startup(Answered):
     """What an agent has to know when it starts; `sections` and `prompt` are the same as text."""
 
-    user_memory: dict[str, Any] | None
-    work_memory: dict[str, Any] | None
+    user_memory: JsonDocument | None
+    work_memory: JsonDocument | None
     profile: list[Hit]
     results: list[Hit]
     count: int
-    sections: dict[str, str | None]
+    sections: StartupSections
     prompt: str
-    position: int
+    position: Position
     recall_id: str | None
+
+
+class FocusMetadata(TypedDict):
+    """The knowledge that a focus injected."""
+
+    items: list[Hit]
 
 
 class FocusedGoal(Answered):
@@ -26,14 +46,14 @@ class FocusedGoal(Answered):
 
     title: str
     output: str
-    metadata: dict[str, list[Hit]]
+    metadata: FocusMetadata
     goal_id: str
     owner: str
     description: str
     count: int
     recall_id: str | None
     event_id: str
-    position: int
+    position: KeptAt
 
 
 class InjectedItem(Hit):
@@ -51,14 +71,14 @@ class Goal(Answered):
     description: str
     knowledge: list[InjectedItem]
     section: str
-    left_out: int
-    focuses: int
-    created_at: str
-    focused_at: str
+    left_out: Annotated[int, Field(description="Items that were injected and that the caller does not see now")]
+    focuses: Annotated[int, Field(description="How often the goal was focused")]
+    created_at: Time
+    focused_at: Time
     recall_id: str | None
     trace_id: str | None
     message_id: str | None
-    position: int
+    position: KeptAt
 
 
 class PromptName(TypedDict):
@@ -66,14 +86,20 @@ class PromptName(TypedDict):
 
     name: str
     title: str
-    languages: list[str]
+    languages: list[Language]
+
+
+class PromptList(TypedDict):
+    """The prompts that ship with the ledger."""
+
+    prompts: list[PromptName]
 
 
 class Prompt(TypedDict):
     """One prompt in one language; `version` follows from its text."""
 
     name: str
-    language: str
+    language: Language
     title: str
     version: str
     text: str

@@ -1,35 +1,42 @@
-"""What shapes do the answers about slims have? The JSON documents of the HTTP door, as types; nothing is checked."""
+"""Answers about slims: similar items merged, and brought back."""
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Literal
 
-from kledger.answers.knowledge import Answered, Degraded
+from typing_extensions import TypedDict
+
+from kledger.answers.models import ProcessFields, ProcessPage
+from kledger.answers.parts import Answered, JsonDocument, Usage
+
+SlimStatus = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
+
+
+class Similar(TypedDict):
+    """An item that is merged into another, and how similar the two are (0 to 1)."""
+
+    id: str
+    similarity: float
 
 
 class SlimGroup(TypedDict):
-    """Items that say the same: who stays, who is merged into it, what a model wrote, why it was left as it is."""
+    """Items that say the same: which stays, which are merged into it, what a model wrote, why it was left as it is."""
 
     group: int
     survivor: str
-    merged: list[dict[str, Any]]
+    merged: list[Similar]
     types: list[str] | None
     task: str | None
     content: str | None
-    tags: dict[str, Any] | None
-    usage: dict[str, Any] | None
+    tags: JsonDocument | None
+    usage: Usage | None
     skipped: str | None
 
 
-class SlimSummary(TypedDict):
+class SlimSummary(ProcessFields):
     """How far a slim is, and what it was asked for."""
 
-    id: str
-    status: str
-    owner: str
-    requested_at: str
-    updated_at: str
-    position: int
+    status: SlimStatus
     scopes: list[str] | None
     model: str | None
     threshold: float
@@ -47,16 +54,16 @@ class Slim(SlimSummary):
     groups: list[SlimGroup]
     merged: int
     items_after: int | None
-    usage: dict[str, Any] | None
+    usage: Usage | None
     note: str | None
     done: bool
-    degraded: NotRequired[list[Degraded]]
 
 
-class SlimList(Answered):
-    """A page of slims."""
+class ReadSlim(Slim, Answered):
+    """A slim as it is read."""
+
+
+class SlimList(ProcessPage):
+    """A page of slims, without their groups."""
 
     results: list[SlimSummary]
-    count: int
-    total: int
-    position: int

@@ -1,4 +1,4 @@
-"""What does the operator ask of a node: how is it, and rebuild, replay, verify, snapshot, query it?"""
+"""Requests of the operator of a node: status, health, SQL, proofs, and jobs such as rebuild and verify."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from kledger.answers.knowledge import Job, Table
+from kledger.answers.admin import Attach, Health, Job, NodeStatus, Proof, Table
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
 from kledger.client.wire import Wire, segment
@@ -19,16 +19,16 @@ LATEST_LOOK = 0.5
 JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 
 
-async def status(wire: Wire) -> dict[str, Any]:
+async def status(wire: Wire) -> NodeStatus:
     """Stream head, position and lag of each view, refused events, versions, and `healthy` with reasons."""
-    told: dict[str, Any] = await wire.look(f"{ADMIN}/status")
-    return told
+    answer: NodeStatus = await wire.look(f"{ADMIN}/status")
+    return answer
 
 
-async def health(wire: Wire) -> dict[str, Any]:
+async def health(wire: Wire) -> Health:
     """The node's own verdict; one that is not healthy (status 503) is an answer, not an error."""
-    told: dict[str, Any] = await wire.look("/health", also=503)
-    return told
+    answer: Health = await wire.look("/health", also=503)
+    return answer
 
 
 async def sql(wire: Wire, query: str) -> Table:
@@ -37,10 +37,10 @@ async def sql(wire: Wire, query: str) -> Table:
     return table
 
 
-async def attach(wire: Wire) -> dict[str, Any]:
-    """How any DuckDB attaches to the live view: `{"statement", …}`."""
-    told: dict[str, Any] = await wire.look(f"{ADMIN}/attach")
-    return told
+async def attach(wire: Wire) -> Attach:
+    """How any DuckDB attaches to the live view."""
+    answer: Attach = await wire.look(f"{ADMIN}/attach")
+    return answer
 
 
 async def start_job(
@@ -67,16 +67,16 @@ async def start_job(
     return started
 
 
-async def prove(wire: Wire, id: str) -> dict[str, Any]:
+async def prove(wire: Wire, id: str) -> Proof:
     """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
-    told: dict[str, Any] = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
-    return told
+    answer: Proof = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
+    return answer
 
 
 async def job(wire: Wire, id: str) -> Job:
     """How far a job is."""
-    told: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
-    return told
+    answer: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
+    return answer
 
 
 def pauses() -> Iterator[float]:

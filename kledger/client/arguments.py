@@ -1,4 +1,4 @@
-"""Which slips of a caller are refused before anything is sent? A text for a list, a text for an object, a wrong word.
+"""Checks of arguments before anything is sent: a text for a list, a text for an object, a wrong word are refused.
 
 The hints of an endpoint say what each argument takes. `"tool"` is a sequence of letters to Python: where a list is
 meant it would be kept as `["t", "o", "o", "l"]`, in a log that forgets nothing.

@@ -1,4 +1,4 @@
-"""Which endpoints does a client have? The tables below; each line is one, on both faces."""
+"""The clients, and the tables of their endpoints; each line is one, on both faces."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class LedgerEndpoints:
     dismiss_parked = Endpoint(parking.dismiss_parked)
 
 
-class MemoryEndpoints:
-    """The two memories of the acting user."""
+class ProfileEndpoints:
+    """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
 
     both = Endpoint(profiles.both)
     get = Endpoint(profiles.get)
@@ -102,7 +102,7 @@ class ResourceEndpoints:
 
 
 class ToolEndpoints:
-    """The tools of an agent, by the names and defaults that the MCP server gives them too (K11)."""
+    """The tools of an agent, by the names and defaults that the MCP server gives them too."""
 
     knowledge_search = Endpoint(tools.knowledge_search)
     knowledge_save = Endpoint(tools.knowledge_save)
@@ -114,16 +114,16 @@ class ToolEndpoints:
     resource_get = Endpoint(tools.resource_get)
     goal_focus = Endpoint(tools.goal_focus)
     knowledge_startup = Endpoint(tools.knowledge_startup)
-    get_knowledge = knowledge_search  # as source 000 calls it
+    get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save
 
 
-class AsyncMemories(AsyncFace, MemoryEndpoints):
-    """`client.memories` of the async client."""
+class AsyncProfiles(AsyncFace, ProfileEndpoints):
+    """`client.profiles` of the async client."""
 
 
-class SyncMemories(SyncFace, MemoryEndpoints):
-    """`client.memories` of the sync client."""
+class SyncProfiles(SyncFace, ProfileEndpoints):
+    """`client.profiles` of the sync client."""
 
 
 class AsyncResources(AsyncEveryResource, ResourceEndpoints):
@@ -164,9 +164,9 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
 
     @property
-    def memories(self) -> AsyncMemories:
-        """The two memories of the acting user."""
-        return AsyncMemories(self._wire)
+    def profiles(self) -> AsyncProfiles:
+        """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
+        return AsyncProfiles(self._wire)
 
     @property
     def resources(self) -> AsyncResources:
@@ -212,9 +212,9 @@ class LedgerClient(SyncItems, LedgerEndpoints):
         )
 
     @property
-    def memories(self) -> SyncMemories:
-        """The two memories of the acting user."""
-        return SyncMemories(self._wire, self._portal)
+    def profiles(self) -> SyncProfiles:
+        """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
+        return SyncProfiles(self._wire, self._portal)
 
     @property
     def resources(self) -> SyncResources:

@@ -1,4 +1,4 @@
-"""How does a request reach the node, and what happens when it does not?
+"""The connection to a node: how a request is sent, and sent again where that is safe.
 
 One connection is shared by a client and all clients derived from it. It repeats what is safe to repeat
 (reads, and writes, which carry an Idempotency-Key each) while the connection is broken or the node cannot write:

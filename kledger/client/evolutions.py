@@ -1,4 +1,4 @@
-"""What can models be asked to make of knowledge, and what is decided on it? Evolve, extract, conflicts, reverts.
+"""Requests about models' work on knowledge: evolve, extract, conflicts, reverts.
 
 A call that has a model work waits up to `wait` seconds for the outcome; its `status` says whether there is one yet.
 """
@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from kledger.answers.models import Conflict, Decided, Evolution, Evolving, Extraction, Page, Resolved, Reverted
+from kledger.answers.knowledge import Evolving
+from kledger.answers.models import (
+    ConflictList,
+    ConflictStatus,
+    Decided,
+    Evolution,
+    EvolutionList,
+    EvolutionStatus,
+    Extraction,
+    Resolved,
+    Reverted,
+)
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.errors import InvalidPayload
@@ -35,10 +46,10 @@ async def evolve(
     With `dry_run` the rewrite stays a proposal, to be applied or rejected. NotAvailable where no model is configured.
     """
     body = {"evolve_feedback": feedback, "evolve_dry_run": dry_run} | ({} if model is None else {"evolve_model": model})
-    told: Evolving = await wire.write(
+    answer: Evolving = await wire.write(
         "PUT", f"{KNOWLEDGE}/{segment(id)}", body, params={"wait": wait}, idempotency_key=idempotency_key
     )
-    return told
+    return answer
 
 
 async def revert(
@@ -51,25 +62,25 @@ async def revert(
 ) -> Reverted:
     """Make an item again what it was at an earlier version. Only the owner may (NotOwner)."""
     body = {"to_version": to_version, "expected_version": expected_version}
-    told: Reverted = await wire.write(
+    answer: Reverted = await wire.write(
         "POST", f"{KNOWLEDGE}/{segment(id)}/revert", body, idempotency_key=idempotency_key
     )
-    return told
+    return answer
 
 
 async def evolution(wire: Wire, id: str) -> Evolution:
     """One evolution: asked for, proposed, and what became of it. UnknownProcess when it is not the caller's."""
-    told: Evolution = await wire.look(f"{EVOLUTIONS}/{segment(id)}")
-    return told
+    answer: Evolution = await wire.look(f"{EVOLUTIONS}/{segment(id)}")
+    return answer
 
 
 async def evolutions(
-    wire: Wire, *, item_id: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
-) -> Page[Evolution]:
+    wire: Wire, *, item_id: str | None = None, status: EvolutionStatus | None = None, limit: int = 20, offset: int = 0
+) -> EvolutionList:
     """The evolutions that the caller asked for, newest first."""
     params = {"item_id": item_id, "status": status, "limit": limit, "offset": offset}
-    told: Page[Evolution] = await wire.read(EVOLUTIONS, params)
-    return told
+    answer: EvolutionList = await wire.read(EVOLUTIONS, params)
+    return answer
 
 
 async def apply_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
@@ -109,42 +120,47 @@ async def extract(
         raise InvalidPayload("give a text or messages to find knowledge in, one of the two")
     stated = {"text": text, "messages": messages, "scopes": scopes, "owner": owner, "model": model}
     body = {"kind": kind} | {name: value for name, value in stated.items() if value is not None}
-    told: Extraction = await wire.write(
+    answer: Extraction = await wire.write(
         "POST", f"{KNOWLEDGE}/extract", body, params={"wait": wait}, idempotency_key=idempotency_key
     )
-    return told
+    return answer
 
 
 async def extraction(wire: Wire, id: str) -> Extraction:
     """One extraction: what became of each piece of knowledge. UnknownProcess when it is not the caller's."""
-    told: Extraction = await wire.look(f"{EXTRACTIONS}/{segment(id)}")
-    return told
+    answer: Extraction = await wire.look(f"{EXTRACTIONS}/{segment(id)}")
+    return answer
 
 
 async def conflicts(
-    wire: Wire, *, status: str | None = "recorded", item_id: str | None = None, limit: int = 20, offset: int = 0
-) -> Page[Conflict]:
+    wire: Wire,
+    *,
+    status: ConflictStatus | None = "recorded",
+    item_id: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> ConflictList:
     """What contradicts what, newest first, as far as it is the caller's to decide."""
     params = {"status": status, "item_id": item_id, "limit": limit, "offset": offset}
-    told: Page[Conflict] = await wire.read(CONFLICTS, params)
-    return told
+    answer: ConflictList = await wire.read(CONFLICTS, params)
+    return answer
 
 
 async def resolve_conflict(
     wire: Wire, id: str, winner: str | None, *, reason: str | None = None, idempotency_key: str | None = None
 ) -> Resolved:
     """Decide which side holds (None: both do); the other one is retired when it is the caller's."""
-    told: Resolved = await wire.write(
+    answer: Resolved = await wire.write(
         "POST",
         f"{CONFLICTS}/{segment(id)}/resolve",
         {"winner": winner, "reason": reason},
         idempotency_key=idempotency_key,
     )
-    return told
+    return answer
 
 
 async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> Decided:
-    told: Decided = await wire.write(
+    answer: Decided = await wire.write(
         "POST", f"{EVOLUTIONS}/{segment(id)}/{what}", params={"reason": reason}, idempotency_key=key
     )
-    return told
+    return answer

@@ -1,4 +1,4 @@
-"""How does one endpoint serve both an async and a sync caller?
+"""The asynchronous and the synchronous face of one endpoint.
 
 An endpoint is written once, as an async function whose first argument is the wire. `Endpoint` binds it to a
 client: on the async face the call gives the coroutine, on the sync face it gives the result, computed on an

@@ -1,4 +1,4 @@
-"""What can be asked of, and said about, knowledge?"""
+"""Requests about knowledge: search, save, revise, rate, read, and its lineage."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from typing import Any, Literal
 from kledger.answers.knowledge import (
     Changed,
     History,
-    Item,
     ItemList,
-    LineageOf,
-    Moved,
     RatedMany,
-    Saved,
     SavedMany,
     SearchResults,
+    WholeItem,
 )
+from kledger.answers.lineage import LineageOf
+from kledger.answers.parts import Moved, Saved
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
 
 KNOWLEDGE = "/api/knowledge"
-ITEMS_A_BATCH = 1000  # the most that the door takes in one request
+ITEMS_A_BATCH = 1000  # the most that the node takes in one request
 VERDICTS_A_BATCH = 5000
 
 Moment = int | str | datetime  # a position, or a time (RFC 3339 when it is a text)
@@ -122,19 +121,19 @@ async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany
     An item that is there with the same content is `unchanged` and appends nothing, so that saving the
     same list again is safe. A refused item does not stop the others.
     """
-    told: SavedMany = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 0}
+    answer: SavedMany = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 0}
     rest = iter(items)
     while batch := list(islice(rest, ITEMS_A_BATCH)):
-        offset = len(told["results"])
+        offset = len(answer["results"])
         part: SavedMany = await wire.write("POST", f"{KNOWLEDGE}/batch", {"items": batch})
         for one in part["results"]:
             one["index"] += offset
-        told["results"] += part["results"]
-        told["saved"] += part["saved"]
-        told["unchanged"] += part["unchanged"]
-        told["refused"] += part["refused"]
-        told["position"] = max(told["position"], part["position"])
-    return told
+        answer["results"] += part["results"]
+        answer["saved"] += part["saved"]
+        answer["unchanged"] += part["unchanged"]
+        answer["refused"] += part["refused"]
+        answer["position"] = max(answer["position"], part["position"])
+    return answer
 
 
 async def revise(
@@ -202,16 +201,16 @@ async def rate(
 
 async def rate_many(wire: Wire, verdicts: Iterable[Mapping[str, Any]]) -> RatedMany:
     """Say it of many: `{"knowledge_id","is_helpful","case"}` each, 5000 a request."""
-    told: RatedMany = {"updated": 0, "refused": [], "position": 0}
+    answer: RatedMany = {"updated": 0, "refused": [], "position": 0}
     rest = iter(verdicts)
     offset = 0
     while batch := list(islice(rest, VERDICTS_A_BATCH)):
         part: RatedMany = await wire.write("POST", f"{KNOWLEDGE}/batch_update", {"feedback_list": batch})
-        told["updated"] += part["updated"]
-        told["refused"] += [{**one, "index": one["index"] + offset} for one in part["refused"]]
-        told["position"] = max(told["position"], part["position"])
+        answer["updated"] += part["updated"]
+        answer["refused"] += [{**one, "index": one["index"] + offset} for one in part["refused"]]
+        answer["position"] = max(answer["position"], part["position"])
         offset += len(batch)
-    return told
+    return answer
 
 
 async def score(wire: Wire, id: str, score: int, *, idempotency_key: str | None = None) -> Changed:
@@ -238,9 +237,9 @@ async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency
     return moved
 
 
-async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> Item:
+async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> WholeItem:
     """One item with its status and the cases of its histories. UnknownKnowledge when there is none to see."""
-    item: Item = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
+    item: WholeItem = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
     return item
 
 
@@ -277,14 +276,14 @@ async def list_items(
 
 async def history(wire: Wire, id: str) -> History:
     """Every version of an item and every verdict on it."""
-    told: History = await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
-    return told
+    answer: History = await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
+    return answer
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:
     """Where `ref` came from and what came of it: an item's id, `trace:ID`, `message:ID` or `event:ID`."""
-    told: LineageOf = await wire.read("/api/lineage", {"ref": ref})
-    return told
+    answer: LineageOf = await wire.read("/api/lineage", {"ref": ref})
+    return answer
 
 
 async def _change(wire: Wire, id: str, body: Mapping[str, Any], key: str | None) -> Changed:

@@ -1,4 +1,4 @@
-"""How does a program read a whole list? An iterator asks page after page, each from where the one before ended.
+"""Iterators over whole lists: page after page is asked for, each from where the one before ended.
 
 What is there from the first page to the last comes exactly once, whatever others write, change or withdraw meanwhile;
 what they add meanwhile is newer than the first page and does not come.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Literal, TypedDict, Unpack
 
-from kledger.answers.knowledge import Item, Resource
+from kledger.answers.knowledge import ListedItem
+from kledger.answers.resources import ListedResource
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
 from kledger.client.knowledge import Moment, list_items
 from kledger.client.resources import list_resources
@@ -43,7 +44,7 @@ _RESOURCES = Endpoint(list_resources)
 class AsyncItems(AsyncFace):
     """Every item that the caller sees."""
 
-    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> AsyncIterator[Item]:
+    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> AsyncIterator[ListedItem]:
         """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
         ask, before = _ITEMS.__get__(self, type(self)), None
         while True:
@@ -57,7 +58,7 @@ class AsyncItems(AsyncFace):
 class SyncItems(SyncFace):
     """Every item that the caller sees."""
 
-    def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> Iterator[Item]:
+    def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> Iterator[ListedItem]:
         """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
         ask, before = _ITEMS.__get__(self, type(self)), None
         while True:
@@ -70,7 +71,7 @@ class SyncItems(SyncFace):
 class AsyncEveryResource(AsyncFace):
     """Every resource that the caller sees."""
 
-    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> AsyncIterator[Resource]:
+    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> AsyncIterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:
@@ -84,7 +85,7 @@ class AsyncEveryResource(AsyncFace):
 class SyncEveryResource(SyncFace):
     """Every resource that the caller sees."""
 
-    def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> Iterator[Resource]:
+    def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> Iterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:

@@ -1,4 +1,4 @@
-"""What is recalled without a search of one's own? At an agent's start, on a goal's focus; and the prompts (K7, K12)."""
+"""Requests for recall at an agent's start and on a goal's focus, and for the prompts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def startup(
     With a `query` what fits it, without one what has served the caller best and lately. `language` is that of the
     texts; without one it is the node's.
     """
-    told: Startup = await wire.read(
+    answer: Startup = await wire.read(
         "/api/recall/startup",
         {
             "q": query or None,
@@ -40,7 +40,7 @@ async def startup(
             "language": language,
         },
     )
-    return told
+    return answer
 
 
 async def focus(
@@ -53,30 +53,30 @@ async def focus(
     language: Language | None = None,
     idempotency_key: str | None = None,
 ) -> FocusedGoal:
-    """Focus a goal: related knowledge is kept on it and told in `output`. Again: what was saved since comes too."""
-    told: FocusedGoal = await wire.write(
+    """Focus a goal: related knowledge is kept on it, and is text in `output`. Again: what was saved since comes too."""
+    answer: FocusedGoal = await wire.write(
         "POST",
         f"{GOALS}/{segment(goal_id)}/focus",
         {"description": description, "top_k": top_k, "min_score": min_score},
         params={**wire.freshness(), "language": language},
         idempotency_key=idempotency_key,
     )
-    return told
+    return answer
 
 
 async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: Language | None = None) -> Goal:
     """A goal with the knowledge that the caller may see now. UnknownGoal when it is nobody's, or somebody else's."""
-    told: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
-    return told
+    answer: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
+    return answer
 
 
 async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
     """The prompts that ship with the ledger: name, title, languages."""
-    told: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
-    return told
+    answer: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
+    return answer
 
 
 async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
     """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
-    told: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
-    return told
+    answer: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
+    return answer

@@ -1,4 +1,4 @@
-"""Which exception is an error answer? The one of `kledger.contract.errors` with the same code."""
+"""Exceptions of error answers: the class of `kledger.contract.errors` with the same code."""
 
 from __future__ import annotations
 

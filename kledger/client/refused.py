@@ -1,19 +1,17 @@
-"""What does the operator ask about events that do not count?"""
+"""Requests of the operator about events that do not count."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from kledger.answers.knowledge import Job
+from kledger.answers.admin import Job, ParkingDecision, RefusedEvents
 from kledger.client.admin import ADMIN
 from kledger.client.wire import Wire
 
 
-async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> dict[str, Any]:
+async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> RefusedEvents:
     """`refused`: the events after a position that do not count, each with its reason; parked ones with a `state`."""
     query = {"after": after, "limit": limit, "code": code}
-    told: dict[str, Any] = await wire.read(f"{ADMIN}/refused", query)
-    return told
+    answer: RefusedEvents = await wire.read(f"{ADMIN}/refused", query)
+    return answer
 
 
 async def retry_parked(wire: Wire, position: int) -> Job:
@@ -22,7 +20,7 @@ async def retry_parked(wire: Wire, position: int) -> Job:
     return started
 
 
-async def dismiss_parked(wire: Wire, position: int) -> dict[str, Any]:
+async def dismiss_parked(wire: Wire, position: int) -> ParkingDecision:
     """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
-    told: dict[str, Any] = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
-    return told
+    answer: ParkingDecision = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
+    return answer

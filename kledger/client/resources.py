@@ -1,11 +1,12 @@
-"""What can be asked of, and said about, resources: code, credentials, cookies that knowledge refers to?"""
+"""Requests about resources: code, credentials, cookies that knowledge refers to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from kledger.answers.knowledge import Moved, Resource, ResourceHistory, ResourceList, Saved
+from kledger.answers.parts import Moved, Saved
+from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, segment
 
@@ -88,8 +89,8 @@ async def list_resources(
 
 async def history(wire: Wire, id: str) -> ResourceHistory:
     """Every version of a resource, oldest first, without its secret."""
-    told: ResourceHistory = await wire.read(f"{RESOURCE}/{segment(id)}/history")
-    return told
+    answer: ResourceHistory = await wire.read(f"{RESOURCE}/{segment(id)}/history")
+    return answer
 
 
 async def retire(

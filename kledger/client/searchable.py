@@ -1,4 +1,4 @@
-"""When is what was written found by everybody's searches? The wait for it, which says how far it is."""
+"""The wait until everybody's searches find what was written, which says how far it is."""
 
 from __future__ import annotations
 

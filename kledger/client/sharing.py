@@ -1,11 +1,11 @@
-"""Who may see an item and why, and which types of scopes are there?"""
+"""Requests about who may see an item and why, and about the types of scopes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from kledger.answers.knowledge import Moved, ScopeTypes, Why
+from kledger.answers.parts import Moved
+from kledger.answers.sharing import RegisteredScopeType, ScopeTypes, Why
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 
@@ -26,21 +26,21 @@ async def share(wire: Wire, id: str, acl: Sequence[Mapping[str, str]], *, idempo
 
 async def why_visible(wire: Wire, id: str) -> Why:
     """Why the caller may read an item, since which event, and who may change it. UnknownKnowledge when they may not."""
-    told: Why = await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
-    return told
+    answer: Why = await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
+    return answer
 
 
 async def scope_types(wire: Wire) -> ScopeTypes:
     """The built-in types and the registered ones, the most specific first."""
-    told: ScopeTypes = await wire.read(SCOPE_TYPES)
-    return told
+    answer: ScopeTypes = await wire.read(SCOPE_TYPES)
+    return answer
 
 
 async def register_scope_type(
     wire: Wire, type: str, priority: float, *, idempotency_key: str | None = None
-) -> dict[str, Any]:
+) -> RegisteredScopeType:
     """Register a type of scope, or give it another priority; its place among user 6, project 5, agent 4, team 3,
     org 2, public 1. The operator's alone (NotOwner)."""
     body = {"type": type, "priority": priority}
-    told: dict[str, Any] = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
-    return told
+    answer: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
+    return answer

@@ -1,18 +1,16 @@
-"""How is a body of knowledge slimmed, and brought back?"""
+"""Requests about slims: items that say the same are merged, and brought back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from kledger.answers.slims import Slim, SlimList
+from kledger.answers.slims import Slim, SlimList, SlimStatus
 from kledger.client.wire import Wire, segment
 
 BASE = "/api/slims"
 A_LOOK = 10.0
 """Seconds that one request waits at most: shorter than any client's time limit."""
-
-Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
 
 
 async def slim(
@@ -34,11 +32,11 @@ async def slim(
     stated = {"model": model, "scopes": scopes, "owner": owner, "threshold": threshold, "dry_run": dry_run}
     body: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     body["wait"] = min(wait, A_LOOK)
-    told: Slim = await wire.write("POST", "/api/knowledge/slim", body, idempotency_key=idempotency_key)
-    return await _settled(wire, told, wait - A_LOOK)
+    answer: Slim = await wire.write("POST", "/api/knowledge/slim", body, idempotency_key=idempotency_key)
+    return await _settled(wire, answer, wait - A_LOOK)
 
 
-async def slims(wire: Wire, *, status: Status | None = None, limit: int = 20, offset: int = 0) -> SlimList:
+async def slims(wire: Wire, *, status: SlimStatus | None = None, limit: int = 20, offset: int = 0) -> SlimList:
     """The slims that the caller asked for, newest first, without their groups."""
     page: SlimList = await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
     return page
@@ -46,37 +44,37 @@ async def slims(wire: Wire, *, status: Status | None = None, limit: int = 20, of
 
 async def slim_get(wire: Wire, id: str, *, wait: float = 0.0) -> Slim:
     """One slim with its groups; waits up to `wait` seconds until it is settled. UnknownProcess when there is none."""
-    told: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
-    return told
+    answer: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
+    return answer
 
 
 async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
     """Merge what a dry run proposed. IllegalState when it is rejected or reverted."""
-    told: Slim = await wire.write(
+    answer: Slim = await wire.write(
         "POST", f"{BASE}/{segment(id)}/apply", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
     )
-    return await _settled(wire, told, wait - A_LOOK)
+    return await _settled(wire, answer, wait - A_LOOK)
 
 
 async def slim_reject(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Slim:
     """Leave everything as it is."""
-    told: Slim = await wire.write(
+    answer: Slim = await wire.write(
         "POST", f"{BASE}/{segment(id)}/reject", params={"reason": reason}, idempotency_key=idempotency_key
     )
-    return told
+    return answer
 
 
 async def slim_revert(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
     """Make every item again what it was before; groups that changed since are left, and named as skipped."""
-    told: Slim = await wire.write(
+    answer: Slim = await wire.write(
         "POST", f"{BASE}/{segment(id)}/revert", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
     )
-    return await _settled(wire, told, wait - A_LOOK)
+    return await _settled(wire, answer, wait - A_LOOK)
 
 
-async def _settled(wire: Wire, told: Slim, wait: float) -> Slim:
+async def _settled(wire: Wire, answer: Slim, wait: float) -> Slim:
     """Look again until it is done, or `wait` seconds are over."""
-    while not told["done"] and wait > 0:
-        told = await slim_get(wire, told["id"], wait=wait)
+    while not answer["done"] and wait > 0:
+        answer = await slim_get(wire, answer["id"], wait=wait)
         wait -= A_LOOK
-    return told
+    return answer

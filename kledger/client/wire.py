@@ -1,4 +1,4 @@
-"""What does a request say beside its own question: who asks, in which trace, and how fresh must it be?"""
+"""What a request says beside its own question: who asks, in which trace, and how fresh the answer has to be."""
 
 from __future__ import annotations
 

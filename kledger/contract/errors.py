@@ -1,4 +1,4 @@
-"""What can go wrong, by name: every error has a stable code that is the same on every door.
+"""Errors by name: every error has a stable code that is the same on every interface.
 
 A message says what happened, to which id, and what to do about it.
 """
@@ -133,7 +133,7 @@ class ViewBehind(LedgerError):
 
 
 class IllegalQuery(LedgerError):
-    """A query that the door does not admit: not read-only, too slow, or not well formed."""
+    """A query that the node does not admit: not read-only, too slow, or not well formed."""
 
     code = "illegal_query"
 

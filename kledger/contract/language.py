@@ -1,4 +1,4 @@
-"""In which language is somebody answered? In the one that they ask for, else the node's setting, else English."""
+"""The language of an answer: the one that is asked for, else the node's setting, else English."""
 
 from __future__ import annotations
 

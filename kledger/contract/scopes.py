@@ -1,7 +1,7 @@
 """Who may see what: the grammar of scopes and owners, and the scopes that a caller sees.
 
-Mission S1-S5 (source 002). An entity is `{entity_type}:{entity_id}`; a scope is an entity or `public`. The log takes
-any word as a type; the doors take the built-in ones and those that the operator registered (scope_type.registered).
+An entity is `{entity_type}:{entity_id}`; a scope is an entity or `public`. The log takes any word as a type;
+the interfaces take the built-in ones and those that the operator registered (scope_type.registered).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPERATOR = "user:local"
 """As whom the operator of a node acts who names no identity."""
 EVERYTHING = "(everything)"
 """Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
-# Highest first: the order of source 002, user > project > agent > team > org > public.
+# Highest first: user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
 MOST_ENTITIES = 256
@@ -52,8 +52,9 @@ def require_somebody(what: str, name: str) -> str:
 def check_name(kind: str, name: str) -> str:
     """Return `name` when it is the id of one `kind` who asks, alone; raise IllegalScope otherwise.
 
-    For doors: an identity is stated there as its kind and its id, and `user:mei` as a user would be `user:user:mei`,
-    another person than meant, for good. The log takes such an entity, and so does whoever names it whole.
+    For interfaces: an identity is stated there as its kind and its id, and `user:mei` as a user would be
+    `user:user:mei`, another person than meant, for good. The log takes such an entity, and so does whoever names it
+    whole.
     """
     require_somebody(f"the {kind}", name)
     stated, colon, rest = name.partition(":")
@@ -162,7 +163,7 @@ class Caller:
         return self.entities() or [OPERATOR]
 
     def visible_scopes(self) -> list[str]:
-        """All scopes the caller may read (source 002, build_visible_scopes), and sees the owned items of."""
+        """All scopes the caller may read, and sees the owned items of."""
         return [*self.reading_as(), PUBLIC]
 
     def searched_scopes(self) -> list[str]:
@@ -181,7 +182,7 @@ class Caller:
 
 
 def visibility_of(scopes: Sequence[str], owner: str, shared_with: Sequence[str] = ()) -> Visibility:
-    """The label derived from who may read (S3): public, org, private (one person or the owner), shared.
+    """The label derived from who may read: public, org, private (one person or the owner), shared.
 
     `shared_with` are the entities of the ACL: they read like those in `scopes`.
     """

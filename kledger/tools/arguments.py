@@ -1,6 +1,6 @@
-"""What does each argument of a tool mean? Its type, its bounds and a sentence, for people and for models alike.
+"""Arguments of the tools: the type, the bounds and a sentence for each, for people and for models alike.
 
-The MCP server and the reference are made of these; the node itself judges what is sent, on every door the same.
+The MCP server and the reference are made of these; the node itself judges what is sent, on every interface the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What does a deployment's `knowledge_save` say where its caller says nothing?
+"""Defaults of a deployment for `knowledge_save`, where its caller states nothing.
 
 By default nothing: the node makes whoever asks the owner (`agent:` and the `agent_id` for a caller without an
 identity), and the owner the scope. KLEDGER_TOOLS_SCOPES (separated by commas) and KLEDGER_TOOLS_OWNER, in which

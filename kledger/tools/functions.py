@@ -1,13 +1,14 @@
-"""Which tools does an agent have? The functions of source 001 and mission K11, by their names and defaults.
+"""The tools of an agent: functions with stable names and defaults.
 
 Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads.
 """
 
 from __future__ import annotations
 
-from kledger.answers.knowledge import Changed, ItemList, RatedMany, Resource, Saved, SearchResults
-from kledger.answers.models import Evolving
+from kledger.answers.knowledge import Changed, RatedMany, ToolItemList, ToolSearchResults
+from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
+from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, recall, resources
 from kledger.client.slims import BASE as SLIMS
@@ -17,7 +18,7 @@ from kledger.tools import arguments as given
 from kledger.tools.defaults import default_owner, default_scopes
 
 AGENT = "research_agent"
-"""Who speaks when nobody says so, as in source 001."""
+"""Who speaks when nobody says so."""
 
 
 class Unstated(str):
@@ -27,7 +28,7 @@ class Unstated(str):
 
 
 MODEL = Unstated("google/gemini-2.0-flash-001")
-"""The default of source 001, which stands for the model that the node is configured with."""
+"""A default that stands for the model that the node is configured with."""
 
 
 async def knowledge_search(
@@ -38,7 +39,7 @@ async def knowledge_search(
     types: given.OnlyTypes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
-) -> SearchResults:
+) -> ToolSearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 
     Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
@@ -103,7 +104,7 @@ async def knowledge_update(
     add_harmful_case: given.HarmfulCase = None,
     update_score: given.NewScore = None,
     evolve_feedback: given.EvolveFeedback = None,
-) -> Changed | Evolving:
+) -> Changed:
     """Say what came of using an item: a case in which it helped or harmed, a new score, or what to make better.
 
     Every use that you report counts in what others are shown.
@@ -115,7 +116,7 @@ async def knowledge_update(
         "evolve_feedback": evolve_feedback,
     }
     body = {name: value for name, value in said.items() if value is not None}
-    changed: Changed | Evolving = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
+    changed: Changed = await wire.write("PUT", f"{knowledge.KNOWLEDGE}/{segment(knowledge_id)}", body)
     return changed
 
 
@@ -135,7 +136,7 @@ async def knowledge_list(
     scopes: given.OnlyScopes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
-) -> ItemList:
+) -> ToolItemList:
     """List what is known, newest first; to find something by what it says, search."""
     listed = await knowledge.list_items(
         wire, limit=limit, types=types, scopes=scopes, owner=owner, visibility=visibility
@@ -154,8 +155,8 @@ async def knowledge_slim(wire: Wire, model: given.Model = MODEL, apply: given.Pl
     else:
         named = {} if isinstance(model, Unstated) else {"model": model}
         path, body = f"{knowledge.KNOWLEDGE}/slim", {"dry_run": True} | named
-    told: Slim = await wire.write("POST", path, body)
-    return told
+    merged: Slim = await wire.write("POST", path, body)
+    return merged
 
 
 async def resource_save(

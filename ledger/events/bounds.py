@@ -73,7 +73,9 @@ def without_sign_of_zero(value: float) -> float:
 
 Short = Annotated[str, Field(min_length=1, max_length=MOST_SHORT)]
 Document = Annotated[JsonObject, AfterValidator(check_document)]
-Number = Annotated[float, AfterValidator(without_sign_of_zero), Field(allow_inf_nan=False)]
+UNSIGNED_ZERO = AfterValidator(without_sign_of_zero)
+"""Comes after the bounds of a number: pydantic names bounds that come after a function wrongly in a JSON schema."""
+Number = Annotated[float, Field(allow_inf_nan=False), UNSIGNED_ZERO]
 NewId = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(legal_id)]
 Query = Annotated[str, Field(max_length=MOST_QUERY)]
 Description = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from kledger.contract.scopes import Entity, Scope
 from ledger.event import MAX_ID, MOST_POSITION, Fact
 from ledger.events import new_item
-from ledger.events.bounds import Document, Number, Reason, ResourceIds, Short, Urls
+from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason, ResourceIds, Short, Urls
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -21,7 +21,7 @@ Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]
 Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
 Score = Annotated[int, Field(ge=1, le=5)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Confidence = Annotated[Number, Field(ge=0.0, le=1.0)]
+Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
 Text = Annotated[str, Field(min_length=1)]
 Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]

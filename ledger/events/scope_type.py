@@ -11,10 +11,10 @@ from pydantic import Field
 
 from kledger.contract.entities import TYPE_PATTERN
 from ledger.event import Fact
-from ledger.events.bounds import Number
+from ledger.events.bounds import UNSIGNED_ZERO
 
 TypeWord = Annotated[str, Field(pattern=TYPE_PATTERN)]
-Priority = Annotated[Number, Field(ge=0.0, le=10.0)]
+Priority = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False), UNSIGNED_ZERO]
 
 
 class ScopeTypeRegistered(Fact):

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Entity
 from ledger.event import Fact
-from ledger.events.bounds import Document, Number, Reason
+from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason
 from ledger.events.knowledge import Count, Id, Scopes, Text, Types, Version
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact, Rejected
 from ledger.events.usage import Usage
 
-Share = Annotated[Number, Field(ge=0.0, le=1.0)]
-Threshold = Annotated[Number, Field(ge=0.5, le=1.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
+Threshold = Annotated[float, Field(ge=0.5, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
 """How similar items have to be. Below 0.5 nearly all items are, and each would be compared with each."""
 
 
@@ -88,7 +88,7 @@ class SlimReported(ProcessFact):
     candidates: Count
     groups: Count
     items: Count
-    seconds: Annotated[Number, Field(ge=0.0, le=1_000_000_000.0)]
+    seconds: Annotated[float, Field(ge=0.0, le=1_000_000_000.0, allow_inf_nan=False), UNSIGNED_ZERO]
 
 
 class SlimApproved(ProcessFact):

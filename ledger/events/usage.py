@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.events.bounds import Number
+from ledger.events.bounds import UNSIGNED_ZERO
 
 MOST_TOKENS, MOST_COST, MOST_CALLS = 1_000_000_000_000, 1_000_000_000.0, 1_000_000
 
@@ -22,7 +22,7 @@ class Usage(BaseModel):
     prompt_version: Annotated[str, Field(min_length=1, max_length=80)]
     input_tokens: Tokens = 0
     output_tokens: Tokens = 0
-    cost_usd: Annotated[Number, Field(ge=0.0, le=MOST_COST)] | None = None
+    cost_usd: Annotated[float, Field(ge=0.0, le=MOST_COST, allow_inf_nan=False), UNSIGNED_ZERO] | None = None
     calls: Annotated[int, Field(ge=0, le=MOST_CALLS)] = 1
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Table
+    from kledger.answers.admin import Table
 
 
 class Format(StrEnum):

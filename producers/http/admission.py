@@ -1,4 +1,4 @@
-"""Is a request let in? By the name it was sent to, the page it comes from, its token, and how many came before it.
+"""Admission of requests: by the name they were sent to, the page they come from, their token, and their number.
 
 A node on loopback without tokens takes everybody on its machine, so a web page must not reach it through the
 browser of whoever runs it: names that are not loopback's (DNS rebinding) are refused. Where a token is needed no

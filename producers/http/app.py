@@ -1,11 +1,10 @@
-"""How is the HTTP door put together? Routes, errors, metrics and the guard around them."""
+"""The HTTP interface: its routes and errors, metrics, and the guard around them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any
 
 from fastapi import Depends, FastAPI
 
@@ -13,8 +12,8 @@ from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
 from producers.http.admission import Admission
+from producers.http.description import BEFORE_A_ROUTE, DESCRIPTION, LICENSE, SERVERS, describe
 from producers.http.guard import Guard
-from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
 from producers.http.known_parameters import refuse_unknown
 from producers.http.repeated import Repeated
 from producers.http.routes import (
@@ -33,15 +32,6 @@ from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
 
-DESCRIPTION = (
-    "Every write is an immutable event and answers with its log position. Reads see what their caller wrote; with "
-    "`min_position` they see what others did. What an answer lacks is in its `degraded`. "
-    "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
-    "A node with tokens asks for `Authorization: Bearer` everywhere but at /health; the headers then choose among "
-    "what the token is bound to. "
-    "Errors are `{error: {code, message, details}}` with stable codes."
-)
-
 
 def create_app(
     desk: Desk, *, on_loopback: bool = True, tokens: TokenBook = NO_TOKENS, limits: Limits | None = None
@@ -51,6 +41,9 @@ def create_app(
         title="Knowledge Ledger",
         version=version("knowledge-ledger"),
         description=DESCRIPTION,
+        license_info=LICENSE,
+        servers=SERVERS,
+        responses=BEFORE_A_ROUTE,
         # The framework's pages load scripts from elsewhere; `pages` renders one that does not.
         docs_url=None,
         redoc_url=None,
@@ -88,7 +81,7 @@ def create_app(
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)
-    _describe_headers(app)
+    describe(app)
     return app
 
 
@@ -97,26 +90,3 @@ async def _serving_tools(app: FastAPI) -> AsyncIterator[None]:
     """MCP is answered while the app runs."""
     async with app.state.mcp.running():
         yield
-
-
-def _describe_headers(app: FastAPI) -> None:
-    """Tell in the OpenAPI document of the headers that every route under /api takes."""
-    generated = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        known = app.openapi_schema is not None
-        document = generated()
-        if known:
-            return document
-        for path, operations in document["paths"].items():
-            if not path.startswith("/api/"):
-                continue
-            for method, operation in operations.items():
-                names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
-                names += [IDEMPOTENCY_KEY] if method != "get" else [SEEN]
-                operation.setdefault("parameters", []).extend(
-                    {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names
-                )
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema

@@ -1,4 +1,4 @@
-"""How is a request body read? As JSON by the reader of every door, up to a size, and only when it says so."""
+"""Request bodies: read as JSON by the reader of every interface, up to a size, and only when they say so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from kledger.contract.errors import BadJson, LedgerError, PayloadTooLarge
 from producers.access.limits import Limits
-from producers.http.answers.knowledge import Json
+from producers.http.answers import Json
 from producers.http.errors import STATUS
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import OwnWrites

@@ -1,4 +1,4 @@
-"""How much may a connection take before it asks anything, and how long may it hold its place?
+"""Limits of a connection: how much it may take before it asks anything, and how long it may hold its place.
 
 uvicorn parses requests with httptools and bounds neither the bytes of a request's head nor the time of a client. This
 subclass, handed to uvicorn by its `http` setting, does: what is too long is answered with 431, what is too slow with

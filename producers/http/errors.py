@@ -1,4 +1,4 @@
-"""How does HTTP say that something went wrong? One body and one status a code, whatever raised it.
+"""HTTP errors: one body and one status for each code, whatever raised it.
 
 `{"error": {"code", "message", "details"}}`, for routes that do not exist and for what fails inside as well.
 """
@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
-from producers.http.answers.knowledge import Json
+from producers.http.answers import Json
 from producers.operations.knowledge.updated import error_body
 from producers.requests.knowledge import refusal
 

@@ -1,4 +1,4 @@
-"""What happens to every request before and after its route? It is let in, measured, and never left unanswered."""
+"""The guard around every route: a request is let in, measured, and never left unanswered."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
             if kind in named:
                 raise IllegalScope(f"{header} is there twice: name one {kind}", errors=[])
             named[kind] = _identity(header, value)
-            if ADMITTED_KEY not in request.scope:  # what the node asks itself is what its own door took
+            if ADMITTED_KEY not in request.scope:  # what the node asks itself is what its own interface took
                 check_name(kind, named[kind])
         elif header == FURTHER:
             if further is not None:
@@ -133,7 +133,7 @@ async def lineage_of(request: Request) -> Lineage:
                 named["traceparent"] = text
         elif raw.startswith(_OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
             named[name] = _reference(header, _decoded(header, value))
-    if (own := tracing.traceparent()) is not None:  # the door's span, in the trace that the caller named
+    if (own := tracing.traceparent()) is not None:  # the interface's span, in the trace that the caller named
         named["traceparent"] = own
     return Lineage(**named) if named else NO_LINEAGE
 

@@ -1,4 +1,4 @@
-"""Does a request name a query parameter that its endpoint does not have? Then it is refused, on every endpoint alike.
+"""Query parameters that an endpoint does not have are refused, on every endpoint alike.
 
 A filter that is misspelt and ignored answers what was not asked. Which parameters an endpoint has is read off its
 handler and what that depends on, as FastAPI reads it: there is no list beside them.

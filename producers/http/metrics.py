@@ -1,4 +1,4 @@
-"""What does the node count? Every metric of the HTTP door, declared here; /metrics tells them to Prometheus.
+"""Metrics of the HTTP interface: all are declared here, and /metrics gives them to Prometheus.
 
 Labels are route templates, event names, views and codes, never ids or subjects.
 """

@@ -1,4 +1,4 @@
-"""What does a person find who opens the node's address? What is where, and the reference of the API.
+"""Pages for people who open the node's address: what is where, and the reference of the API.
 
 The reference is rendered here, from the node's own OpenAPI document: one page without scripts that fetches nothing.
 Neither page holds anything of what the ledger knows. On a node with tokens both need one, as /openapi.json does.
@@ -15,7 +15,8 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse
 
-from producers.http.answers.knowledge import IndexAnswer, Json
+from kledger.answers.admin import Index
+from producers.http.answers import Json
 
 _OPENAPI = "/openapi.json"
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -39,7 +40,7 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
     router = APIRouter(tags=["pages"])
     rendered: list[str] = []
 
-    @router.get("/", responses={200: {"model": IndexAnswer}})
+    @router.get("/", responses={200: {"model": Index}})
     async def index() -> Json:
         """What is where on this node."""
         return Json(

@@ -1,4 +1,4 @@
-"""What do query and path parameters mean? Ids, lists, positions and moments, each refused with what to write."""
+"""Query and path parameters: ids, lists, positions and moments, each refused with what to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a request that comes again the same request? What each Idempotency-Key was sent with, for as long as it is known.
+"""Repeated requests: what each Idempotency-Key was sent with, for as long as it is known.
 
 A retry repeats its request; a key that comes with another one was reused by mistake, and what the request says would
 be lost if it were answered as a retry. A request that was refused has changed nothing and frees its key. The memory

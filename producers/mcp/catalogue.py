@@ -15,14 +15,14 @@ from typing import Any, get_type_hints
 from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
+from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults
+from kledger.answers.parts import Saved
+from kledger.answers.recall import FocusedGoal, Startup
+from kledger.answers.resources import Resource
+from kledger.answers.slims import Slim
 from kledger.client.wire import Wire
 from kledger.tools import functions as tools
 from ledger.event import JsonObject
-from producers.http.answers import knowledge as answers
-from producers.http.answers import models as model_answers
-from producers.http.answers import recall as recall_answers
-from producers.http.answers import resources as resource_answers
-from producers.http.answers import slims as slim_answers
 from producers.mcp.schemas import plain, without_null
 from producers.requests.knowledge import CaseBody, FeedbackBody, refusal
 from producers.requests.resources import Together
@@ -107,16 +107,16 @@ def _plain(default: Any) -> Any:
 
 
 CATALOGUE = (
-    CataloguedTool(tools.knowledge_search, "Search knowledge", answers.SearchAnswer, reads=True),
-    CataloguedTool(tools.knowledge_save, "Save knowledge", answers.SavedAnswer),
-    CataloguedTool(tools.knowledge_update, "Give feedback on knowledge", model_answers.EvolvingAnswer),
-    CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", answers.RatedAnswer),
-    CataloguedTool(tools.knowledge_list, "List knowledge", answers.ListAnswer, reads=True),
-    CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", slim_answers.SlimAnswer, hides=True),
-    CataloguedTool(tools.resource_save, "Save a resource", answers.SavedAnswer, repeatable=True),
-    CataloguedTool(tools.resource_get, "Read a resource", resource_answers.ResourceAnswer, reads=True),
-    CataloguedTool(tools.goal_focus, "Focus on a goal", recall_answers.FocusedAnswer),
-    CataloguedTool(tools.knowledge_startup, "Know what to know at the start", recall_answers.StartedAnswer, reads=True),
+    CataloguedTool(tools.knowledge_search, "Search knowledge", SearchResults, reads=True),
+    CataloguedTool(tools.knowledge_save, "Save knowledge", Saved),
+    CataloguedTool(tools.knowledge_update, "Give feedback on knowledge", Changed),
+    CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", RatedMany),
+    CataloguedTool(tools.knowledge_list, "List knowledge", ItemList, reads=True),
+    CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", Slim, hides=True),
+    CataloguedTool(tools.resource_save, "Save a resource", Saved, repeatable=True),
+    CataloguedTool(tools.resource_get, "Read a resource", Resource, reads=True),
+    CataloguedTool(tools.goal_focus, "Focus on a goal", FocusedGoal),
+    CataloguedTool(tools.knowledge_startup, "Know what to know at the start", Startup, reads=True),
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}
 

@@ -1,4 +1,4 @@
-"""What may be asked of a node as its operator, field by field?"""
+"""Request bodies of the operator of a node, field by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is every request body? Nothing in it is unknown, and nothing of it is converted."""
+"""The base of request bodies: nothing in one is unknown, and nothing of it is converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do many payloads travel? In chunks, and in halves when one payload in a chunk spoils the whole request."""
+"""Many payloads are sent in chunks, and in halves when one payload in a chunk spoils the whole request."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What is a text about, where nobody said? Its first sentence, in any language."""
+"""The task of a text where none is stated: its first sentence, in any language."""
 
 from __future__ import annotations
 
 import re
 
 LONGEST = 100
-"""Characters of a task that a model which routes is told (source 001); a longer sentence is cut there."""
+"""Characters of a task that a model which routes is told; a longer sentence is cut there."""
 _END = re.compile(r"[。！？!?\n]|\.(?=\s|$)")
 
 

@@ -1,7 +1,7 @@
-"""What may be asked of a door, field by field: the bodies of sources 001 and 003, typos refused.
+"""Request bodies of knowledge, goals and profiles, field by field; typos are refused.
 
 `read_json` turns bytes into a document, `parse` a document into one of these models; both say what is wrong
-and what to do. Every door reads its input here, so that each refuses the same things in the same words.
+and what to do. Every interface reads its input here, so that each refuses the same things in the same words.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_FEEDBACK = 5_000
 
 M = TypeVar("M", bound=BaseModel)
 
-# What pydantic says, in the words of a door: what to do about it.
+# What pydantic says, in the words of the product: what to do about it.
 _ADVICE = {
     "extra_forbidden": "is not a field here: correct its spelling or leave it out",
     "missing": "is required",
@@ -105,7 +105,7 @@ class EvalBody(Asked):
 
 
 class AclEntryBody(AclEntry):
-    """Somebody who may read an item beside those in its scopes (source 002)."""
+    """Somebody who may read an item beside those in its scopes."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -119,7 +119,7 @@ Referred = Annotated[str, Field(min_length=1)]
 
 
 class Referring(Asked):
-    """What may refer to resources, in each form of source 001: `resource_ids`, `resource_id`, `secure_resource_id`."""
+    """What may refer to resources, in each form: `resource_ids`, `resource_id`, `secure_resource_id`."""
 
     resource_ids: ResourceIds | None = None
     resource_id: Referred | None = None
@@ -140,7 +140,7 @@ class Referring(Asked):
 
 
 class SaveRequest(Referring):
-    """A new item (source 001). `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
+    """A new item. `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
 
     The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
     from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
@@ -198,7 +198,7 @@ class SaveManyRequest(Asked):
 
 
 class UpdateRequest(Referring):
-    """Feedback on an item (source 001), and for its owner the fields to state anew."""
+    """Feedback on an item, and for its owner the fields to state anew."""
 
     add_helpful_case: CaseBody | None = None
     add_harmful_case: CaseBody | None = None
@@ -257,7 +257,7 @@ class ContentRequest(Asked):
 
 
 class FocusRequest(Asked):
-    """What a goal is about, and how much knowledge to inject (the defaults of source 001)."""
+    """What a goal is about, and how much knowledge to inject."""
 
     description: Description
     top_k: Annotated[int, Field(ge=1, le=100)] = 3

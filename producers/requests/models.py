@@ -1,4 +1,4 @@
-"""What may be asked of models, and decided on what they made, field by field (mission K4, K6)?"""
+"""Request bodies about models' work and the decisions on it, field by field."""
 
 from __future__ import annotations
 

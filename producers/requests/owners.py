@@ -1,4 +1,4 @@
-"""How may an owner be stated? As an entity, or as a mail address, which is the user of that address (source 001)."""
+"""Owners: stated as an entity, or as a mail address, which is the user of that address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be said of a resource at a door (source 001, resources)? Typos refused, like everything asked of a door."""
+"""Request bodies of resources; typos are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of a slim (mission K5)? The body of source 001, and what is beside it."""
+"""Request bodies of slims."""
 
 from __future__ import annotations
 

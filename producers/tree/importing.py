@@ -14,7 +14,7 @@ from producers.tree.reading import Tree, read_tree
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
-    from kledger.client.profiles import MemoryType
+    from kledger.answers.profiles import ProfileType
     from producers.requests.chunks import Outcome
 
 # Refusals of an item that may be there already with the same statement: revised since, or of another owner.
@@ -76,7 +76,7 @@ def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
         return
     for row in answer["results"]:
         number = chunk.lines[row["index"]]
-        entry, error = entries[number], row["error"] or {}
+        entry, error = entries[number], dict(row["error"] or {})
         item_id, status = row["id"], row["outcome"]
         if status == "refused" and error.get("code") in _MAYBE_PRESENT and _is_present(ledger, entry.payload):
             item_id, status = entry.payload["id"], "unchanged"
@@ -111,12 +111,12 @@ def _retire(ledger: LedgerClient, item_id: str) -> bool:
 
 def _replace_memories(ledger: LedgerClient, memories: dict[str, Any]) -> int:
     """Replace memories that differ; returns how many did."""
-    kinds: tuple[MemoryType, ...] = ("user", "work")
-    now = ledger.memories.both()
+    kinds: tuple[ProfileType, ...] = ("user", "work")
+    now = ledger.profiles.both()
     replaced = 0
     for kind in kinds:
         content = memories.get(f"{kind}_memory")
         if isinstance(content, dict) and content != (now["user_memory"] if kind == "user" else now["work_memory"]):
-            ledger.memories.put(kind, content)
+            ledger.profiles.put(kind, content)
             replaced += 1
     return replaced

@@ -111,7 +111,7 @@ def _write_files(
                 default_content,
             )
 
-            memories = ledger.memories.both()
+            memories = ledger.profiles.both()
             by_type = {"user": memories["user_memory"], "work": memories["work_memory"]}
             if any(by_type[name] not in (None, default_content(name)) for name in CONTENTS):
                 _put(directory, memories_place(user), memories)

@@ -79,7 +79,7 @@ def guarded(data: Path) -> Iterator[Guarded]:
                 ledger.save(
                     "what all may know", f"{holder} waters plants", ["tool"], id=f"{holder}s-open", scopes=["public"]
                 )
-                ledger.memories.register()
+                ledger.profiles.register()
         with node.client(token=tokens["ada"]) as ledger:
             ledger.acting_as(user="ada").resources.save(ADAS_RESOURCE, "her account", secure_body=ADAS_CREDENTIAL)
         with node.client(token=tokens["operator"]) as ledger:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 
 from ledger.degraded import Degraded
-from producers.http.answers.knowledge import in_headers
+from producers.http.answers import in_headers
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.attacks.test_http import Attack, sent
 

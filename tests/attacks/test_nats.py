@@ -221,8 +221,8 @@ async def test_each_forged_event_is_refused_by_the_fold_with_its_code(
     rows = ledger.sql(f"SELECT position, code FROM refused_events WHERE position > {before}")["rows"]
     assert {int(position): code for position, code in rows} == expected
     assert ledger.sql(items)["rows"] == known
-    untouched = ledger.acting_as(user="of-whom-nothing-was-said").memories.both()
-    assert ledger.acting_as(user="bob").memories.both() == untouched
+    untouched = ledger.acting_as(user="of-whom-nothing-was-said").profiles.both()
+    assert ledger.acting_as(user="bob").profiles.both() == untouched
 
 
 async def test_the_log_takes_no_message_that_is_too_large(yard: Yard, ledger: LedgerClient) -> None:

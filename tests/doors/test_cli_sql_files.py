@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
-from producers.http.answers.knowledge import Json
+from producers.http.answers import Json
 from projections.analysts import quack
 from projections.analysts.sql import answer_to
 from tests.doors.scripted_node import ScriptedNode, commanded_node

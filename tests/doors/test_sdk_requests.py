@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
-from kledger.client.clients import MemoryEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.client.clients import ProfileEndpoints, ResourceEndpoints, ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
@@ -76,12 +76,12 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/extractions/extraction-1", lambda c: c.extraction("extraction-1"), {"id": "extraction-1"}),
     ("GET /api/conflicts", lambda c: c.conflicts(item_id="k/1"), FOUND),
     ("POST /api/conflicts/conflict-1/resolve", lambda c: c.resolve_conflict("conflict-1", "k-1"), SAVED),
-    ("GET /api/v1/memories", lambda c: c.memories.both(), {"user_memory": None, "work_memory": None}),
-    ("POST /api/v1/memories", lambda c: c.memories.register(), {"user_memory": {}, "work_memory": {}}),
-    ("GET /api/v1/memories/user", lambda c: c.memories.get("user"), None),
-    ("PUT /api/v1/memories/work", lambda c: c.memories.put("work", {"expertise": ["x"]}), {}),
-    ("PATCH /api/v1/memories/user", lambda c: c.memories.patch("user", {"timezone": None}), {}),
-    ("DELETE /api/v1/memories/user", lambda c: c.memories.disable("user"), None),
+    ("GET /api/v1/memories", lambda c: c.profiles.both(), {"user_memory": None, "work_memory": None}),
+    ("POST /api/v1/memories", lambda c: c.profiles.register(), {"user_memory": {}, "work_memory": {}}),
+    ("GET /api/v1/memories/user", lambda c: c.profiles.get("user"), None),
+    ("PUT /api/v1/memories/work", lambda c: c.profiles.put("work", {"expertise": ["x"]}), {}),
+    ("PATCH /api/v1/memories/user", lambda c: c.profiles.patch("user", {"timezone": None}), {}),
+    ("DELETE /api/v1/memories/user", lambda c: c.profiles.disable("user"), None),
     ("POST /api/resource", lambda c: c.resources.save("a/b", "t", secure_body="s", shared_with=["team:web"]), SAVED),
     ("GET /api/resource/a%2Fb", lambda c: c.resources.get("a/b", as_of=4, include_expired=True), {"id": "a/b"}),
     ("GET /api/resource", lambda c: c.resources.list(content_type="code", status="all"), FOUND),
@@ -104,8 +104,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
     ("GET /api/recall/startup", lambda c: c.tools.knowledge_startup("回滚", 3), {"prompt": "", "position": 9}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
-    ("GET /api/v1/memories/user/prompt", lambda c: c.memories.prompt("user"), {"prompt": "<!-- … -->"}),
-    ("GET /api/v1/memories/work/history", lambda c: c.memories.history("work"), {"versions": []}),
+    ("GET /api/v1/memories/user/prompt", lambda c: c.profiles.prompt("user"), {"prompt": "<!-- … -->"}),
+    ("GET /api/v1/memories/work/history", lambda c: c.profiles.history("work"), {"versions": []}),
     ("GET /api/recall/startup", lambda c: c.startup("tests", types=["tool"]), {"profile": [], "results": []}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.focus("g/1", "tests", idempotency_key="k"), {"output": "当前 Goal"}),
     ("GET /api/goals/g%2F1", lambda c: c.goal("g/1", owner="agent:a"), {"knowledge": []}),
@@ -175,7 +175,7 @@ def test_a_client_names_no_parameter_that_the_endpoint_does_not_have(
 def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
-    for part, endpoints in (("memories", MemoryEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
+    for part, endpoints in (("profiles", ProfileEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
     others = {
         "acting_as",
@@ -185,7 +185,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "iterate",
         "written",
         "wire",
-        "memories",
+        "profiles",
         "resources",
         "tools",
         "close",
@@ -261,7 +261,7 @@ async def test_a_read_waits_for_what_this_client_wrote(node: ScriptedNode) -> No
         await ledger.search("q")
         await ledger.acting_as(user="ann").save("t", "c", ["tool"])
         await ledger.search("q")
-        await ledger.acting_as(user="ann").memories.put("user", {})
+        await ledger.acting_as(user="ann").profiles.put("user", {})
         await ledger.search("q")
         assert ledger.written == 12
     seen = [asked.headers.get("x-ledger-position") for asked in node.asked if asked.method == "GET"]

@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
-from kledger.client.clients import LedgerEndpoints, MemoryEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.client.clients import LedgerEndpoints, ProfileEndpoints, ResourceEndpoints, ToolEndpoints
 from kledger.client.faces import Endpoint
 from kledger.contract.errors import InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 FAMILIES: dict[type, Callable[[Any], Any]] = {
     LedgerEndpoints: lambda client: client,
-    MemoryEndpoints: lambda client: client.memories,
+    ProfileEndpoints: lambda client: client.profiles,
     ResourceEndpoints: lambda client: client.resources,
     ToolEndpoints: lambda client: client.tools,
 }

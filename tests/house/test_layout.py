@@ -30,8 +30,13 @@ VAGUE_NAMES = {"utils", "util", "common", "manager", "base", "helpers", "helper"
 OF_ONE_MACHINE = re.compile(rf"{re.escape(str(ROOT))}/|/root/|/home/\w|/Users/")
 OF_A_REGISTRY = re.compile(r"--(extra-)?index-url|--trusted-host")
 LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
-# Parts of a declared package that has a name of its own.
-PART_OF = {"annotated_types": "pydantic", "pydantic_core": "pydantic", "starlette": "fastapi"}
+# Parts of a declared package that has a name of its own; pydantic asks for the TypedDict of typing_extensions.
+PART_OF = {
+    "annotated_types": "pydantic",
+    "pydantic_core": "pydantic",
+    "starlette": "fastapi",
+    "typing_extensions": "pydantic",
+}
 
 
 def shown(path: Path) -> str:

@@ -85,9 +85,9 @@ def tell_everything(op: LedgerClient) -> str:
     """Alice says each marker somewhere; bob and an agent say some about her. Returns an item of hers."""
     m = iter(MARKERS)
     alice, bob = op.acting_as(user="alice"), op.acting_as(user="bob")
-    alice.memories.register()
-    alice.memories.put("user", {"occupation": next(m), "people": [{"name": next(m), "notes": next(m)}]})
-    alice.memories.patch("work", {"expertise": [next(m)], "work_rules": [next(m)]})
+    alice.profiles.register()
+    alice.profiles.put("user", {"occupation": next(m), "people": [{"name": next(m), "notes": next(m)}]})
+    alice.profiles.patch("work", {"expertise": [next(m)], "work_rules": [next(m)]})
     source = {"name": next(m), "urls": [f"https://example.com/{next(m)}"], "submitted_by": next(m)}
     own = alice.save(next(m), next(m), ["tool"], tags={"about": next(m)}, scopes=["user:alice"], source=source)
     alice.revise(own["id"], content=next(m), reason=next(m))

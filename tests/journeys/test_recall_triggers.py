@@ -29,7 +29,7 @@ def kledger(node: RunningNode, *arguments: str) -> Any:
 
 
 def test_an_agent_that_starts_gets_the_profile_then_what_is_known(shared_node: RunningNode, noor: LedgerClient) -> None:
-    noor.memories.put("user", {"occupation": "项目经理", "people": [{"name": "李雷", "relationship": "同事"}]})
+    noor.profiles.put("user", {"occupation": "项目经理", "people": [{"name": "李雷", "relationship": "同事"}]})
     noor.save("沟通偏好", "请用中文, 先给结论", ["user_profile"], tags={"category": "preference"})
     known = noor.save(f"{WORD} 的发布流程", f"{WORD}: 先灰度, 再全量", ["plan"])
     told = noor.within(trace_id="start-1").startup(f"发布 {WORD}")
@@ -43,7 +43,7 @@ def test_an_agent_that_starts_gets_the_profile_then_what_is_known(shared_node: R
         f"SELECT DISTINCT kind, trace_id FROM recalls WHERE recall_id = '{told['recall_id']}'"
     )
     assert served["rows"] == [["startup", "start-1"]]
-    assert noor.memories.prompt("user") in told["prompt"]
+    assert noor.profiles.prompt("user") in told["prompt"]
 
 
 def test_a_goal_is_focused_researched_and_focused_again(shared_node: RunningNode, noor: LedgerClient) -> None:

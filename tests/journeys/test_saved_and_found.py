@@ -163,7 +163,7 @@ def test_history_tells_every_version_and_every_verdict_in_order(ledger: LedgerCl
 
 
 def test_a_profile_begins_changes_and_ends(ledger: LedgerClient) -> None:
-    memories = ledger.acting_as(user="小明").memories
+    memories = ledger.acting_as(user="小明").profiles
     at_first = memories.both()
     assert memories.register() == at_first
     memories.patch("user", {"timezone": "Asia/Shanghai"})

@@ -64,7 +64,7 @@ def does_everything(op: LedgerClient) -> None:
     them.score(theirs["id"], 2)
     bob.within(causation_id=own["event_id"]).rate(own["id"], "helpful")
     them.focus("g-1", "feed the cat")
-    them.memories.patch("user", {"custom_rules": ["ask first"]})
+    them.profiles.patch("user", {"custom_rules": ["ask first"]})
     them.resources.save("codes/door", "The door", body="1234", secure_body="5678", shared_with=["user:bob"])
     bob.resources.save("codes/bike", "The bike", body="42", shared_with=[PERSON])
     them.slim(scopes=[PERSON], dry_run=True)

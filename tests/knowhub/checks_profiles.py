@@ -53,7 +53,7 @@ class Memories:
                 method = {"register": "POST", "disable": "DELETE"}.get(act, act.upper())
                 return door.ask(method, path, {"content": given[1]} if len(given) > 1 else None)
             case Sdk() as door:
-                return door.ask(getattr(door.ledger.memories, act), *given)
+                return door.ask(getattr(door.ledger.profiles, act), *given)
             case Command() as door:
                 words = [*given[:1], *map(json.dumps, given[1:])]
                 return door.ask("profile", {"get": "show", "put": "set"}.get(act, act), *words)

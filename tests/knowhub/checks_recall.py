@@ -75,8 +75,8 @@ def p3(walk: Walk) -> None:
                 door.ask("PUT", f"/api/v1/memories/{memory}", {"content": {"occupation": "工程师"}})
                 section = door.ask("GET", f"/api/v1/memories/{memory}/prompt")["prompt"]
             case Sdk():
-                door.ask(door.ledger.memories.put, memory, {"occupation": "工程师"})
-                section = door.ask(door.ledger.memories.prompt, memory)
+                door.ask(door.ledger.profiles.put, memory, {"occupation": "工程师"})
+                section = door.ask(door.ledger.profiles.prompt, memory)
             case _:
                 assert isinstance(door, Command)
                 door.ask("profile", "set", memory, '{"occupation": "工程师"}')

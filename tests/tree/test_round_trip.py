@@ -180,11 +180,11 @@ def test_an_export_goes_into_an_empty_directory_or_over_an_earlier_one(tmp_path:
     with in_process() as ledger:
         ann = ledger.acting_as(user="ann")
         ann.save("t", "c", ["tool"], id="moves", scopes=["public"])
-        ann.memories.put("user", {"occupation": "厨师"})
+        ann.profiles.put("user", {"occupation": "厨师"})
         assert exported(ann, tree) == {"global/tools.json", "users/ann/memories.json"}
         assert (tree / "global" / "tools.json").stat().st_mode & 0o077 == 0
         ann.revise("moves", scopes=["user:ann"])
-        ann.memories.disable("user")
+        ann.profiles.disable("user")
         (tree / ".parts-left").mkdir()
         assert exported(ann, tree) == {"users/ann/knowledge.json"}
         assert {path.name for path in tree.iterdir()} == {"users", MANIFEST}
@@ -233,16 +233,16 @@ def exported(ledger: LedgerClient, directory: Path) -> set[str]:
 def test_memories_travel_with_their_user_alone(tmp_path: Path) -> None:
     with in_process() as ledger:
         ann = ledger.acting_as(user="ann")
-        ann.memories.put("user", {"occupation": "厨师", "people": [{"name": "李雷"}]})
-        content = ann.memories.get("user")
+        ann.profiles.put("user", {"occupation": "厨师", "people": [{"name": "李雷"}]})
+        content = ann.profiles.get("user")
         export_tree(ann, tmp_path / "tree", user="ann")
     with in_process() as ledger:
         ann = ledger.acting_as(user="ann")
         assert import_tree(ledger, tmp_path / "tree").memories == 0
         assert import_tree(ann, tmp_path / "tree", user="ann").memories == 1
-        assert ann.memories.get("user") == content
+        assert ann.profiles.get("user") == content
         assert import_tree(ann, tmp_path / "tree", user="ann").memories == 0
-        assert (ann.memories.get("work") or {})["expertise"] == []
+        assert (ann.profiles.get("work") or {})["expertise"] == []
 
 
 def test_who_may_read_and_write_an_item_beside_its_scopes_goes_out_and_comes_in(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from producers.cli.screen import Result, exact, facts, plain, short_time, table,
 from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Job
+    from kledger.answers.admin import ChainStatus, Job, NodeSizes
     from kledger.client.admin import JobKind
 
 
@@ -56,20 +56,20 @@ def status(session: Session) -> Answer:
         *(("reason", reason) for reason in state["reasons"]),
         *(("attention", warning) for warning in state.get("warnings", [])),
         ("stream", f"head {stream['head']:,}, {stream['messages']:,} events, {stream['bytes']:,} bytes"),
-        *(("bytes", each) for each in _byte_counts(state.get("bytes") or {})),
+        *(("bytes", each) for each in (_byte_counts(state["bytes"]) if "bytes" in state else ())),
         ("last event", stream.get("time") or "none yet"),
         ("broker", stream.get("url") or "unknown"),
         ("refused", f"{state['refused']:,}"),
-        ("signed", _signed(state.get("chain") or {})),
+        ("signed", _signed(state.get("chain"))),
         ("up for", f"{state['uptime_seconds']:.0f} s"),
         ("versions", ", ".join(f"{name} {number}" for name, number in state["versions"].items())),
     )
     return Answer(state, Group(heading, views), ok=bool(state["healthy"]))
 
 
-def _byte_counts(sizes: dict[str, Any]) -> Iterator[str]:
+def _byte_counts(sizes: NodeSizes) -> Iterator[str]:
     """The bytes on disk and in events by part, the largest first."""
-    for label, parts in (("on disk", sizes.get("parts")), ("said by events", sizes.get("events"))):
+    for label, parts in (("on disk", sizes["parts"]), ("said by events", sizes["events"])):
         if parts:
             largest_first = sorted(parts.items(), key=lambda each: -each[1])
             yield f"{label}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in largest_first)
@@ -306,8 +306,8 @@ def run_job(session: Session, kind: JobKind, **arguments: Any) -> dict[str, Any]
     return done["result"] or {}
 
 
-def _signed(chain: dict[str, Any]) -> str:
-    certified = chain.get("certified")
+def _signed(chain: ChainStatus | None) -> str:
+    certified = chain["certified"] if chain else None
     return (
         f"up to position {certified['position']:,} at {short_time(certified['time'])}" if certified else "nothing yet"
     )

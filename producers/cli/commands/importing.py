@@ -101,7 +101,7 @@ class Tally:
         self.position = max(self.position, outcome["position"])
         for one in outcome["results"]:
             if one["outcome"] == "refused":
-                self.refuse(chunk.lines[one["index"]], one["error"] or {})
+                self.refuse(chunk.lines[one["index"]], dict(one["error"] or {}))
 
     def document(self, began: float) -> dict[str, Any]:
         """The document for --json."""

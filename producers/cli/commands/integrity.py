@@ -22,7 +22,7 @@ from producers.cli.screen import counted, facts, plain, short_time, table, words
 from producers.cli.session import WRITTEN, Answer, Session, files_named
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Job
+    from kledger.answers.admin import Job
 
 CANNOT_RUN = 2
 
@@ -133,7 +133,7 @@ def prove(
     check_file(file, force)
     proof = session.ledger.prove(item)
     put(file, orjson.dumps(proof, option=orjson.OPT_INDENT_2) + b"\n", force)
-    document = {
+    document: dict[str, Any] = {
         "file": str(file),
         "events": len(proof["events"]),
         "position": proof["checkpoint"]["position"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Group, RenderableType
@@ -14,7 +14,7 @@ from producers.cli.screen import Rows, counted, facts, plain, short_time, snippe
 from producers.cli.session import Answer, Session
 
 if TYPE_CHECKING:
-    from kledger.answers.knowledge import Hit, Item, SearchResults
+    from kledger.answers.knowledge import Eval, Hit, SearchResults, WholeEval, WholeItem
 
 
 def search(
@@ -162,7 +162,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     return Answer(item, Group(shown, "", plain(item["content"])))
 
 
-def _verdicts(evaluation: dict[str, Any]) -> list[tuple[str, object]]:
+def _verdicts(evaluation: WholeEval) -> list[tuple[str, object]]:
     """Score, confidence and verdicts of an item; initial values are marked as such."""
     helped, harmed = helped_and_harmed(evaluation)
     initial = (evaluation["score"], evaluation["confidence"]) == (SCORE, CONFIDENCE) and not helped and not harmed
@@ -183,7 +183,7 @@ def _times(number: int, cases: int) -> str:
     return f"{counted(number, 'time')}, with {counted(cases, 'case')}" if number or cases else "never"
 
 
-def _status(item: Item) -> str:
+def _status(item: WholeItem) -> str:
     into = item.get("merged_into")
     return f"merged into {into}, which is found in its place" if into else item.get("status", "active")
 
@@ -218,10 +218,13 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
     return Answer(life, Group(*parts))
 
 
-_CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
+_CASE: tuple[Literal["task", "query", "outcome", "reason", "trace_id", "message_id"], ...] = (
+    *("task", "query", "outcome", "reason"),
+    *("trace_id", "message_id"),
+)
 
 
-def _evaluation(evaluation: dict[str, Any]) -> tuple[str, str]:
+def _evaluation(evaluation: Eval) -> tuple[str, str]:
     helped, harmed = helped_and_harmed(evaluation)
     return str(evaluation["score"]), f"+{helped} -{harmed}" if helped or harmed else "none"
 

@@ -14,7 +14,7 @@ from producers.cli.session import Answer, Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kledger.answers.knowledge import LineageEvent, LineageOf
+    from kledger.answers.lineage import LineageEvent, LineageOf
 
 SHOWN = 20
 """Lines shown of one branch; the rest is counted, because a busy item has thousands."""
@@ -73,7 +73,7 @@ def _line(event: LineageEvent, ref: str) -> Text:
     verb = event["event_type"].partition(".")[2].replace("_", " ")
     subject = "" if event["entity_id"] == ref else f"{event['entity']} {event['entity_id']} "
     verdict = f" {event['verdict']}" if verb == "rated" else f" {event['score']}" if "score" in event else ""
-    case = "; ".join(event.get("case", {}).values())
+    case = "; ".join(str(value) for value in event.get("case", {}).values())
     where = [
         f"{kind}:{name}" for kind, name in (("trace", event["trace_id"]), ("message", event["message_id"])) if name
     ]

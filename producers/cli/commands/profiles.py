@@ -30,9 +30,9 @@ def show(
     """
     _need_user(session)
     if memory is not None:
-        content = session.ledger.memories.get(memory, as_of=reading.moment(as_of))
+        content = session.ledger.profiles.get(memory, as_of=reading.moment(as_of))
         return Answer(content, _shown(memory, content))
-    both = session.ledger.memories.both(as_of=reading.moment(as_of))
+    both = session.ledger.profiles.both(as_of=reading.moment(as_of))
     parts = Group(_shown("user", both["user_memory"]), _shown("work", both["work_memory"]))
     return Answer(both, parts)
 
@@ -43,7 +43,7 @@ def prompt(session: Session, memory: WhichMemory, as_of: reading.AsOf = None) ->
     Example: kledger profile prompt user --user ann
     """
     _need_user(session)
-    section = session.ledger.memories.prompt(memory, as_of=reading.moment(as_of))
+    section = session.ledger.profiles.prompt(memory, as_of=reading.moment(as_of))
     return Answer({"memory_type": memory, "prompt": section}, plain(section or f"there is no active {memory} memory"))
 
 
@@ -53,7 +53,7 @@ def history(session: Session, memory: WhichMemory) -> Answer:
     Example: kledger profile history work --user ann
     """
     _need_user(session)
-    memory_history = session.ledger.memories.history(memory)
+    memory_history = session.ledger.profiles.history(memory)
     rows = table("version", "position", "time", "change", "status", right=("version", "position"))
     for version in memory_history["versions"]:
         numbers = (plain(version["version"]), plain(version["valid_from"]))
@@ -69,7 +69,7 @@ def set_content(session: Session, memory: WhichMemory, content: Content) -> Answ
     Example: kledger profile set work @profile.json --user ann
     """
     _need_user(session)
-    document = session.ledger.memories.put(memory, reading.json_object(content))
+    document = session.ledger.profiles.put(memory, reading.json_object(content))
     return Answer(document, _shown(memory, document))
 
 
@@ -79,7 +79,7 @@ def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
     Example: kledger profile patch user '{"timezone": "Asia/Shanghai"}' --user ann
     """
     _need_user(session)
-    document = session.ledger.memories.patch(memory, reading.json_object(content))
+    document = session.ledger.profiles.patch(memory, reading.json_object(content))
     return Answer(document, _shown(memory, document))
 
 
@@ -89,7 +89,7 @@ def register(session: Session) -> Answer:
     Example: kledger profile register --user ann
     """
     _need_user(session)
-    return Answer(session.ledger.memories.register(), f"{session.caller['user']} has both memories")
+    return Answer(session.ledger.profiles.register(), f"{session.caller['user']} has both memories")
 
 
 def disable(session: Session, memory: WhichMemory) -> Answer:
@@ -98,7 +98,7 @@ def disable(session: Session, memory: WhichMemory) -> Answer:
     Example: kledger profile disable work --user ann
     """
     _need_user(session)
-    session.ledger.memories.disable(memory)
+    session.ledger.profiles.disable(memory)
     return Answer({"memory": memory, "status": "disabled"}, f"the {memory} memory is disabled")
 
 

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from fastapi import APIRouter
 
-from ledger.event import JsonObject
-from producers.http.answers import knowledge as answers
-from producers.http.answers.knowledge import Json, ReadJson, told
+from kledger.answers.admin import Attach, Health, Job, Live, NodeStatus, Proof, Ready, Table
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations.admin import jobs as admin
@@ -24,64 +23,64 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _admin(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["admin"], prefix="/api/admin")
 
-    @router.get("/status", responses=told(JsonObject, 403))
+    @router.get("/status", responses=documented(NodeStatus, 403))
     async def status(caller: Who) -> Json:
         """How the node stands: head, positions, lag, refused events, versions."""
         return Json(await admin.status(desk, caller))
 
-    @router.post("/rebuild", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    @router.post("/rebuild", status_code=202, responses=documented(Job, 403, status=202))
     async def rebuild(caller: Who) -> Json:
         """Fold the log again beside the live view, and swap."""
         return Json(await admin.start(desk, caller, "rebuild"), 202)
 
-    @router.post("/verify", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    @router.post("/verify", status_code=202, responses=documented(Job, 403, status=202))
     async def verify(caller: Who) -> Json:
         """Fold the log from zero and compare with the live view."""
         return Json(await admin.start(desk, caller, "verify"), 202)
 
-    @router.post("/snapshot", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    @router.post("/snapshot", status_code=202, responses=documented(Job, 403, status=202))
     async def snapshot(caller: Who) -> Json:
         """Publish a frozen copy of the live view."""
         return Json(await admin.start(desk, caller, "snapshot"), 202)
 
-    @router.post("/replay", status_code=202, responses=told(answers.JobAnswer, 400, 403, status=202))
+    @router.post("/replay", status_code=202, responses=documented(Job, 400, 403, status=202))
     async def replay(caller: Who, body: ReplayRequest) -> Json:
         """Fold the log up to a position or a moment into a new file of the node's machine."""
         to: int | datetime | None
         to = moment_or_position(body.to, "to") if isinstance(body.to, str) else body.to
         return Json(await admin.start(desk, caller, "replay", to=to, into=body.into), 202)
 
-    @router.post("/backup", status_code=202, responses=told(answers.JobAnswer, 400, 403, status=202))
+    @router.post("/backup", status_code=202, responses=documented(Job, 400, 403, status=202))
     async def backup(caller: Who, body: BackupRequest) -> Json:
         """Append what is new in the log to the backup in a directory of the node's machine."""
         return Json(await admin.start(desk, caller, "backup", into=body.into), 202)
 
-    @router.post("/audit", status_code=202, responses=told(answers.JobAnswer, 403, status=202))
+    @router.post("/audit", status_code=202, responses=documented(Job, 403, status=202))
     async def audit(caller: Who) -> Json:
         """Read the log from its start and compare it with what was signed."""
         return Json(await admin.start(desk, caller, "audit"), 202)
 
-    @router.post("/prove", responses=told(JsonObject, 403, 404, 409, 503))
+    @router.post("/prove", responses=documented(Proof, 403, 404, 409, 503))
     async def prove(caller: Who, body: ProveRequest, fresh: Fresh) -> Json:
         """A proof for every event behind an item, to be checked without the log."""
         return Json(await admin.prove(desk, caller, body.id, fresh))
 
-    @router.post("/forget", status_code=202, responses=told(answers.JobAnswer, 400, 403, 422, status=202))
+    @router.post("/forget", status_code=202, responses=documented(Job, 400, 403, 422, status=202))
     async def forget(caller: Who, body: ForgetRequest) -> Json:
         """Forget a person for good: destroy their key, and make anew what was made of their words."""
         return Json(await admin.start(desk, caller, "forget", subject=body.subject), 202)
 
-    @router.get("/jobs/{job_id}", responses=told(answers.JobAnswer, 403, 404))
+    @router.get("/jobs/{job_id}", responses=documented(Job, 403, 404))
     async def job(caller: Who, job_id: str) -> Json:
         """How far a job is."""
         return Json(await admin.job(desk, caller, job_id))
 
-    @router.post("/sql", responses=told(answers.SqlAnswer, 400, 403, 503))
+    @router.post("/sql", responses=documented(Table, 400, 403, 503))
     async def sql(caller: Who, body: SqlRequest, fresh: Fresh) -> Json:
         """The rows of one SELECT over the live view."""
         return ReadJson(await admin.sql(desk, caller, body.query, fresh), fresh)
 
-    @router.get("/attach", responses=told(JsonObject, 403))
+    @router.get("/attach", responses=documented(Attach, 403))
     async def attach(caller: Who) -> Json:
         """How to attach the live view from any DuckDB."""
         return Json(await admin.attach(desk, caller))
@@ -92,14 +91,14 @@ def _admin(desk: Desk) -> APIRouter:
 def _health(desk: Desk) -> APIRouter:
     router = APIRouter(tags=["health"])
 
-    @router.get("/health", responses=told(JsonObject))
+    @router.get("/health", responses=documented(Health) | {503: {"model": Health}})
     async def health() -> Json:
         """200 when the node does its work, else 503 with the reasons."""
         found = await desk.admin.health()
         status = "healthy" if found.healthy else "unhealthy"
         return Json({"status": status, "reasons": found.reasons}, 200 if found.healthy else 503)
 
-    @router.get("/health/ready", responses=told(JsonObject))
+    @router.get("/health/ready", responses=documented(Ready) | {503: {"model": Ready}})
     async def ready() -> Json:
         """200 when the node may be asked: ready, or degraded with the reasons; else 503 with what it waits for."""
         found = await desk.admin.health()
@@ -107,7 +106,7 @@ def _health(desk: Desk) -> APIRouter:
             return Json({"status": "not ready", "reasons": [*found.waits_for, *found.reasons]}, 503)
         return Json({"status": "ready" if found.healthy else "degraded", "reasons": found.reasons})
 
-    @router.get("/health/live", responses=told(JsonObject))
+    @router.get("/health/live", responses=documented(Live))
     async def live() -> Json:
         """200 as long as the process answers."""
         return Json({"status": "live"})

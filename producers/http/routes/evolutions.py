@@ -1,20 +1,19 @@
-"""The routes of what models made of items (mission K4)."""
+"""The routes of evolutions: what models made of items."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers import models as model_answers
-from producers.http.answers.knowledge import Json, ReadJson, told
+from kledger.answers.models import Decided, Evolution, EvolutionList, EvolutionStatus
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Reason, Retry, Who
 from producers.operations.desk import Desk
 from producers.operations.models import evolutions, processes
 
 BASE = "/api/evolutions"
-Status = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -25,11 +24,11 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _reads(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["evolutions"])
 
-    @router.get(BASE, responses=told(model_answers.EvolutionsAnswer))
+    @router.get(BASE, responses=documented(EvolutionList))
     async def list_evolutions(
         caller: Who,
         fresh: Fresh,
-        status: Status | None = None,
+        status: EvolutionStatus | None = None,
         item_id: Annotated[str | None, Query(max_length=1_000, description="Only those of this item")] = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
@@ -40,7 +39,7 @@ def _reads(desk: Desk) -> APIRouter:
             await processes.listed(desk, caller, evolutions.KIND, evolutions.told, page, freshness=fresh), fresh
         )
 
-    @router.get(BASE + "/{evolution_id}", responses=told(model_answers.EvolutionAnswer, 404))
+    @router.get(BASE + "/{evolution_id}", responses=documented(Evolution, 404))
     async def get(caller: Who, evolution_id: str) -> Json:
         """One evolution: what was asked, what the model proposed, what became of it and what it cost."""
         return Json(await evolutions.get(desk, caller, evolution_id))
@@ -51,17 +50,17 @@ def _reads(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["evolutions"], prefix=BASE + "/{evolution_id}")
 
-    @router.post("/apply", responses=told(model_answers.DecidedAnswer, 403, 404, 409))
+    @router.post("/apply", responses=documented(Decided, 403, 404, 409))
     async def apply(caller: Who, lineage: From, retry: Retry, evolution_id: str) -> Json:
         """Make the proposal the item's content."""
         return Json(await evolutions.apply(desk, caller, lineage, evolution_id, retry))
 
-    @router.post("/reject", responses=told(model_answers.DecidedAnswer, 404, 409))
+    @router.post("/reject", responses=documented(Decided, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, evolution_id: str, reason: Reason = None) -> Json:
         """Keep the item as it is."""
         return Json(await evolutions.reject(desk, caller, lineage, evolution_id, reason, retry))
 
-    @router.post("/revert", responses=told(model_answers.DecidedAnswer, 403, 404, 409, 410))
+    @router.post("/revert", responses=documented(Decided, 403, 404, 409, 410))
     async def revert(caller: Who, lineage: From, retry: Retry, evolution_id: str) -> Json:
         """Make the item again what it was before."""
         return Json(await evolutions.revert(desk, caller, lineage, evolution_id, retry))

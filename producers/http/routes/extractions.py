@@ -1,13 +1,21 @@
-"""The routes of what was found in messages, and of what contradicts what is known (mission K6)."""
+"""The routes of what was found in messages, and of what contradicts what is known."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers import models as model_answers
-from producers.http.answers.knowledge import Json, ReadJson, told
+from kledger.answers.models import (
+    Conflict,
+    ConflictList,
+    ConflictStatus,
+    Extraction,
+    ExtractionList,
+    ExtractionStatus,
+    Resolved,
+)
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Retry, Who
 from producers.operations.desk import Desk
@@ -27,9 +35,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _extractions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["extractions"])
 
-    @router.post(
-        "/api/knowledge/extract", responses=told(model_answers.ExtractionAnswer, 400, 403, 413, 501, later=True)
-    )
+    @router.post("/api/knowledge/extract", responses=documented(Extraction, 400, 403, 413, 501, later=True))
     async def extract(
         caller: Who, lineage: From, retry: Retry, body: ExtractRequest, wait: Patience = PATIENCE
     ) -> Json:
@@ -37,11 +43,11 @@ def _extractions(desk: Desk) -> APIRouter:
         found, done = await extractions.extract(desk, caller, lineage, body, retry, wait=wait)
         return Json(found, 200 if done else 202)
 
-    @router.get("/api/extractions", responses=told(model_answers.ExtractionsAnswer))
+    @router.get("/api/extractions", responses=documented(ExtractionList))
     async def list_extractions(
         caller: Who,
         fresh: Fresh,
-        status: Literal["requested", "started", "completed", "failed"] | None = None,
+        status: ExtractionStatus | None = None,
         limit: Limit = 20,
         offset: Offset = 0,
     ) -> Json:
@@ -51,7 +57,7 @@ def _extractions(desk: Desk) -> APIRouter:
             await processes.listed(desk, caller, extractions.KIND, extractions.told, page, freshness=fresh), fresh
         )
 
-    @router.get("/api/extractions/{extraction_id}", responses=told(model_answers.ExtractionAnswer, 404))
+    @router.get("/api/extractions/{extraction_id}", responses=documented(Extraction, 404))
     async def get(caller: Who, extraction_id: str) -> Json:
         """One extraction: what became of each piece of knowledge that was found, and what it cost."""
         return Json(await extractions.get(desk, caller, extraction_id))
@@ -62,11 +68,11 @@ def _extractions(desk: Desk) -> APIRouter:
 def _conflicts(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["conflicts"])
 
-    @router.get("/api/conflicts", responses=told(model_answers.ConflictsAnswer))
+    @router.get("/api/conflicts", responses=documented(ConflictList))
     async def list_conflicts(
         caller: Who,
         fresh: Fresh,
-        status: Literal["recorded", "resolved"] | None = None,
+        status: ConflictStatus | None = None,
         item_id: Annotated[str | None, Query(max_length=1_000, description="Only those of this item")] = None,
         limit: Limit = 20,
         offset: Offset = 0,
@@ -77,12 +83,12 @@ def _conflicts(desk: Desk) -> APIRouter:
             await processes.listed(desk, caller, conflicts.KIND, conflicts.told, page, freshness=fresh), fresh
         )
 
-    @router.get("/api/conflicts/{conflict_id}", responses=told(model_answers.ConflictAnswer, 404))
+    @router.get("/api/conflicts/{conflict_id}", responses=documented(Conflict, 404))
     async def get(caller: Who, conflict_id: str) -> Json:
         """One conflict, with both sides."""
         return Json(await conflicts.get(desk, caller, conflict_id))
 
-    @router.post("/api/conflicts/{conflict_id}/resolve", responses=told(model_answers.ResolvedAnswer, 400, 404, 409))
+    @router.post("/api/conflicts/{conflict_id}/resolve", responses=documented(Resolved, 400, 404, 409))
     async def resolve(caller: Who, lineage: From, retry: Retry, conflict_id: str, body: ResolveRequest) -> Json:
         """Decide which side holds; the other one is retired."""
         return Json(await conflicts.resolve(desk, caller, lineage, conflict_id, body.winner, body.reason, retry))

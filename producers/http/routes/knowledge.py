@@ -1,4 +1,4 @@
-"""The routes of knowledge (source 001) and its lineage."""
+"""The routes of knowledge and its lineage."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers import knowledge as answers
-from producers.http.answers import life as life_answers
-from producers.http.answers import models as model_answers
-from producers.http.answers.knowledge import Json, ReadJson, told
-from producers.http.answers.lineage import LineageAnswer
+from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
+from kledger.answers.lineage import LineageOf
+from kledger.answers.models import Reverted
+from kledger.answers.parts import Moved, Saved
+from kledger.answers.sharing import Why
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.parameters import (
     AsOf,
@@ -49,7 +50,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _reads(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
 
-    @router.get("/api/knowledge/search", responses=told(answers.SearchAnswer))
+    @router.get("/api/knowledge/search", responses=documented(SearchResults))
     async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
         fresh = asked.freshness(own)
@@ -73,7 +74,7 @@ def _reads(desk: Desk) -> APIRouter:
             fresh,
         )
 
-    @router.get("/api/knowledge", responses=told(answers.ListAnswer))
+    @router.get("/api/knowledge", responses=documented(ItemList))
     async def list_items(
         caller: Who,
         fresh: Fresh,
@@ -106,23 +107,23 @@ def _reads(desk: Desk) -> APIRouter:
             fresh,
         )
 
-    @router.get("/api/knowledge/{item_id}/history", responses=told(life_answers.HistoryAnswer, 404))
+    @router.get("/api/knowledge/{item_id}/history", responses=documented(History, 404))
     async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Every version of an item that the caller may see, and every case that judged it."""
         return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
 
-    @router.get("/api/knowledge/{item_id}/why", responses=told(life_answers.WhyAnswer, 404))
+    @router.get("/api/knowledge/{item_id}/why", responses=documented(Why, 404))
     async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
         """Why the caller may read an item, since which event, and who may change it."""
         return ReadJson(await sharing.why_visible(desk, caller, item_id, freshness=fresh), fresh)
 
-    @router.get("/api/knowledge/{item_id}", responses=told(answers.FullItemAnswer, 404))
+    @router.get("/api/knowledge/{item_id}", responses=documented(WholeItem, 404))
     async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:
         """One item with its histories."""
         fresh = asked.freshness(own)
         return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
 
-    @router.get("/api/lineage", responses=told(LineageAnswer, 404), tags=["lineage"])
+    @router.get("/api/lineage", responses=documented(LineageOf, 404), tags=["lineage"])
     async def links(
         caller: Who,
         fresh: Fresh,
@@ -139,14 +140,14 @@ def _reads(desk: Desk) -> APIRouter:
 def _writes(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
 
-    @router.post("/api/knowledge", status_code=201, responses=told(answers.SavedAnswer, 400, 403, 409, 413, status=201))
+    @router.post("/api/knowledge", status_code=201, responses=documented(Saved, 400, 403, 409, 413, status=201))
     async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
         """Keep a new item."""
         return Json(await knowledge.save(desk, caller, lineage, body, retry), 201)
 
     @router.put(
         "/api/knowledge/{item_id}",
-        responses=told(model_answers.EvolvingAnswer, 400, 403, 404, 409, 410, 413, 501, later=True),
+        responses=documented(Changed, 400, 403, 404, 409, 410, 413, 501, later=True),
     )
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE
@@ -155,9 +156,7 @@ def _writes(desk: Desk) -> APIRouter:
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
         return Json(done, 202 if isinstance(done, Evolving) and not done.done else 200)
 
-    @router.post(
-        "/api/knowledge/{item_id}/revert", responses=told(model_answers.RevertedAnswer, 400, 403, 404, 409, 410)
-    )
+    @router.post("/api/knowledge/{item_id}/revert", responses=documented(Reverted, 400, 403, 404, 409, 410))
     async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:
         """Make an item again what it was at an earlier version."""
         return Json(
@@ -172,17 +171,17 @@ def _writes(desk: Desk) -> APIRouter:
             )
         )
 
-    @router.put("/api/knowledge/{item_id}/acl", responses=told(answers.ChangedAnswer, 400, 403, 404, 409))
+    @router.put("/api/knowledge/{item_id}/acl", responses=documented(Moved, 400, 403, 404, 409))
     async def share(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ShareRequest) -> Json:
         """State who may read an item beside those in its scopes, and who may revise it; its owner's alone."""
         return Json(await sharing.share(desk, caller, lineage, item_id, body, retry))
 
-    @router.delete("/api/knowledge/{item_id}", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    @router.delete("/api/knowledge/{item_id}", responses=documented(Moved, 403, 404, 409))
     async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
         """Take an item out of recall; its history stays."""
         return Json(await knowledge.retire(desk, caller, lineage, item_id, reason, retry))
 
-    @router.post("/api/knowledge/{item_id}/restore", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    @router.post("/api/knowledge/{item_id}/restore", responses=documented(Moved, 403, 404, 409))
     async def restore(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
         """Bring a retired item back."""
         return Json(await knowledge.restore(desk, caller, lineage, item_id, reason, retry))
@@ -193,12 +192,12 @@ def _writes(desk: Desk) -> APIRouter:
 def _batches(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=BatchRoute, tags=["knowledge"])
 
-    @router.post("/api/knowledge/batch", responses=told(answers.SavedManyAnswer, 400, 413))
+    @router.post("/api/knowledge/batch", responses=documented(SavedMany, 400, 413))
     async def save_many(caller: Who, lineage: From, body: SaveManyRequest) -> Json:
         """Keep many new items, each judged on its own; sending the same again appends nothing."""
         return Json(await importing.save_many(desk, caller, lineage, body))
 
-    @router.post("/api/knowledge/batch_update", responses=told(answers.RatedAnswer, 400, 413))
+    @router.post("/api/knowledge/batch_update", responses=documented(RatedMany, 400, 413))
     async def rate_many(caller: Who, lineage: From, retry: Retry, body: FeedbackRequest) -> Json:
         """Keep many verdicts, each judged on its own."""
         return Json(await verdicts.rate_many(desk, caller, lineage, body, retry))

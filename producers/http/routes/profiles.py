@@ -1,12 +1,12 @@
-"""The routes of a user's memories (source 003)."""
+"""The routes of a user's profiles: the memories `user` and `work`."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePrompt, Profiles
 from ledger.events.profile import MemoryType
-from producers.http.answers import knowledge as answers
-from producers.http.answers.knowledge import Json, ReadJson, in_headers, told
+from producers.http.answers import Json, ReadJson, documented, in_headers
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
 from producers.operations.desk import ANY, Desk, Freshness
@@ -35,14 +35,14 @@ def _memory(found: profiles.Memory, fresh: Freshness = ANY) -> Json:
 def _all(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["memories"])
 
-    @router.get(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
-    @router.get(BASE, responses=told(answers.MemoriesAnswer))
+    @router.get(BASE + "/", responses=documented(Profiles), include_in_schema=False)
+    @router.get(BASE, responses=documented(Profiles))
     async def both(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """Both memories of the user, with their defaults until something is stated; null for one that is disabled."""
         return _memories(await profiles.both(desk, caller, as_of=as_of, freshness=fresh), fresh)
 
-    @router.post(BASE + "/", responses=told(answers.MemoriesAnswer), include_in_schema=False)
-    @router.post(BASE, responses=told(answers.MemoriesAnswer))
+    @router.post(BASE + "/", responses=documented(Profiles), include_in_schema=False)
+    @router.post(BASE, responses=documented(Profiles))
     async def register(caller: Who, lineage: From) -> Json:
         """Create what the user has not yet, with default content."""
         return _memories(await profile_changes.register(desk, caller, lineage))
@@ -54,34 +54,34 @@ def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["memories"], prefix=f"{BASE}/{memory_type}")
     content = CONTENTS[memory_type]
 
-    @router.get("", responses=told(content | None), name=f"get_{memory_type}_memory")
+    @router.get("", responses=documented(content | None), name=f"get_{memory_type}_memory")
     async def get(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """The memory, with its defaults until something is stated; null while it is disabled."""
         return _memory(await profiles.one(desk, caller, memory_type, as_of=as_of, freshness=fresh), fresh)
 
-    @router.get("/prompt", responses=told(answers.MemoryPromptAnswer), name=f"prompt_{memory_type}_memory")
+    @router.get("/prompt", responses=documented(ProfilePrompt), name=f"prompt_{memory_type}_memory")
     async def prompt(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """The memory as a section of a system prompt, between its markers."""
         found = await profiles.prompt(desk, caller, memory_type, as_of=as_of, freshness=fresh)
         body = {"memory_type": found.memory_type, "agent_type": found.agent_type, "prompt": found.prompt}
         return Json(body, headers=in_headers(found.position, fresh.degraded))
 
-    @router.get("/history", responses=told(answers.MemoryHistoryAnswer, 404), name=f"history_{memory_type}_memory")
+    @router.get("/history", responses=documented(ProfileHistory, 404), name=f"history_{memory_type}_memory")
     async def history(caller: Who, fresh: Fresh) -> Json:
         """Every version of the memory, oldest first."""
         return ReadJson(await profiles.history(desk, caller, memory_type, freshness=fresh), fresh)
 
-    @router.put("", responses=told(content, 400, 413), name=f"replace_{memory_type}_memory")
+    @router.put("", responses=documented(content, 400, 413), name=f"replace_{memory_type}_memory")
     async def replace(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
         """State the memory anew, whole."""
         return _memory(await profile_changes.replace(desk, caller, lineage, memory_type, body.content, retry))
 
-    @router.patch("", responses=told(content, 400, 409, 413), name=f"patch_{memory_type}_memory")
+    @router.patch("", responses=documented(content, 400, 409, 413), name=f"patch_{memory_type}_memory")
     async def patch(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:
         """State part of the memory anew: a JSON merge patch, RFC 7396."""
         return _memory(await profile_changes.patch(desk, caller, lineage, memory_type, body.content, retry))
 
-    @router.delete("", responses=told(answers.DisabledAnswer, 409), name=f"disable_{memory_type}_memory")
+    @router.delete("", responses=documented(DisabledProfile, 409), name=f"disable_{memory_type}_memory")
     async def disable(caller: Who, lineage: From, retry: Retry, reason: Reason = None) -> Json:
         """Take the memory out of use; its content and history stay."""
         return Json(await profile_changes.disable(desk, caller, lineage, memory_type, reason, retry))

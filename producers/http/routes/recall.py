@@ -1,4 +1,4 @@
-"""The routes of recall that nobody searches for: at an agent's start, on a goal's focus, and the prompts (K7, K12)."""
+"""The routes of recall at an agent's start and on a goal's focus, and of the prompts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Startup
 from kledger.contract.language import LANGUAGES
 from ledger import prompts
 from ledger.events.bounds import MOST_QUERY
-from producers.http.answers import recall as recall_answers
-from producers.http.answers.knowledge import Json, ReadJson, told
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, FreshQuery, From, GoalId, InLanguage, Own, Owner, Retry, Who, named_types
 from producers.operations.desk import Desk
@@ -38,7 +38,7 @@ class StartupQuery(FreshQuery):
 def _recall(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["recall"])
 
-    @router.get("/api/recall/startup", responses=told(recall_answers.StartedAnswer), name="startup")
+    @router.get("/api/recall/startup", responses=documented(Startup), name="startup")
     async def start(
         caller: Who, lineage: From, own: Own, language: InLanguage, asked: Annotated[StartupQuery, Query()]
     ) -> Json:
@@ -61,7 +61,7 @@ def _recall(desk: Desk) -> APIRouter:
             fresh,
         )
 
-    @router.post("/api/goals/{goal_id}/focus", responses=told(recall_answers.FocusedAnswer, 400, 410, 413))
+    @router.post("/api/goals/{goal_id}/focus", responses=documented(FocusedGoal, 400, 410, 413))
     async def focus(
         caller: Who,
         lineage: From,
@@ -75,7 +75,7 @@ def _recall(desk: Desk) -> APIRouter:
         focused = await goals.focus(desk, caller, lineage, goal_id, body, retry, language=language, freshness=fresh)
         return ReadJson(focused, fresh)
 
-    @router.get("/api/goals/{goal_id}", responses=told(recall_answers.GoalAnswer, 404, 410))
+    @router.get("/api/goals/{goal_id}", responses=documented(Goal, 404, 410))
     async def goal(caller: Who, goal_id: GoalId, fresh: Fresh, language: InLanguage, owner: Owner = None) -> Json:
         """A goal of the caller's, with what the caller may see now of the knowledge that it was given."""
         shown = await goals.goal(desk, caller, goal_id, owner=owner, language=language, freshness=fresh)
@@ -87,14 +87,14 @@ def _recall(desk: Desk) -> APIRouter:
 def _prompts() -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["prompts"])
 
-    @router.get("/api/prompts", responses=told(recall_answers.PromptsAnswer))
+    @router.get("/api/prompts", responses=documented(PromptList))
     async def list_prompts(_caller: Who, language: InLanguage) -> Json:
         """The prompts that ship with the ledger."""
         found = [prompts.prompt(name, language) for name in prompts.prompt_names()]
         listed = [{"name": each.name, "title": each.title, "languages": LANGUAGES} for each in found]
         return Json({"prompts": listed})
 
-    @router.get("/api/prompts/{name}", responses=told(recall_answers.PromptAnswer, 404))
+    @router.get("/api/prompts/{name}", responses=documented(Prompt, 404))
     async def prompt(_caller: Who, name: str, language: InLanguage) -> Json:
         """One prompt, as text."""
         return Json(prompts.prompt(name, language))

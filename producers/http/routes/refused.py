@@ -1,14 +1,13 @@
-"""The routes of what is refused: look at it, try a parked event again, let it rest."""
+"""The routes of refused events: look at them, try a parked one again, let it rest."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel
 
-from producers.http.answers import knowledge as answers
-from producers.http.answers.knowledge import Json, ReadAnswer, ReadJson, told
+from kledger.answers.admin import Job, ParkingDecision, RefusedEvents
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who
 from producers.operations.admin import refused
@@ -17,39 +16,11 @@ from producers.operations.desk import Desk
 Position = Annotated[int, Path(ge=1, le=2**63 - 1, description="The event's position in the log")]
 
 
-class RefusedEvent(BaseModel):
-    position: int
-    time: str
-    subject: str
-    event_id: str | None
-    type: str | None
-    code: str
-    reason: str
-    body: str
-    state: str | None
-    tries: int | None = None
-    decided: str | None = None
-
-
-class RefusedAnswer(ReadAnswer):
-    refused: list[RefusedEvent]
-    position: int
-
-
-class DecisionAnswer(BaseModel):
-    position: int
-    fingerprint: str
-    state: str
-    reason: str
-    tries: int
-    time: str
-
-
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
     router = APIRouter(route_class=JsonRoute, tags=["admin"], prefix="/api/admin/refused")
 
-    @router.get("", responses=told(RefusedAnswer, 403))
+    @router.get("", responses=documented(RefusedEvents, 403))
     async def listed(
         caller: Who,
         fresh: Fresh,
@@ -60,12 +31,12 @@ def routes(desk: Desk) -> list[APIRouter]:
         """The events that are in the log and do not count, with their reasons."""
         return ReadJson(await refused.listed(desk, caller, after=after, limit=limit, code=code, freshness=fresh), fresh)
 
-    @router.post("/{position}/retry", status_code=202, responses=told(answers.JobAnswer, 403, 404, status=202))
+    @router.post("/{position}/retry", status_code=202, responses=documented(Job, 403, 404, status=202))
     async def retry(caller: Who, position: Position) -> Json:
         """Fold a parked event after all, at its own place in the log, and swap."""
         return Json(await refused.retry(desk, caller, position), 202)
 
-    @router.post("/{position}/dismiss", responses=told(DecisionAnswer, 403, 404, 409))
+    @router.post("/{position}/dismiss", responses=documented(ParkingDecision, 403, 404, 409))
     async def dismiss(caller: Who, position: Position) -> Json:
         """Let a parked event rest: it stays refused and no longer asks for attention."""
         return Json(await refused.dismiss(desk, caller, position))

@@ -1,4 +1,4 @@
-"""The routes of resources (source 001). An id reads like a path, and is part of one: raw slashes and %2F both do."""
+"""The routes of resources. An id reads like a path, and is part of one: raw slashes and %2F both do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers import knowledge as answers
-from producers.http.answers import resources as resource_answers
-from producers.http.answers.knowledge import Json, ReadJson, told
+from kledger.answers.parts import Moved, Saved
+from kledger.answers.resources import Resource, ResourceHistory, ResourceList
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
 from producers.operations.desk import Desk
@@ -24,12 +24,12 @@ def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
     router = APIRouter(route_class=JsonRoute, tags=["resources"])
 
-    @router.post(BASE, status_code=201, responses=told(answers.SavedAnswer, 400, 403, 409, 413, status=201))
+    @router.post(BASE, status_code=201, responses=documented(Saved, 400, 403, 409, 413, status=201))
     async def save_resource(caller: Who, lineage: From, retry: Retry, body: ResourceRequest) -> Json:
         """Keep a new resource, or state one of your own anew."""
         return Json(await resources.save(desk, caller, lineage, body, retry), 201)
 
-    @router.get(BASE, responses=told(resource_answers.ResourcesAnswer))
+    @router.get(BASE, responses=documented(ResourceList))
     async def list_resources(
         caller: Who,
         fresh: Fresh,
@@ -56,12 +56,12 @@ def routes(desk: Desk) -> list[APIRouter]:
             fresh,
         )
 
-    @router.get(ONE + "/history", responses=told(resource_answers.ResourceHistoryAnswer, 404))
+    @router.get(ONE + "/history", responses=documented(ResourceHistory, 404))
     async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:
         """Every version, without its secret. An id that itself ends in /history is written with %2F."""
         return ReadJson(await resource_reading.history(desk, caller, resource_id, freshness=fresh), fresh)
 
-    @router.get(ONE, responses=told(resource_answers.ResourceAnswer, 404, 410))
+    @router.get(ONE, responses=documented(Resource, 404, 410))
     async def get_resource(
         caller: Who,
         resource_id: ResourceId,
@@ -78,7 +78,7 @@ def routes(desk: Desk) -> list[APIRouter]:
             headers={"Cache-Control": "no-store"},
         )
 
-    @router.delete(ONE, responses=told(answers.ChangedAnswer, 403, 404, 409, 501))
+    @router.delete(ONE, responses=documented(Moved, 403, 404, 409, 501))
     async def retire_resource(
         caller: Who,
         lineage: From,
@@ -92,7 +92,7 @@ def routes(desk: Desk) -> list[APIRouter]:
             await resources.retire(desk, caller, lineage, resource_id, reason, retry, destroy_secret=destroy_secret)
         )
 
-    @router.post(ONE + "/restore", responses=told(answers.ChangedAnswer, 403, 404, 409))
+    @router.post(ONE + "/restore", responses=documented(Moved, 403, 404, 409))
     async def restore_resource(
         caller: Who, lineage: From, retry: Retry, resource_id: ResourceId, reason: Reason = None
     ) -> Json:

@@ -1,13 +1,13 @@
-"""The routes of slimming: similar items merged, and brought back (mission K5)."""
+"""The routes of slimming: similar items merged, and brought back."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from producers.http.answers.knowledge import Json, ReadJson, told
-from producers.http.answers.slims import ShownSlimAnswer, SlimAnswer, SlimsAnswer
+from kledger.answers.slims import ReadSlim, Slim, SlimList, SlimStatus
+from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
 from producers.operations.desk import Desk
@@ -16,7 +16,6 @@ from producers.operations.models.processes import MAX_PATIENCE
 from producers.requests.slims import SlimRequest
 
 BASE = "/api/slims"
-Status = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
 
 
 Patient = Annotated[
@@ -36,16 +35,16 @@ def _answer(answer: slims.Answer) -> Json:
 def _asked(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"])
 
-    @router.post("/api/knowledge/slim", responses=told(SlimAnswer, 400, 403, later=True))
+    @router.post("/api/knowledge/slim", responses=documented(Slim, 400, 403, later=True))
     async def slim(caller: Who, lineage: From, retry: Retry, body: SlimRequest) -> Json:
         """Merge the caller's items that say the same (202 while that is under way); a dry run only says which."""
         return _answer(await slims.slim(desk, caller, lineage, body, retry))
 
-    @router.get(BASE, responses=told(SlimsAnswer))
+    @router.get(BASE, responses=documented(SlimList))
     async def list_slims(
         caller: Who,
         fresh: Fresh,
-        status: Status | None = None,
+        status: SlimStatus | None = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
@@ -53,7 +52,7 @@ def _asked(desk: Desk) -> APIRouter:
         page = processes.Page(status, limit=limit, offset=offset)
         return ReadJson(await processes.listed(desk, caller, slims.KIND, slims.told, page, freshness=fresh), fresh)
 
-    @router.get(BASE + "/{slim_id}", responses=told(ShownSlimAnswer, 404))
+    @router.get(BASE + "/{slim_id}", responses=documented(ReadSlim, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:
         """One slim: what was asked, every group with its survivor, what became of it and what it cost."""
         return ReadJson((await slims.get(desk, caller, slim_id, patience, fresh))[0], fresh)
@@ -64,17 +63,17 @@ def _asked(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["slims"], prefix=BASE + "/{slim_id}")
 
-    @router.post("/apply", responses=told(SlimAnswer, 404, 409, later=True))
+    @router.post("/apply", responses=documented(Slim, 404, 409, later=True))
     async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slims.PATIENCE) -> Json:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slims.apply(desk, caller, lineage, slim_id, retry, wait=wait))
 
-    @router.post("/reject", responses=told(SlimAnswer, 404, 409))
+    @router.post("/reject", responses=documented(Slim, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, slim_id: str, reason: Reason = None) -> Json:
         """Leave everything as it is."""
         return _answer(await slims.reject(desk, caller, lineage, slim_id, reason, retry))
 
-    @router.post("/revert", responses=told(SlimAnswer, 404, 409, later=True))
+    @router.post("/revert", responses=documented(Slim, 404, 409, later=True))
     async def revert(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slims.PATIENCE) -> Json:
         """Make every item again what it was before (202 while that is under way)."""
         return _answer(await slims.revert(desk, caller, lineage, slim_id, retry, wait=wait))

@@ -135,7 +135,7 @@ def _revise(name: str, about: str) -> Order:
 
 def _patch(name: str) -> Order:
     def order(client: LedgerClient) -> dict[str, int]:
-        client.acting_as(user="ann").memories.patch("work", {"expertise": [name]}, idempotency_key=name)
+        client.acting_as(user="ann").profiles.patch("work", {"expertise": [name]}, idempotency_key=name)
         return {}
 
     return order

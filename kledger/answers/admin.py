@@ -1,0 +1,239 @@
+"""Answers to the operator of a node: how it stands, jobs, SQL, refused events, proofs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from kledger.answers.parts import Answered, Fault, Position, Time
+
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
+ParkedState = Literal["parked", "dismissed", "released"]
+
+
+class Job(TypedDict):
+    """Work of the node that takes a while: `done` of `total` positions (0 until known), `rate` events a second.
+
+    `result` is what the work came to, by its kind.
+    """
+
+    id: str
+    kind: JobKind
+    state: Literal["running", "done", "failed"]
+    done: int
+    total: int
+    rate: float
+    result: dict[str, Any] | None
+    error: Fault | None
+
+
+class Table(Answered):
+    """Rows of a query, each value as JSON has it; `truncated` when the node left some out."""
+
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+    position: Position
+
+
+class NodeStream(TypedDict):
+    """The log: its last position, when that was kept, and how much it holds."""
+
+    head: int
+    time: str | None
+    messages: int
+    bytes: int
+    url: str
+
+
+class ViewLag(TypedDict):
+    """How far a view is behind the log."""
+
+    name: str
+    position: int
+    lag_events: int
+    lag_seconds: float
+
+
+class EmbeddingState(TypedDict):
+    """How many texts wait for their embedding, and how the endpoint answers."""
+
+    awaiting: int
+    trouble: str | None
+    calls: int
+    missed: int
+    refused: int
+
+
+class Checkpoint(TypedDict):
+    """A signature over the log up to a position: hashes in hexadecimal, `key` the id of the key."""
+
+    position: int
+    root: str
+    head: str
+    time: str
+    key: str
+    signature: str
+
+
+class ChainStart(TypedDict):
+    """Where the chain of a node began, whether what is before was signed, and who accepted it else."""
+
+    position: int
+    time: str
+    signed: bool
+    accepted: str | None
+
+
+class ChainStatus(TypedDict):
+    """How far the log is signed, with which checkpoint, and why not further."""
+
+    position: int
+    certified: Checkpoint | None
+    trouble: str | None
+    hook: str | None
+    began: ChainStart | None
+
+
+class NodeVersions(TypedDict):
+    """Versions of the node and of what it is made of."""
+
+    product: str
+    python: str
+    duckdb: str
+    nats: str
+    qdrant_edge: str
+
+
+class NodeSizes(TypedDict):
+    """Bytes on the disk by directory, and of the data of events by entity, counted up to a position."""
+
+    parts: dict[str, int]
+    events: dict[str, int]
+    counted_to: int
+
+
+class QuackPort(TypedDict):
+    """Where DuckDB clients attach."""
+
+    port: int
+
+
+class NodeStatus(TypedDict):
+    """How a node stands; `reasons` say why it is not healthy, `warnings` what asks for attention."""
+
+    healthy: bool
+    reasons: list[str]
+    warnings: list[str]
+    stream: NodeStream
+    views: list[ViewLag]
+    embeddings: EmbeddingState | None
+    chain: ChainStatus
+    refused: int
+    versions: NodeVersions
+    uptime_seconds: float
+    quack: QuackPort | None
+    bytes: NotRequired[NodeSizes]
+
+
+class Health(TypedDict):
+    """Whether the node does its work, and each reason why not."""
+
+    status: Literal["healthy", "unhealthy"]
+    reasons: list[str]
+
+
+class Ready(TypedDict):
+    """Whether the node may be asked; `degraded` is answered for a node that may, with the reasons."""
+
+    status: Literal["ready", "degraded", "not ready"]
+    reasons: list[str]
+
+
+class Live(TypedDict):
+    """That the process answers."""
+
+    status: Literal["live"]
+
+
+class Attach(TypedDict):
+    """The SQL statements that attach the live view from any DuckDB."""
+
+    prepare: str
+    statement: str
+    uri: str
+    example: str
+
+
+class ProofSubject(TypedDict):
+    """What a proof is about: an item, and the positions of the events behind it."""
+
+    org: str
+    knowledge: str
+    positions: list[int]
+
+
+class ProvedEvent(TypedDict):
+    """One event as the log holds it, `body` in base64, and the hashes from its leaf up to the root."""
+
+    position: int
+    stored_ns: int
+    subject: str
+    headers: dict[str, str]
+    body: str
+    path: list[str]
+
+
+class Proof(TypedDict):
+    """A proof that the events behind an item are in the log; `key` is the public key as text."""
+
+    kind: Literal["kledger proof"]
+    version: Literal[1]
+    about: ProofSubject
+    key: str
+    checkpoint: Checkpoint
+    events: list[ProvedEvent]
+
+
+class RefusedEvent(TypedDict):
+    """An event that is in the log and does not count; `state`, `tries` and `decided` are of one that is parked."""
+
+    position: int
+    time: Time
+    subject: str
+    event_id: str | None
+    type: str | None
+    code: str
+    reason: str
+    body: str
+    state: ParkedState | None
+    tries: NotRequired[int]
+    decided: NotRequired[str]
+
+
+class RefusedEvents(Answered):
+    """Events that do not count, in order."""
+
+    refused: list[RefusedEvent]
+    position: Position
+
+
+class ParkingDecision(TypedDict):
+    """What was decided about a parked event."""
+
+    position: int
+    fingerprint: str
+    state: ParkedState
+    reason: str
+    tries: int
+    time: Time
+
+
+class Index(TypedDict):
+    """What is where on a node; each link is a path of it."""
+
+    name: str
+    version: str
+    links: dict[str, str]

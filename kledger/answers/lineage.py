@@ -1,0 +1,65 @@
+"""Answers about lineage: the events around a reference, and the links between them."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from kledger.answers.knowledge import Verdict
+from kledger.answers.parts import Answered, Position, Time
+
+
+class Edge(TypedDict):
+    """One step of lineage: `from` is where it came from, `to` what came of it.
+
+    `stated_in` says where in its event a trace or message is named: `envelope` (a header of the request), or a part
+    of the data: `origin`, `source`, `case`.
+    """
+
+    direction: Literal["from", "to"]
+    relation: str
+    ref: str
+    event_id: str
+    event_type: str
+    entity: str
+    entity_id: str
+    position: int
+    time: Time
+    stated_in: NotRequired[list[Literal["envelope", "origin", "source", "case"]]]
+
+
+class LineageCase(TypedDict):
+    """The use of an item that a verdict is about; each field is there where the verdict has it."""
+
+    task: NotRequired[str]
+    query: NotRequired[str]
+    outcome: NotRequired[str]
+    reason: NotRequired[str]
+
+
+class LineageEvent(TypedDict):
+    """One event of a lineage, once. `verdict` and `case` are a rating's or confirmation's, `score` a score's."""
+
+    role: Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
+    event_id: str
+    event_type: str
+    entity: str
+    entity_id: str
+    actor: str
+    trace_id: str | None
+    message_id: str | None
+    position: int
+    time: Time
+    verdict: NotRequired[Verdict]
+    case: NotRequired[LineageCase]
+    score: NotRequired[int]
+
+
+class LineageOf(Answered):
+    """The events around a reference, each once in the order of the log, and the links between them."""
+
+    ref: str
+    events: list[LineageEvent]
+    edges: list[Edge]
+    position: Position

@@ -1,0 +1,84 @@
+"""Parts that answers of every family share: errors, what an answer lacks, JSON of an author, the cost of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+JsonDocument = dict[str, JsonValue]
+"""An object whose fields are its author's own, such as `tags`."""
+
+Count = Annotated[int, Field(description="How many there are on this page")]
+Total = Annotated[int, Field(description="How many there are on all pages")]
+Position = Annotated[int, Field(description="The log position that the answer is of")]
+KeptAt = Annotated[int, Field(description="The log position of the event")]
+Time = Annotated[str, Field(description="RFC 3339, in UTC")]
+
+
+class Fault(TypedDict):
+    """Why something was refused: a stable `code`, what happened and what to do, and details by name."""
+
+    code: str
+    message: str
+    details: JsonDocument
+
+
+class Refusal(TypedDict):
+    """What every error looks like."""
+
+    error: Fault
+
+
+class Degraded(TypedDict):
+    """A part of the node that an answer could not use, or not up to date; `position` is what the part knows."""
+
+    part: Literal["view", "vectors", "embeddings"]
+    reason: str
+    position: int | None
+
+
+class Answered(TypedDict):
+    """What every read answers beside its own: `degraded` is empty when the answer is whole."""
+
+    degraded: list[Degraded]
+
+
+class Usage(TypedDict):
+    """What a model's answer cost; `cost_usd` is null where no price is known."""
+
+    model: str
+    prompt_version: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    calls: int
+
+
+class Warned(TypedDict):
+    """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
+
+    code: Literal["unreadable_resource"]
+    resource_id: str
+    readers: list[str]
+    message: str
+
+
+class Saved(TypedDict):
+    """A new item or resource, acknowledged at a position; `warnings` is empty when all is well."""
+
+    id: str
+    position: KeptAt
+    version: int
+    event_id: str
+    duplicate: Annotated[bool, Field(description="The same request was kept before; this is its answer")]
+    warnings: list[Warned]
+
+
+class Moved(TypedDict):
+    """An item or resource that was retired, restored or shared."""
+
+    id: str
+    position: KeptAt
+    event_id: str

@@ -1,0 +1,71 @@
+"""HTTP answers: JSON responses, and how a route documents what it answers.
+
+The shapes stand in `kledger.answers`. They describe: an answer is made by an operation and is not validated again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from kledger.answers.parts import Refusal
+from ledger.degraded import Degraded
+from producers.operations.desk import Freshness
+
+_WIDEST = 2**63  # an integer beyond has no form that every reader of JSON keeps
+POSITION = "X-Ledger-Position"
+DEGRADED = "X-Ledger-Degraded"
+"""Where the position of an answer is in a header, what the answer lacks is in this one, as JSON; absent when whole."""
+
+
+class Json(Response):
+    """A JSON response; takes dataclasses as well as documents."""
+
+    media_type = "application/json"
+
+    def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(orjson.dumps(content, default=_plain), status_code, headers)
+        position = content.get("position") if isinstance(content, dict) else getattr(content, "position", None)
+        self.position: int = position if isinstance(position, int) else 0
+        """Where a write is kept, 0 where the answer does not say."""
+
+
+class ReadJson(Json):
+    """A document that was read, with what it lacks in `degraded`."""
+
+    def __init__(self, content: Any, freshness: Freshness, headers: Mapping[str, str] | None = None) -> None:
+        document = content if isinstance(content, dict) else {f.name: getattr(content, f.name) for f in fields(content)}
+        super().__init__({**document, "degraded": freshness.degraded or []}, headers=headers)
+        self.position = 0
+
+
+def in_headers(position: int, degraded: Sequence[Degraded] | None = None) -> dict[str, str]:
+    """The headers of an answer whose document has no place of its own for its position and for what it lacks."""
+    headers = {POSITION: str(position)}
+    if degraded:
+        # Escaped: a header is ASCII.
+        headers[DEGRADED] = json.dumps([asdict(each) for each in degraded])
+    return headers
+
+
+def _plain(value: object) -> int | float | str:
+    """What JSON has no form for, as an analyst's SELECT may give it: a sum of integers is a Decimal."""
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value():
+            return int(value) if abs(value) < _WIDEST else str(value)
+        return float(value)
+    return str(value)
+
+
+def documented(model: Any, *codes: int, status: int = 200, later: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer (`later`: as 202 while work goes on), and which errors it may give."""
+    answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    if later:
+        answers[202] = {"model": model, "description": "The work is still under way"}
+    return answers | {code: {"model": Refusal} for code in (*codes, 503)}

@@ -1,0 +1,75 @@
+"""The description of the HTTP interface: what its OpenAPI document says of all endpoints alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from kledger.answers.parts import Refusal
+from producers.http.admission import OPEN
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
+
+DESCRIPTION = (
+    "Every write is an immutable event and answers with its log position. Reads see what their caller wrote; with "
+    "`min_position` they see what others did. What an answer lacks is in its `degraded`. "
+    "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
+    "A node with tokens asks for `Authorization: Bearer` everywhere but at /health; the headers then choose among "
+    "what the token is bound to. "
+    "Errors are `{error: {code, message, details}}` with stable codes."
+)
+LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+SERVERS = [
+    {"url": "/", "description": "The node that serves this document"},
+    {"url": "http://127.0.0.1:8420", "description": "A node on this machine, as `kledger up` starts it"},
+]
+_TOKEN = "token"
+_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of the node (`kledger token create`). A node on loopback that has no tokens needs none.",
+}
+_WAIT = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
+_CHALLENGE = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
+BEFORE_A_ROUTE: dict[int | str, dict[str, Any]] = {
+    401: {"model": Refusal, "description": "The token is missing, unknown, expired or revoked", "headers": _CHALLENGE},
+    403: {"model": Refusal, "description": "Not the caller's to ask"},
+    422: {"model": Refusal, "description": "The request does not fit, or names a parameter that is not there"},
+    429: {"model": Refusal, "description": "Too many requests at once", "headers": _WAIT},
+}
+"""Errors with which a request may end before its route is asked."""
+
+
+def describe(app: FastAPI) -> None:
+    """Have the OpenAPI document of `app` tell of the token, and of the headers that every route under /api takes."""
+    generated = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        known = app.openapi_schema is not None
+        document = generated()
+        if known:
+            return document
+        document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
+        document["security"] = [{}, {_TOKEN: []}]
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                if path in OPEN:
+                    _open(operation)
+                elif path.startswith("/api/"):
+                    operation.setdefault("parameters", []).extend(_headers(method))
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema
+
+
+def _open(operation: dict[str, Any]) -> None:
+    """An endpoint that asks for no token and counts no requests."""
+    operation["security"] = []
+    for code in ("401", "429"):
+        operation["responses"].pop(code)
+
+
+def _headers(method: str) -> list[dict[str, Any]]:
+    names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
+    names += [IDEMPOTENCY_KEY] if method != "get" else [SEEN]
+    return [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names]
