@@ -10,7 +10,7 @@ from functools import cache
 
 from ledger.event import MAX_ID, Fact
 from ledger.wire.envelope import NUL, SCHEMA_PREFIX
-from projections.fold_kit.envelopes import stated_version
+from projections.fold_kit.envelopes import written_version
 from projections.fold_kit.schema_sql import entity_check, fits
 
 
@@ -38,7 +38,7 @@ def _encoded(fact: type[Fact]) -> str:
     return f"""concat('{{"specversion":"1.0","id":"', e_id, '","type":"{fact.name}","source":"', e_source,
         '","subject":"', e_subject, '","time":"', e_time,
         '","datacontenttype":"application/json","dataschema":"{SCHEMA_PREFIX}{fact.name}:',
-        {stated_version(fact)}, '","actor":"', e_actor, '"',
+        {written_version(fact)}, '","actor":"', e_actor, '"',
         {extensions}, ',"data":', data::VARCHAR, '}}')"""
 
 

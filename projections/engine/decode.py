@@ -27,7 +27,7 @@ from projections.engine.model_check import canonical_body, validated
 from projections.engine.parser import Parser
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
-from projections.fold_kit.envelopes import USED_ATTRIBUTES, envelope_columns, narrow, stated_data
+from projections.fold_kit.envelopes import USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
 from projections.fold_kit.schema_sql import json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts, table_of
@@ -179,7 +179,7 @@ def _select(fact: type[Fact], fits: str) -> str:
     columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items())
     attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
     return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS unproven FROM (
-        SELECT *, {stated_data(fact)} AS data FROM (
+        SELECT *, {data_as_json(fact)} AS data FROM (
             SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
                 SELECT position, stored_us, subject, body,
                     TRY(from_json(body, {text(json_structure(fact))})) AS e

@@ -19,7 +19,7 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
-from projections.fold_kit.page import Asked, Page, page_of
+from projections.fold_kit.page import Page, Selection, page_of
 from projections.views.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
 from projections.views.resources.tables import HAS_SECURE
 
@@ -143,8 +143,8 @@ def resources(
         source, first = "resources_at(?)", [as_of]
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
-    asked = Asked(source, where, [*first, *values])
-    rows, total, following = page_of(cursor, _COLUMNS, asked, limit=limit, offset=offset, before=before)
+    selection = Selection(source, where, [*first, *values])
+    rows, total, following = page_of(cursor, _COLUMNS, selection, limit=limit, offset=offset, before=before)
     return Page([_told(row) for row in rows], total, following)
 
 
