@@ -1,7 +1,7 @@
-"""Who of the analysts may ask over HTTP now, and when do they get their answer? In time, whatever the statement does.
+"""Admission control for analysts' statements over HTTP: limits how many run, and answers every caller in time.
 
-DuckDB looks for an interrupt between two steps, so a statement may go on after its time. Its caller gets an error then;
-the statement keeps its place until it ends, so that no more of them run than there are places.
+DuckDB checks for an interrupt only between two steps, so a statement may run on after its timeout. Its caller then gets
+an error; the statement keeps its slot until it ends, so that no more statements run than there are slots.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""May analysts' statements take all of the machine's memory? One that makes the node grow too much is ended.
+"""Memory watch: interrupts analysts' statements when they make the node's process grow too much.
 
 DuckDB's `memory_limit` counts tables, sorts and aggregates. It does not count the values that functions make
-(`replace`, `||`, lists), and a few letters of SQL make gigabytes of those. So the process is watched while statements
-over HTTP run, and they are interrupted when it has grown by more than it may. DuckDB looks for an interrupt between two
-steps: what one step takes is not bounded. Linux alone tells what a process has; elsewhere nothing is watched.
+(`replace`, `||`, lists), and a few characters of SQL make gigabytes of those. So the process is watched while
+statements over HTTP run, and they are interrupted when it has grown by more than the limit. DuckDB checks for an
+interrupt only between two steps: the memory of one step is not bounded. Only Linux reports a process's memory;
+elsewhere nothing is watched.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""How does an analyst read the live view? Over Quack, DuckDB's own protocol, from any DuckDB, read-only.
+"""Read-only access to the live view over Quack, DuckDB's own protocol, from any DuckDB.
 
-A Quack server offers the whole SQL surface of its instance, writing included; what keeps it to reading
-stands on the server: the authorization function of `prepare` asks `statement_guard` for every statement.
-Behind it the instance itself is closed (no host files, no network through SQL, no settings). After
-`prepare` the node can still `register` Arrow data, run transactions, change the schema, make temporary
-tables, spill and checkpoint; it can no longer SET anything, ATTACH, COPY, EXPORT, read a file, name a Python
-variable in SQL without registering it, or ask `duckdb_extensions()` on that instance, and it cannot undo
-this. So: create the schema with its macros, apply every setting, `prepare`, then `serve`.
+A Quack server offers the whole SQL surface of its instance, writing included. Two things on the server restrict it to
+reading. The authorization function of `prepare` asks `statement_guard` for every statement. And the instance itself is
+locked down (no host files, no network through SQL, no settings). After `prepare` the node can still `register` Arrow
+data, run transactions, change the schema, make temporary tables, spill and checkpoint; it can no longer SET anything,
+ATTACH, COPY, EXPORT, read a file, name a Python variable in SQL without registering it, or ask `duckdb_extensions()` on
+that instance, and it cannot undo this. So: create the schema with its macros, apply every setting, `prepare`, then
+`serve`.
 
-Whoever attaches sees the whole view, every scope. With a token of the server's own, or, where `admits` is given,
-with whatever that says of a token: it is asked again at every statement, so that a token which is taken back ends
-the sessions that it opened.
+A session sees the whole view, every scope. It authenticates with the server's own token or, where `admits` is given,
+with a token that this accepts. `admits` is called again at every statement, so that revoking a token ends its sessions.
 """
 
 from __future__ import annotations

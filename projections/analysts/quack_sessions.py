@@ -1,4 +1,4 @@
-"""May this analyst's session go on? Asked when it attaches, and again at every statement."""
+"""Session check of Quack: whether a token is valid, checked when a session attaches and at every statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an analyst get a file to keep? A frozen copy of the live view, named by its position."""
+"""Snapshot for analysts: a frozen copy of the live view, named by its position."""
 
 from __future__ import annotations
 

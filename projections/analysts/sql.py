@@ -1,6 +1,6 @@
-"""What does one SELECT of an analyst answer over HTTP? Its rows, column by column, within bounds.
+"""One SELECT of an analyst over HTTP: its rows, column by column, within limits.
 
-Bounded are its time, its rows, the bytes of its answer, and the memory that the node may take for it.
+Limited are its time, its rows, the bytes of its answer, and the memory by which the node may grow for it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Could one value of a statement grow without being stopped? What can be told from the text of the statement alone.
+"""Static check of a statement: whether it could make one value grow without limit, judged by its text alone.
 
-DuckDB looks for an interrupt between two steps, and one step makes whole values of up to 2,048 rows. So a value may not
-be multiplied at will: the numbers written into functions that make values as large as a number says, the ratio of a
-replacement, and the lists and lambdas that hold them are multiplied along their nesting. A lambda runs within one step
-for each element of a list, so it holds no second lambda and nothing that grows by a number; one that makes values reads
-its own parameters alone, and one that reduces a list uses its accumulator once. What comes from a column or a subquery
-has a size that nobody knows before: it is not counted.
+DuckDB checks for an interrupt only between two steps, and one step makes whole values of up to 2,048 rows. So the
+growth of a value is bounded: the literal numbers in functions that make values of that size, the ratio of a
+replacement, and the lists and lambdas around them are multiplied along their nesting. A lambda runs within one step for
+each element of a list, so it may contain no second lambda and nothing that grows by a number; one that makes values may
+use its own parameters only, and one that reduces a list may use its accumulator once. Values of a column or a subquery
+are of unknown size and are not counted.
 """
 
 from __future__ import annotations

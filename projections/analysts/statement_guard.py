@@ -1,12 +1,12 @@
-"""May an analyst's statement run? One SELECT that changes nothing and looks at nothing but the view.
+"""Statement guard: admits one SELECT that changes nothing and reads nothing but the view.
 
-The statement is parsed by DuckDB itself, in an empty instance of its own, into the syntax tree that
-`json_serialize_sql` gives for SELECT statements only: everything that is no SELECT (INSERT, DDL, COPY,
-ATTACH, SET, PRAGMA, CALL, EXPLAIN ANALYZE, BEGIN ...) has no such tree and is refused by that alone. A
-SELECT can still do harm through what it calls: `nextval`, `enable_logging`, `quack_serve`, `quack_stop` and
-`checkpoint` act, `current_setting` tells the cloud keys of the node's environment, `read_text` reads the
-host. So every function in the tree has to be on a list. The lists are drawn from a fresh DuckDB and not
-from memory: what a newer version adds and calls volatile, or reads FROM, is refused until somebody looked.
+The statement is parsed by DuckDB itself, in an empty instance of its own, into the syntax tree of `json_serialize_sql`,
+which exists for SELECT only: every other statement (INSERT, DDL, COPY, ATTACH, SET, PRAGMA, CALL, EXPLAIN ANALYZE,
+BEGIN ...) is refused by that alone. A SELECT can still do harm through the functions that it calls: `nextval`,
+`enable_logging`, `quack_serve`, `quack_stop` and `checkpoint` have effects, `current_setting` shows the cloud keys in
+the node's environment, `read_text` reads the host. So every function in the tree has to be on an allow-list. The lists
+were made from a fresh DuckDB: what a newer version adds and marks volatile, or reads FROM, is refused until it has been
+reviewed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which items could be slimmed, and how do the groups of a slim stand? What the view says of them (mission K5)."""
+"""Queries of slims: the candidate items, and the state of the groups of a slim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items say the same, and which of them stays? Groups around a survivor that each member is similar to."""
+"""Groups of near-duplicates: each has a survivor that every member is similar to."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which pairs of many texts are worth a closer look? Neighbours by shared words and by vectors, in n log n.
+"""Candidate pairs of near-duplicates among many texts: locality-sensitive hashing of words and vectors, in n log n.
 
 Every text gets short keys, so that similar texts share some of them: by words (minima of weighted hashes, rare
 words counting for more: Ioffe's consistent sampling with one weight a word) and by vectors (sides of random
-planes: Charikar). Texts are sorted by each key, and each looks at the few behind it that share the key. Keys,
-bands and looks are constants, so the work is that of sorting.
+planes: Charikar). Texts are sorted by each key, and each is compared with a few that follow it with the same key. The
+numbers of keys, bands and comparisons are constants, so the sort dominates the cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How are thousands of items compared without taking the node's own time? In a process of its own."""
+"""Comparison of thousands of items in a subprocess, apart from the node's interpreter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which words may come, go or be exchanged without a change of fact, and which never?
+"""Word lists of the sameness check: function words, synonyms, and words that must not differ.
 
-Small and plain on purpose: a word that is not listed here is taken at its word. The words of one line mean the
-same in knowledge of this kind; the first names the line.
+They are short and plain on purpose: a word that is not listed only matches itself. The words of one line are synonyms
+in knowledge of this kind; the first names the line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Do two texts state the same, and how similar are they? The exact check behind every candidate.
+"""Sameness check: whether two texts say the same, and how similar they are. The exact check of every candidate pair.
 
-What differs is looked at word by word. Function words and courtesies may differ, synonyms and forms of a word
-stand for each other, and a word that nobody else uses may be another's typo. A number, a flag, a name, a
-negation, the order of names, or who does what to whom may not. What is left over may stand on one side only.
+Differences are checked word by word. Function words and courtesies may differ, synonyms and inflections match, and a
+word that occurs nowhere else may be a typo of another. A number, a flag, a name, a negation, the order of names, or who
+does what to whom may not differ. What is left over may be on one side only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does a text state, word by word? Its tokens, the sharp ones among them, and the order that matters.
+"""Tokeniser of the sameness check: a text as words, with the sharp ones among them and the order that matters.
 
-A token is a plain word, a sharp piece (a number, a flag, a name, a path, anything that code looks like) or a
-Chinese character. Case and punctuation are no part of plain words; they are part of flags.
+A token is a plain word, a sharp piece (a number, a flag, a name, a path, anything that looks like code) or a
+Chinese character. Case and punctuation are ignored in plain words, but significant in flags.
 """
 
 from __future__ import annotations

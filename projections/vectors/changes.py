@@ -1,7 +1,7 @@
-"""What is to be searched otherwise since a position? Versions that began, and versions that ended, out of the view.
+"""Changes for the vector store since a position: versions that began and versions that ended, from the view.
 
-Whoever the ACL names, and the owner, read like those in the scopes: the store knows all of them as scopes, so that its
-own query filters.
+The entities of an ACL and the owner may read an item like its scopes: the store has all of them as scopes, so that its
+own query filters by access.
 """
 
 from __future__ import annotations

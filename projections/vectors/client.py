@@ -1,4 +1,4 @@
-"""How does the node ask its vector process?"""
+"""Client of the vector process: starts it, and sends it requests from the node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How do searching and indexing share one store, so that a search hardly notices an import?
+"""Engine of the vector process: schedules searches and indexing on one store, with priority for searches.
 
-Searches go first: indexing works in slices of a few milliseconds, and every waiting search is answered between
-two of them. While somebody searches, indexing also rests after each slice for twice as long as it worked.
+Indexing works in slices of a few milliseconds, and all waiting searches are answered between two of them. While there
+are searches, indexing also pauses after each slice for twice as long as the slice took.
 """
 
 from __future__ import annotations

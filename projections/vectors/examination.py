@@ -1,4 +1,4 @@
-"""What is wrong with a stored point? Held against the point as it ought to be."""
+"""Examination of a stored point: its differences from the point as it should be."""
 
 from __future__ import annotations
 

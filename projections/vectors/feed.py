@@ -1,7 +1,7 @@
-"""How do the folded versions reach the vector process? By position, from the view, and again after any trouble.
+"""Vector feed: sends folded versions from the view to the vector process, by position, and resumes after any failure.
 
-The feed asks the view what changed after the position that the vectors have applied, sends it, and waits for the
-view to move on. The vector process says how far it is, so a process that died is started again and fed from there.
+The feed queries the view for changes after the position that the vectors have applied, sends them, and waits for the
+view to move on. The vector process reports its position, so that after a crash it is restarted and fed from there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which of the vector directories is the one in use? A pointer names it; a renewed one takes its place whole.
+"""Generations of the vector directory: a pointer names the current one; a renewed one replaces it as a whole.
 
     <data>/vectors/                  the first generation, when there is no pointer
     <data>/vectors/generation-0001/  a later one
-    <data>/vectors/current           the name of the one in use
+    <data>/vectors/current           the name of the current one
 
-Erasing points inside a shard leaves their bytes in its segments and its log, so a shard is made anew beside.
+Erasing points inside a shard leaves their bytes in its segments and its log, so a new shard is built beside it.
 """
 
 from __future__ import annotations

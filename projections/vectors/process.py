@@ -1,9 +1,9 @@
 """The vector process: `python -m projections.vectors.process`.
 
-Qdrant Edge holds the interpreter's lock while it works, so it has a process of its own, which also makes the
-vectors. It gets its settings in the first frame on standard input, answers requests on standard output until
-the input ends, and then ends too: it never outlives its parent. What it has to say in words goes to standard
-error. Frames as in `wire.py`; `client.py` is the other end.
+Qdrant Edge holds the interpreter's lock while it works, so it has a process of its own, which also computes the
+vectors. It reads its settings from the first frame on standard input, answers requests on standard output until the
+input ends, and then exits: it never outlives its parent. It logs to standard error. Frames as in `wire.py`; `client.py`
+is the other end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How are vectors made anew, so that no byte of what was erased is left in any file, while searches go on?
+"""Renewal of the vectors: builds them again, so that no byte of erased texts is left in any file, while searches go on.
 
-A second vector process fills a directory of its own from the view; when it has all, it answers in the place of the
-first one, whose directory is removed. A Qdrant server keeps its own files: there the points are erased.
+A second vector process fills a new directory from the view; when it has caught up, it replaces the first one, whose
+directory is removed. A Qdrant server manages its own files: there the points are only erased.
 """
 
 from __future__ import annotations

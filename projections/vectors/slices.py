@@ -1,4 +1,4 @@
-"""How much is indexed before searches are looked for again? About so much as takes a few milliseconds."""
+"""Size of an indexing slice, between which searches are served: about a few milliseconds of work."""
 
 from __future__ import annotations
 

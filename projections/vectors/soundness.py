@@ -1,9 +1,9 @@
-"""Do the vectors hold what the view says? Compared point by point, and searched as a caller would.
+"""Soundness check: compares the vectors with the view, point by point and by searches.
 
-Compared are the ids, the versions, who reads them, from when until when, the hash of the text, every term with its
-weight, and the count. A hashed vector is compared number by number; what a model gave cannot be computed again, so of
-that it is compared that it is there, of the right size and of length one. A few versions are also searched for by their
-own words and vectors, which finds damaged indexes. A node does this with a few versions every few seconds.
+Compared are the ids, the versions, their readers, their validity, the hash of the text, every term with its weight, and
+the count. A hashed vector is compared number by number; a model's vector cannot be computed again, so only its
+presence, its size and its length of one are checked. A few versions are also searched for by their own words and
+vectors, which detects damaged indexes. A node checks a few versions every few seconds.
 """
 
 from __future__ import annotations

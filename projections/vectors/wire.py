@@ -1,4 +1,4 @@
-"""What do the node and the vector process say to each other?
+"""Wire protocol between the node and the vector process.
 
 Frames over the process's standard input and output: four bytes of length, little endian, then one JSON document.
 A request has an `id` and a verb in `do`; its answer has the same id and either `ok` or `error`.

@@ -1,7 +1,7 @@
-"""What does a view hold of a person? Whose an item is, the texts that were embedded, what is left in clear.
+"""Personal data in the views: the owners of items, the embedded texts, and what is left in clear.
 
-What a person wrote into somebody else's item, by an ACL that lets them, is theirs as well. That an ACL lets them read
-an item makes nothing of it theirs.
+What a person wrote into another's item, as a writer in its ACL, is theirs as well. Being a reader in its ACL makes
+nothing of it theirs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What is found by its words alone gets its dense vector as soon as the endpoint gives one.
+"""Embedding backlog: gives versions that are indexed by keywords only their dense vectors, as the endpoint allows.
 
-Versions are searchable before they are embedded. This loop asks the vector process which ones wait, reads their texts
-from the view, and has them embedded, a batch at a time, each text asked for once. A failure is tried again with one
-text, after a growing pause or when the endpoint says so; a text that the endpoint refuses is passed over, and the
-others go on.
+Versions are searchable before they are embedded. This loop asks the vector process for those without a vector, reads
+their texts from the view, and has them embedded in batches, each distinct text once. After a failure it retries with
+one text, after a growing pause or when the endpoint allows it (Retry-After); a text that the endpoint refuses is
+skipped.
 """
 
 from __future__ import annotations

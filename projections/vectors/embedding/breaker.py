@@ -1,7 +1,7 @@
-"""Is it any use to ask the endpoint now? Not after it failed several times in a row, until it is known to be back.
+"""Circuit breaker of the embedding endpoint: open after several failures in a row, until a probe succeeds.
 
-A library was looked for: those that are kept count failures and let a real call through to see whether the other end
-is back. Here no search may be that call, and how long to wait is what a refusal states (Retry-After).
+Existing libraries count failures and let a real call through to probe the endpoint. Here no search may be that call,
+and the pause is the one that a refusal states (Retry-After).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who turns texts into dense vectors: a model behind an OpenAI-compatible endpoint, or nobody's model at all?"""
+"""Embedders: a model behind an OpenAI-compatible endpoint, or hashed n-grams without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is an embedding that was paid for forgotten? Deleted with its bytes, whichever model made it."""
+"""Erasure of stored embeddings: deletes a text's embeddings of every model, with their bytes."""
 
 from __future__ import annotations
 

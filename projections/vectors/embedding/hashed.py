@@ -1,8 +1,8 @@
-"""How does a text become a dense vector when no model is configured?
+"""Hashed n-grams: dense vectors without a model.
 
-Hashed character n-grams: three letters of a word around each of its letters, single Chinese characters and
-pairs of them, each thrown on one of the dimensions with a sign of its own. Free, deterministic in every
-process, in both languages. It finds the same fact in other spellings, not in other words.
+Three letters of a word around each of its letters, single Chinese characters and pairs of them are each hashed to one
+dimension, with a sign of its own. Free, deterministic in every process, in both languages. They match other spellings
+of the same fact, not paraphrases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Was this embedding paid for before? Then it is never asked for again.
+"""Store of embeddings, so that none is paid for twice.
 
-The key of an embedding is its model, its dimensions and the SHA-256 of its text. What an endpoint gave is put
-into the store before anyone sees it, batch by batch, so that a failure in a later batch loses nothing.
+The key of an embedding is its model, its dimensions and the SHA-256 of its text. An endpoint's answers are stored
+before they are used, batch by batch, so that a failure in a later batch loses nothing.
 """
 
 from __future__ import annotations

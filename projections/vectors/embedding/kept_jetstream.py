@@ -1,8 +1,8 @@
-"""Where are embeddings kept, so that a new node makes no call either? In the log's own storage.
+"""Store of embeddings in JetStream, beside the log, so that a new node needs no call either.
 
-One stream, one message an embedding, its subject `embedding.<model>.<dimensions>.<sha256 of the text>`, its body
-the float32 numbers, little endian, their SHA-256 in a header: one that is damaged is asked for again. One message a
-subject: keeping the same embedding twice changes nothing.
+One stream, one message for each embedding: the subject is `embedding.<model>.<dimensions>.<sha256 of the text>`, the
+body the float32 numbers, little endian, with their SHA-256 in a header; a damaged one is computed again. A subject
+keeps one message, so storing an embedding twice is idempotent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How does a query become a dense vector without a search ever waiting for an endpoint?
+"""Embedding of queries with a deadline, so that no search waits long for an endpoint.
 
-The endpoint has a deadline. What misses it goes on beside (its answer is kept, and the same words have it the next
-time), and the search is answered by its words. After several failures in a row no search asks any more: a probe of its
-own finds out when the endpoint is back within the deadline.
+A call that misses the deadline goes on in the background: its answer is stored, and the same query has it next time.
+The search itself is then answered by keywords. After several failures in a row searches call no more: a separate probe
+detects when the endpoint answers within the deadline again.
 """
 
 from __future__ import annotations

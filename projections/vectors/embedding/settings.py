@@ -1,8 +1,8 @@
-"""Which embedding model is configured? The environment says: an OpenAI-compatible endpoint, or none.
+"""Settings of the embedding model, from the environment: an OpenAI-compatible endpoint, or none.
 
 KLEDGER_EMBEDDING_MODEL and KLEDGER_EMBEDDING_DIMENSIONS name the model; KLEDGER_EMBEDDING_URL its endpoint (by
 default OpenAI's); the key is KLEDGER_EMBEDDING_KEY or OPENAI_API_KEY. Without a model the vectors are hashed
-n-grams, which find words and near-words, not paraphrases.
+n-grams, which match words and similar spellings, not paraphrases.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Where on disk does each model's shard lie, and how far has it come?
+"""Directories of the shards, one for each model, with their checkpoints.
 
     <directory>/<model-slug>/checkpoint   the position up to which the shard is complete
     <directory>/<model-slug>/shard/       Qdrant Edge's own files
 
-Another model has a folder of its own, and the one before keeps its shard. The checkpoint is replaced as a whole:
-after a crash either the old or the new content is there.
+Each model has its own folder, so that changing the model keeps the shard of the previous one. The checkpoint is
+replaced atomically: after a crash it has either the old or the new content.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How are vectors stored and searched with nothing installed? Qdrant's engine, in this process.
+"""Vector store in this process, with nothing to install: Qdrant Edge.
 
 Edge holds the interpreter's lock while it works: keep it out of any process with an event loop that others
 wait for (`process.py` is its own). Measured at 9,000 items: both paths with filter and payload in 2.2 ms, 1.3
 after `optimize`.
 
-There is no write-ahead log: what a crash loses lies behind the checkpoint, and is fed again.
+There is no write-ahead log: what a crash loses is after the checkpoint, and is fed again.
 """
 
 from __future__ import annotations

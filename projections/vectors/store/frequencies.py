@@ -1,13 +1,13 @@
-"""How rare is a term among the documents that the caller may see? Document frequencies, kept per reader.
+"""Document frequencies of terms, kept for each reader, so that relevance depends only on what the caller may see.
 
-An inverse document frequency over all documents lets a caller probe for words in items that are hidden from them:
-relevance would change with them. So each reader (a scope, or who an ACL names) has counts of its own, and a query
-is weighed by the sum over the readers that the caller stands for. A document that the caller sees through two
-readers counts twice, in its terms and in the number of documents alike; one that the caller does not see counts
-in nothing; to EVERYTHING each counts once. Only versions that are valid now are counted.
+An inverse document frequency over all documents would let a caller probe for words in items that are hidden from them,
+as relevance would change with them. So each reader (a scope, or an entity of an ACL) has its own counts, and a query
+is weighted by the sum over the readers that the caller stands for. A document that the caller sees through two
+readers counts twice, both in its terms and in the number of documents; one that the caller does not see does not count
+at all; for EVERYTHING each counts once. Only versions that are valid now are counted.
 
-Weights are whole numbers, small enough that every sum of products is exact in 32-bit floating point: the same
-document has the same score in whatever order the engine adds, and so whatever else the engine holds.
+Weights are integers, small enough that every sum of products is exact in 32-bit floating point: a document has the same
+score whatever the order of the engine's additions, and so whatever else the engine holds.
 """
 
 from __future__ import annotations

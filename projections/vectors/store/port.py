@@ -1,8 +1,8 @@
-"""What must a vector store be able to do?
+"""Port of a vector store: what each adapter implements.
 
-The one narrow port between the ledger's fold and Qdrant, whichever form it has. A point is one version of one
-item; it stays after it is superseded, so that a search can ask as of any position. Every write is guarded by
-position: what is older than what the point already says changes nothing, so redelivery is harmless.
+The one narrow port between the ledger's fold and Qdrant. A point is one version of one item; it stays after it is
+superseded, so that a search can ask as of any position. Every write is guarded by position: a write older than the
+point's state changes nothing, so redelivery is harmless.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""How are vectors stored and searched on a Qdrant server or cluster?
+"""Vector store on a Qdrant server or cluster.
 
-The same points, filters and guard as `edge.py`, through the official client: one collection a model, and the
+The same points, filters and guard as `edge.py`, through the official client: one collection for each model, and the
 checkpoint as a point of its own that no search can find. One node writes at a time. The client's local mode
-(`QdrantClient(":memory:")`) answers alike and serves the tests; at real sizes it is 100 times slower than Edge.
+(`QdrantClient(":memory:")`) gives the same answers and serves the tests; at real sizes it is 100 times slower than
+Edge.
 """
 
 from __future__ import annotations

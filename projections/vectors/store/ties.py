@@ -1,7 +1,7 @@
-"""Which of several equally good hits belong to the best? The oldest, whatever order the engine found them in.
+"""Tie-breaking of equally good hits: the oldest first, independent of the engine's order.
 
-An engine cuts equal scores where it happens to stand, which depends on everything that it holds, also on what the
-caller may not see. So one hit more than wanted is asked for; where that one is as good as the last one wanted, more.
+An engine cuts off equal scores at an arbitrary place, which depends on everything that it holds, also on points that
+the caller may not see. So one hit more than wanted is requested; where it ties with the last wanted one, more are.
 """
 
 from __future__ import annotations

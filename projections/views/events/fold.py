@@ -1,4 +1,4 @@
-"""Which events count, flat? `events` has one row each; `event_keys` finds an id that was seen before."""
+"""Fold of accepted events into `events`, one row each, and `event_keys`, the index that finds duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much do the events of the log say, by what they are about?"""
+"""Query of the sizes of events, by entity."""
 
 from __future__ import annotations
 

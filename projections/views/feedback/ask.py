@@ -1,4 +1,4 @@
-"""How did an item do? Its helpful and harmful cases, with the lineage of each (mission K3)."""
+"""Queries of an item's helpful and harmful cases, with the lineage of each."""
 
 from __future__ import annotations
 

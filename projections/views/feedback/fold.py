@@ -1,7 +1,7 @@
-"""Where did an item help, where did it harm, who said it again? One row a case, never changed (mission K3).
+"""Fold of verdicts and confirmations: one row for each case, never changed.
 
-A case that names a trace, or comes from one, earns credit only when the item was served to one of them before
-(`recalls`): what it then adds to the evidence is counted on the item's narrow row.
+A case that names a trace, or comes from one, earns credit only when the item was served to that trace before
+(`recalls`): only then it is added to the evidence in the item's narrow row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is this goal, and which of its knowledge may its reader see now?"""
+"""Queries of a goal, with those of its items that the reader may see now."""
 
 from __future__ import annotations
 

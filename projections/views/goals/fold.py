@@ -1,4 +1,4 @@
-"""Which knowledge was each goal given, each time that it was focused? One row an item injected (mission K12)."""
+"""Fold of goal events: one row for each item injected, each time a goal is focused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where did a fact come from, and what came of it? Links between events, both ways (mission L3).
+"""Queries of lineage: links between events, in both directions.
 
 A link is an event that names a reference: `trace:T`, `message:M`, `event:E`, `correlation:C`, `resource:R`.
-From an item the question runs up to what its events named, and down to what named its events.
+From an item, the query walks up to what its events named, and down to what named its events.
 """
 
 from __future__ import annotations

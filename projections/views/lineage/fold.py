@@ -1,4 +1,4 @@
-"""Where did a fact come from, and what came of a trace? One row a link of an event (mission L3)."""
+"""Fold of lineage: one row for each link of an event."""
 
 from __future__ import annotations
 

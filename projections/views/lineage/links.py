@@ -1,4 +1,4 @@
-"""Which links does an event state? What it came from, and what it refers to (mission L3)."""
+"""Extraction of an event's links: what it came from, and what it refers to."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which events stand around a reference, and which role has each? The walk up and down the links, and its words.
+"""Roles of the events around a reference, found by walking the links up and down.
 
 Roles of events around an item: `origin` is its save, `change` every later event of its own that is no verdict,
-`verdict` a rating, confirmation or score, `cause` what brought one of its own changes about, `use` a recall or goal
-that gave it out, `mention` an event of something else that names it, `effect` what one of these events caused. Around a
+`verdict` a rating, confirmation or score, `cause` an event that caused one of its changes, `use` a recall or goal that
+served it, `mention` an event of another entity that names it, `effect` an event that one of these caused. Around a
 trace, message or event each event has the role that it has for the item that it is about.
 """
 

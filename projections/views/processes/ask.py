@@ -1,4 +1,4 @@
-"""How far is an evolution, an extraction, a slim or a conflict, and what was said at each stage (mission K4-K6)?"""
+"""Queries of processes: the stage of an evolution, extraction, slim or conflict, and the data of each stage."""
 
 from __future__ import annotations
 

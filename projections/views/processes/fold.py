@@ -1,6 +1,6 @@
-"""How far is each process, and what did it say at each stage (mission K4-K6)?
+"""Fold of process events: the stage that each process has reached, and the data of each stage.
 
-Processes are few beside the knowledge they are about: a batch's are taken up one by one, in Python.
+Processes are few compared with the knowledge they are about: those of a batch are folded one by one, in Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may say what a model cost? A node alone, which speaks as `user:local`: the broker lets no publisher do that."""
+"""Rules of model usage: only a node may publish it, as `user:local`, an actor that the broker grants no client."""
 
 from __future__ import annotations
 

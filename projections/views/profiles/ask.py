@@ -1,4 +1,4 @@
-"""What is remembered of a user? The content of a memory as source 003 shapes it, and where it stands."""
+"""Queries of a user's memory: its content and its version."""
 
 from __future__ import annotations
 

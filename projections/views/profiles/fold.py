@@ -1,4 +1,4 @@
-"""What is remembered of each user? Every version is kept; `profiles` is the current one of each (P1, P2)."""
+"""Fold of profile events: every version of a memory is kept; `profiles` has the current one of each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""How is a memory put before a model? As Markdown between the markers of source 003 (mission P3).
+"""Rendering of a memory for a prompt, as Markdown between markers.
 
-The `user` memory is for a router agent, the `work` memory for a worker agent. What is null or empty is left out, and so
-is what nobody stated (stated.py beside this). Texts stand as they were said, and no text can close the section that it
-stands in.
+The `user` memory is for a router agent, the `work` memory for a worker agent. Left out are null and empty values, and
+defaults that nobody set (stated.py beside this). Texts are not changed otherwise, and none can close its own section.
 """
 
 from __future__ import annotations

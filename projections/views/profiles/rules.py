@@ -1,4 +1,4 @@
-"""May this happen to this profile? The decider of profile events: state, decide, evolve."""
+"""Rules of profile events: the decider of what may happen to a profile."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""When was an entry of a memory last touched, and how sure is it? What a writer leaves open is filled in here (P1).
+"""Stamping of a memory's entries: fills in the time of the last change, the source and the confidence where absent.
 
-An entry is a person, a place, a routine, a project: whatever has a name and a `meta`. One that is new, or says
-something else than the one of its name before it, gets the moment as its `last_updated_at` when the writer gave none;
-one that says the same keeps the moment that it had. An entry without any `meta` keeps the source and the confidence
-of the one before it: a writer that does not know of them does not wipe them out.
+An entry is a person, a place, a routine, a project: whatever has a name and a `meta`. One that is new, or differs from
+the previous one of its name, gets the current time as its `last_updated_at` when the writer gave none; an unchanged one
+keeps its time. An entry without any `meta` keeps the source and the confidence of the previous one: a writer that does
+not know these fields does not delete them.
 """
 
 from __future__ import annotations

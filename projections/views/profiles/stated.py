@@ -1,7 +1,7 @@
-"""What did somebody say of a user? A memory without what it holds by default (source 003 begins it with such values).
+"""A memory without its defaults: only what somebody has set.
 
-The versions of a memory hold it complete. What was said follows from its events: of a content stated whole what is not
-the default, and then each patch as it was written, so that a default which somebody did state counts.
+The versions of a memory are complete, defaults included. What was set follows from its events: of a full content, the
+values that differ from the defaults, and then each patch as written, so that a default that somebody did set counts.
 """
 
 from __future__ import annotations

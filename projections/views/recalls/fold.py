@@ -1,4 +1,4 @@
-"""What was served to whom, for which trace, out of which state? One row an item served (mission K7)."""
+"""Fold of recalls: one row for each item served, with the actor, the trace, and the position of the view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do the items of one event become rows? The best has rank 1; an event without any has one row without an item."""
+"""Rows of an event's ranked items: the best has rank 1; an event without items has one row without an item."""
 
 from __future__ import annotations
 

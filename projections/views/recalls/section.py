@@ -1,7 +1,6 @@
-"""How is knowledge put before a model? As the numbered list that source 001 shows on a goal (mission K7, K12).
+"""Rendering of knowledge for a prompt, as a numbered list.
 
-In Chinese with the words of the source, in English with their translation. What nobody said of an item is not shown as
-if somebody had: counts that it began with are no verdicts.
+In Chinese or in English. Counts that an item began with are not shown, as they are no verdicts.
 """
 
 from __future__ import annotations

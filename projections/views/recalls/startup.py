@@ -1,6 +1,6 @@
-"""What should an agent know before anybody asked? The caller's profile, and what has served best (mission K7, P4).
+"""Queries for an agent's start: the caller's profile, and the items that have served best.
 
-Every question carries the caller into its SQL, as projections/views/knowledge/ask.py does.
+Every query has the caller's access in its SQL, as in projections/views/knowledge/ask.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was not folded, and why? One row an event, with its raw body for an operator to read."""
+"""Fold of refused events: one row each, with the raw body for an operator to read."""
 
 from __future__ import annotations
 

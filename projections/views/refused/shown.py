@@ -1,7 +1,7 @@
-"""What of a refused event may an operator read? All of it but the secret of a resource.
+"""Redaction of refused events: an operator may read all of one except the secret of a resource.
 
-A foreign client may publish one in clear: the fold refuses the event, and this page keeps the secret out of the views.
-What cannot be taken apart, and may hold one, is not shown at all.
+A foreign client may publish a secret in clear: the fold refuses the event, and this module keeps the secret out of the
+views. A body that cannot be parsed and may hold one is not shown at all.
 """
 
 from __future__ import annotations

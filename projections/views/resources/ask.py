@@ -1,7 +1,7 @@
-"""Which resources are there, now and at any position, and who may see them (mission X1-X4)?
+"""Queries of resources, now and at any position, restricted to what the caller may see.
 
-Every question carries the caller into its SQL, as of an item (projections/views/knowledge/ask.py): a resource is seen
-through its scopes, by those it is shared with (sharing the secret shows the resource), and by its owner. The secret is
+Every query has the caller's access in its SQL, as for items (projections/views/knowledge/ask.py): a resource is visible
+through its scopes, to those it is shared with (sharing the secret shows the resource), and to its owner. The secret is
 never opened here.
 """
 

@@ -1,4 +1,4 @@
-"""Which versions follow from resource events (mission X1-X4)?"""
+"""Fold of resource events: each accepted change appends a version and ends the one that it replaces."""
 
 from __future__ import annotations
 

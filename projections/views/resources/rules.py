@@ -1,4 +1,4 @@
-"""May this happen to this resource? The decider of resource events: state, decide, evolve."""
+"""Rules of resource events: the decider of what may happen to a resource."""
 
 from __future__ import annotations
 

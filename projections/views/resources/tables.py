@@ -1,7 +1,7 @@
-"""The tables of resources: append-only versions, and the views over them. A secret is in them sealed, as in the log.
+"""Tables of resources: append-only versions, and the views over them. A secret is stored sealed, as in the log.
 
-Whether a resource has expired is asked of the clock when it is asked, never when it is folded. A moment that cannot be
-read has passed.
+Whether a resource has expired is computed when it is read, never when it is folded. A time that cannot be parsed counts
+as expired.
 """
 
 from projections.fold_kit.visibility import visibility

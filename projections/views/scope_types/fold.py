@@ -1,4 +1,4 @@
-"""Which types of scopes are registered, and how specific is each? One row a type, as it was registered last (S4)."""
+"""Fold of registrations of scope types: one row for each type, with its last registration."""
 
 from __future__ import annotations
 

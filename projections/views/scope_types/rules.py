@@ -1,4 +1,4 @@
-"""May this type of scope be registered? By the operator alone, and never in place of a built-in one (mission S4)."""
+"""Rules of scope types: only the operator registers them, and none replaces a built-in one."""
 
 from __future__ import annotations
 
