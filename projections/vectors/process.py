@@ -100,8 +100,8 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            found, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
-            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in found]
+            hits, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in hits]
             return {"found": rows, "lacking": lacking}
         case "index":
             changes = [read_change(change) for change in given["changes"]]
@@ -192,10 +192,10 @@ async def _answer(answers: asyncio.StreamWriter, frame: Frame) -> None:
 
 
 def _fault(error: LedgerError) -> Frame:
-    told: Frame = {"code": error.code, "message": error.message}
+    fault: Frame = {"code": error.code, "message": error.message}
     if isinstance(error, EmbeddingFailed):
-        told |= {"retry_after": error.retry_after, "refused": error.refused, "useless": error.useless}
-    return told
+        fault |= {"retry_after": error.retry_after, "refused": error.refused, "useless": error.useless}
+    return fault
 
 
 async def _main() -> None:

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 BATCH = 128
 _LOOK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
-_LONGEST_STATED = 300.0
+_LONGEST_RETRY_AFTER = 300.0
 
 Text = tuple[str, int, str, str]
 """A version that waits: item, version, task, content."""
@@ -71,12 +71,12 @@ class Backlog:
             except (LedgerError, RuntimeError, duckdb.Error) as error:
                 worked = False
                 self._failed = error.message if isinstance(error, LedgerError) else str(error)
-                stated = getattr(error, "retry_after", None)
-                longest = _LONGEST_STATED if getattr(error, "useless", False) else _LONGEST_PAUSE
+                retry_after = getattr(error, "retry_after", None)
+                longest = _LONGEST_RETRY_AFTER if getattr(error, "useless", False) else _LONGEST_PAUSE
                 self._pause = min(max(1.0, self._pause * 2), longest)
                 self._batch = 1  # what fails may be paid for all the same: the next try is for one text
-                if stated is not None:
-                    self._pause = min(max(stated, self._pause), _LONGEST_STATED)
+                if retry_after is not None:
+                    self._pause = min(max(retry_after, self._pause), _LONGEST_RETRY_AFTER)
                 log.warning("embedding pauses", error=self._failed, pause=self._pause)
             await self._look()
             if not worked:
@@ -107,10 +107,10 @@ class Backlog:
 
     async def _look(self) -> None:
         with contextlib.suppress(LedgerError, RuntimeError):
-            told = await self._client().embeddings()
+            status = await self._client().embeddings()
             state = self.state
-            state.awaiting, state.calls, state.missed = told["awaiting"], told["calls"], told["missed"]
-            state.trouble = told["trouble"] or self._failed
+            state.awaiting, state.calls, state.missed = status["awaiting"], status["calls"], status["missed"]
+            state.trouble = status["trouble"] or self._failed
 
     async def _rest(self) -> None:
         """Wait for something new, or until it is worth another try, looking how it stands meanwhile."""

@@ -30,16 +30,16 @@ class _Environment(BaseSettings):
 def embedding_from_environment() -> EmbeddingModel | None:
     """The configured model, or None. Raises InvalidPayload for a setting that makes no sense."""
     try:
-        said = _Environment()
+        environment = _Environment()
     except ValidationError as error:
         raise invalid_payload("the KLEDGER_EMBEDDING settings", error) from error
-    if not said.model:
+    if not environment.model:
         return None
     return EmbeddingModel(
-        base_url=said.url,
-        api_key=said.key.get_secret_value() or "none",
-        model=said.model,
-        dimensions=said.dimensions,
-        shorten=said.shorten,
-        deadline=said.deadline,
+        base_url=environment.url,
+        api_key=environment.key.get_secret_value() or "none",
+        model=environment.model,
+        dimensions=environment.dimensions,
+        shorten=environment.shorten,
+        deadline=environment.deadline,
     )

@@ -86,11 +86,11 @@ class EdgeStore:
     ) -> Iterator[list[edge.Record]]:
         offset: edge.PointId | None = None
         while True:
-            asked = edge.ScrollRequest(
+            request = edge.ScrollRequest(
                 offset=offset, limit=_PAGE, filter=where, with_payload=payload, with_vector=vectors
             )
             with reading():
-                page, offset = self._shard.scroll(asked)
+                page, offset = self._shard.scroll(request)
             yield page
             if offset is None:
                 return
@@ -179,13 +179,13 @@ class EdgeStore:
         if not visible_scopes:
             return []
         admitted = admitted_by(visible_scopes, types, as_of, include_retired, only or {})
-        asked: dict[str, tuple[edge.Query, float]] = {}
+        requests: dict[str, tuple[edge.Query, float]] = {}
         if sparse is not None and len(sparse.indices):
             weighed = self._frequencies.weigh(sparse, visible_scopes)
-            asked[_TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=_TERMS), weighed.scale
+            requests[_TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=_TERMS), weighed.scale
         if dense is not None and dense.any():
-            asked[_DENSE] = edge.Query.Nearest(dense.tolist(), using=_DENSE), 1.0
-        if not asked:
+            requests[_DENSE] = edge.Query.Nearest(dense.tolist(), using=_DENSE), 1.0
+        if not requests:
             return []
 
         def request(query: edge.Query, most: int) -> edge.QueryRequest:
@@ -194,9 +194,9 @@ class EdgeStore:
         hits: dict[str, Hits] = {}
         with reading():
             answers = self._shard.query_batch(
-                edge.QueryBatchRequest([request(query, limit + 1) for query, _ in asked.values()])
+                edge.QueryBatchRequest([request(query, limit + 1) for query, _ in requests.values()])
             )
-            for (path, (query, scale)), points in zip(asked.items(), answers, strict=True):
+            for (path, (query, scale)), points in zip(requests.items(), answers, strict=True):
 
                 def more(most: int, query: edge.Query = query, scale: float = scale) -> Hits:
                     return _found(self._shard.query(request(query, most)), scale)
@@ -222,8 +222,8 @@ class EdgeStore:
     def awaiting(self, most: int) -> list[Awaiting]:
         """See `port.VectorStore.awaiting`."""
         page, _ = self._shard.scroll(edge.ScrollRequest(limit=most, filter=AWAITING, with_payload=_WANTED))
-        said = [record.payload or {} for record in page]
-        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+        payloads = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in payloads]
 
     def count_awaiting(self) -> int:
         """See `port.VectorStore.count_awaiting`."""

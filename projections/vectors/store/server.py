@@ -137,25 +137,25 @@ class ServerStore:
         if not visible_scopes:
             return []
         admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
-        asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
+        requests: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
             seen = _filter(visible_scopes, (), None, False, {})
-            asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
+            requests[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
-            asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
-        if not asked:
+            requests[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
+        if not requests:
             return []
 
         def request(path: str, most: int) -> models.QueryRequest:
-            query, params = asked[path]
+            query, params = requests[path]
             return models.QueryRequest(
                 query=query, using=path, filter=admitted, limit=most, with_payload=_WANTED, params=params
             )
 
         hits: dict[str, Hits] = {}
         with _named(self._name):
-            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in asked])
-            for path, answer in zip(asked, answers, strict=True):
+            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in requests])
+            for path, answer in zip(requests, answers, strict=True):
 
                 def more(most: int, path: str = path) -> Hits:
                     return _found(self._client.query_batch_points(self._name, [request(path, most)])[0].points)
@@ -182,8 +182,8 @@ class ServerStore:
         """See `port.VectorStore.awaiting`."""
         with _named(self._name):
             page, _ = self._client.scroll(self._name, limit=most, scroll_filter=_AWAITING, with_payload=_WANTED)
-        said = [record.payload or {} for record in page]
-        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+        payloads = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in payloads]
 
     def count_awaiting(self) -> int:
         """See `port.VectorStore.count_awaiting`."""

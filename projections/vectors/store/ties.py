@@ -13,13 +13,13 @@ from projections.vectors.store.port import Found
 Hits = list[tuple[Found, float]]
 
 MOST = 4_096
-"""Beyond so many equal hits the engine's own order decides."""
+"""With more equal hits than this, the engine's own order decides."""
 
 
 def best(hits: Hits, limit: int, ask: Callable[[int], Hits]) -> Hits:
-    """The `limit` best, best first, equals by age. `hits` are those for `limit + 1`; `ask` gets more."""
-    asked = limit + 1
-    while len(hits) == asked and hits[-1][1] == hits[limit - 1][1] and asked < MOST:
-        asked = min(asked * 4, MOST)
-        hits = ask(asked)
+    """The `limit` best hits, best first, ties by age. `hits` are those for `limit + 1`; `ask` gets more."""
+    requested = limit + 1
+    while len(hits) == requested and hits[-1][1] == hits[limit - 1][1] and requested < MOST:
+        requested = min(requested * 4, MOST)
+        hits = ask(requested)
     return sorted(hits, key=lambda hit: (-hit[1], hit[0].valid_from, hit[0].item_id))[:limit]

@@ -13,7 +13,7 @@ from __future__ import annotations
 PRIOR = 2
 
 CONFIDENCE = f"(({PRIOR} * {{stated}} + {{supporting}}) / ({PRIOR} + {{supporting}} + 2 * {{opposing}}))"
-"""The same in SQL."""
+"""The formula in SQL."""
 
 SUPPORTING = "count(*) FILTER (verdict = 'confirmed' OR (verdict = 'helpful' AND credit <> 'not_served'))"
 OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
@@ -21,5 +21,5 @@ OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
 
 
 def confidence(stated: float, supporting: int, opposing: int) -> float:
-    """Between 0 and 1; what was stated, where there is no evidence yet."""
+    """Between 0 and 1; equal to `stated` where there is no evidence yet."""
     return (PRIOR * stated + supporting) / (PRIOR + supporting + 2 * opposing)

@@ -91,11 +91,11 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 
 
 def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:
-    """The positions of those one of whose traces was served the item before."""
+    """The positions of those cases whose item was served before to one of their traces."""
     traced: list[tuple[Value, ...]] = [
         (c.position, c.org, c.entity_id, trace) for c in rated for trace in c.named("trace_id")
     ]
     if not traced:
         return set()
-    told = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
-    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {told}")).fetchall()}
+    values = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
+    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {values}")).fetchall()}

@@ -21,14 +21,14 @@ KINDS = tuple(dict.fromkeys(fact.entity() for fact in _FACTS.values()))
 
 @dataclass(slots=True)
 class Process:
-    """What the rules need to know of one process."""
+    """State of one process."""
 
     owner: str
     stage: str
 
 
 class ProcessRules:
-    """The processes of all kinds that a batch is about, and what may happen to them next."""
+    """The rules over the state of a batch's processes, of all kinds."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         rows = con.execute(f"SELECT org, kind, id, owner, stage FROM processes WHERE id IN ({about})").fetchall()

@@ -10,7 +10,7 @@ from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
 
 
 class ModelRules:
-    """What counts as said by a node; it depends on nothing that was said before."""
+    """The rules of model usage, which need no state."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         """Nothing is looked up."""

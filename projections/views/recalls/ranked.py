@@ -15,7 +15,7 @@ RANKED_COLUMNS = "n, item.id, item.version, item.relevance"
 
 
 def ranked(items: Sequence[ServedItem]) -> Iterator[tuple[Value, ...]]:
-    """The same columns of a few events: rank, id, version, relevance."""
+    """RANKED_COLUMNS of one event: rank, id, version, relevance."""
     for rank, item in enumerate(items, 1):
         yield rank, item.id, item.version, item.relevance
     if not items:

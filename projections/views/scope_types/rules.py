@@ -11,7 +11,7 @@ from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
 
 
 class ScopeTypeRules:
-    """What may be registered; it depends on nothing that was said before."""
+    """The rules of registrations, which need no state."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         """Nothing is looked up."""
