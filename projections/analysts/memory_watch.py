@@ -25,7 +25,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class AnalystLimits(BaseSettings):
-    """What analysts' statements may take of a node."""
+    """Resource limits of analysts' statements."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True)
 
@@ -39,13 +39,13 @@ class AnalystLimits(BaseSettings):
 
 @cache
 def analyst_limits() -> AnalystLimits:
-    """Those of this node."""
+    """The limits of this node."""
     return AnalystLimits()
 
 
 @contextmanager
 def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
-    """Call `end`, perhaps more than once, when the process grows by more than `growth` bytes while the body runs."""
+    """Call `end`, possibly several times, when the process grows by more than `growth` bytes while the body runs."""
     if not _STATM.exists():
         yield
         return
@@ -63,9 +63,9 @@ def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
         yield
     finally:
         over.set()
-        watcher.join()  # so that nothing is interrupted that comes after
+        watcher.join()  # so that no later statement is interrupted
 
 
 def _resident() -> int:
-    """Bytes that the process has in memory."""
+    """Resident set size of the process, in bytes."""
     return int(_STATM.read_text().split()[1]) * resource.getpagesize()

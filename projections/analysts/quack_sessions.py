@@ -7,11 +7,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-# A token, and whether it is the one that the server was started with; never raises.
+# (token, whether it is the server's own) -> whether it is valid; never raises.
 Admits = Callable[[str, bool], bool]
 
 _KEPT = 10_000
-"""Sessions that are remembered; the oldest beyond has to attach again."""
+"""The most sessions; the oldest one beyond has to attach again."""
 
 
 class Sessions:

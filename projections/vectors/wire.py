@@ -25,7 +25,7 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One version of an item is to be searchable. Positions as in `port.Point`; vectors are made from the texts.
+    """Store one version of an item. Positions as in `port.Point`; vectors are made from the texts.
 
     What happens to a version later (it is retired, its scopes change) is the same version with the position of
     the event that said so, and `valid_from` as it was.
@@ -56,7 +56,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """These items are to be forgotten in every version."""
+    """Erase these items in every version."""
 
     item_ids: Sequence[str]
 
@@ -112,12 +112,12 @@ class Settings:
 
 
 def settings_frame(settings: Settings) -> Frame:
-    """The first frame that the process gets."""
+    """The first frame to the process."""
     return asdict(settings)
 
 
 def read_settings(frame: Frame) -> Settings:
-    """The settings in the first frame. Raises InvalidPayload."""
+    """The settings from the first frame. Raises InvalidPayload."""
     try:
         given = dict(frame)
         embedding, kept_at = given.pop("embedding", None), given.pop("kept_at", None)
@@ -131,13 +131,13 @@ def read_settings(frame: Frame) -> Settings:
 
 
 def change_frame(change: Change) -> Frame:
-    """A change as it goes over the wire."""
+    """A change as a JSON frame."""
     kind = {Store: "store", Close: "close", Erase: "erase"}[type(change)]
     return {"kind": kind, **asdict(change)}
 
 
 def read_change(frame: Frame) -> Change:
-    """A change as it came over the wire. Raises InvalidPayload."""
+    """A change from a JSON frame. Raises InvalidPayload."""
     given = dict(frame)
     kind = given.pop("kind", None)
     try:

@@ -17,7 +17,7 @@ from projections.vectors.errors import EmbeddingFailed
 Vectors = NDArray[np.float32]
 
 PROBE = "Is the embedding endpoint back?"
-"""What it is asked to see whether it answers usefully."""
+"""The text of a probe, to check that the endpoint answers usefully."""
 MAX_CHARACTERS = 6_000
 """A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
 
@@ -40,7 +40,7 @@ class Embedder(Protocol):
 
 
 class HashedEmbedder:
-    """Character n-grams, thrown on the dimensions: free, the same everywhere (see `hashed.py`)."""
+    """Hashed character n-grams: free and deterministic (see `hashed.py`)."""
 
     vector_weight = HASHED_VECTOR_WEIGHT
     batch_size = 256
@@ -54,7 +54,7 @@ class HashedEmbedder:
         return self.vectors(texts)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """The same at once: there is nothing to wait for."""
+        """The same, synchronously."""
         return hashed_vectors(texts, self.dimensions)
 
 
@@ -133,7 +133,7 @@ class OpenAIEmbedder:
         return _unit(rows)
 
     async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
-        """An answer for a part of the texts counts: only the others are asked for again."""
+        """Accept an answer for a part of the texts: only the others are requested again."""
         missing = [place for place in range(len(texts)) if place not in part]
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         vectors[list(part)] = _unit(list(part.values()))
@@ -141,7 +141,7 @@ class OpenAIEmbedder:
         return vectors
 
     async def _takes_others(self) -> None:
-        """An endpoint that refuses everything refuses no text: its model or its address is wrong, not the text."""
+        """Probe the endpoint. If it refuses that too, its model or address is wrong, not the text: raises its error."""
         try:
             await self._ask([PROBE])
         except EmbeddingFailed as error:
@@ -157,12 +157,12 @@ class OpenAIEmbedder:
         )
         if isinstance(error, openai.APIStatusError):
             failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
-            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then there is a pause of our own
+            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then our own pause applies
                 failure.retry_after = float(error.response.headers["retry-after"])
         return failure
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.close()
 
 

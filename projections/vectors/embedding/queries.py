@@ -16,11 +16,11 @@ from projections.vectors.embedding.kept import Vector
 from projections.vectors.errors import EmbeddingFailed
 
 MOST_AT_ONCE = 16
-"""Queries that wait for the endpoint; a further one is answered by its words at once."""
+"""The most queries that wait for the endpoint; a further one is answered by keywords at once."""
 
 
 class QueryEmbedder:
-    """Asks `kept` for the vectors of queries, and `endpoint` itself to see whether it is back."""
+    """Embeds queries through the cache `kept`, and probes `endpoint` directly after an outage."""
 
     def __init__(self, kept: Embedder, endpoint: Embedder, deadline: float, breaker: Breaker | None = None) -> None:
         self._kept = kept
@@ -57,10 +57,10 @@ class QueryEmbedder:
             self._failed(reason)
             return None, reason
         except EmbeddingFailed as error:
-            if not error.refused:  # what is wrong with one query keeps no other from its vector
+            if not error.refused:  # a refused query says nothing about others
                 self._failed(error.message, error.retry_after, useless=error.useless)
             return None, error.message
-        except Exception as error:  # the broker that keeps embeddings is as outside as the endpoint
+        except Exception as error:  # the broker with the stored embeddings may fail too
             reason = str(error) or repr(error)
             self._failed(reason)
             return None, reason
@@ -90,7 +90,7 @@ class QueryEmbedder:
                 self.breaker.succeeded()
 
     async def close(self) -> None:
-        """Ask nothing any more."""
+        """Cancel all calls."""
         left = [*self._under_way.values(), *([self._probing] if self._probing else [])]
         for task in left:
             task.cancel()
@@ -98,7 +98,7 @@ class QueryEmbedder:
             await asyncio.gather(*left, return_exceptions=True)
 
 
-def _noted(asked: asyncio.Task[Vectors]) -> None:
-    """A failure after the deadline was answered for already."""
-    if not asked.cancelled():
-        asked.exception()
+def _noted(call: asyncio.Task[Vectors]) -> None:
+    """Mark a failure after the deadline as retrieved: its query has been answered already."""
+    if not call.cancelled():
+        call.exception()

@@ -58,7 +58,7 @@ _INDEXES = {
     "awaits": _INTEGER,
 }
 _WANTED = edge.PayloadSelector.Include(["item_id", "version", "valid_from"])
-# An approximate search would go by a graph in which hidden points are linked too.
+# Exact search: an approximate one would use a graph that links points which the caller may not see.
 _EXACT = edge.SearchParams(exact=True)
 _PAGE = 1_000
 
@@ -98,7 +98,7 @@ class EdgeStore:
     def _open(self) -> edge.EdgeShard:
         files = self._folder / "shard"
         if self._checkpoint == 0:
-            # nothing is promised yet, and a folder that a crash left half made would not load
+            # nothing is durable yet, and a folder left incomplete by a crash would not load
             shutil.rmtree(files, ignore_errors=True)
             return self._create(files)
         try:
@@ -157,7 +157,7 @@ class EdgeStore:
 
     def clear(self) -> None:
         """See `port.VectorStore.clear`."""
-        replace_file(self._folder / "checkpoint", "0")  # first: a crash from here on finds a store to be made anew
+        replace_file(self._folder / "checkpoint", "0")  # first, so that a crash from here on leads to a rebuild
         self._shard.close()
         self._checkpoint = 0
         self._shard = self._open()
@@ -267,7 +267,7 @@ class EdgeStore:
         return digest.hexdigest()
 
     def optimize(self) -> bool:
-        """See `port.VectorStore.optimize`. Nothing else is answered meanwhile: 1.8 s at 9,000 items."""
+        """See `port.VectorStore.optimize`. Blocks all other requests: 1.8 s at 9,000 items."""
         return self._shard.optimize()
 
     def close(self) -> None:
@@ -276,7 +276,7 @@ class EdgeStore:
         self._shard.close()
 
     def _stored(self, keys: Iterable[str]) -> dict[str, _Stored]:
-        """How far each of these points has come, of those that exist, and in what it is counted."""
+        """The state of those of these points that exist: last applied position, readers, terms."""
         with reading():
             records = self._shard.retrieve(list(keys), with_payload=["applied", "now"], with_vector=[_TERMS])
         return {str(record.id): _known(record) for record in records}
@@ -284,7 +284,7 @@ class EdgeStore:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is known of a point that is there: the newest position it tells of, who reads it now, its terms."""
+    """State of a stored point: last applied position, present readers, terms."""
 
     applied: int
     now: Sequence[str]

@@ -56,7 +56,7 @@ _WANTED = ["item_id", "version", "valid_from"]
 _CHECKPOINT = point_id("", 0)  # no item has an empty id
 _PAGE = 256
 LEAST_SERVER = [1, 19]
-"""The first Qdrant that counts a term's rarity among what a filter admits."""
+"""The first Qdrant that computes document frequencies over the points that match a filter."""
 
 
 class ServerStore:
@@ -73,7 +73,7 @@ class ServerStore:
             _check_version(client.info().version)
             if not client.collection_exists(self._name):
                 self._create()
-            for earlier in earlier_slugs(model, dimensions):  # nothing would be forgotten in them
+            for earlier in earlier_slugs(model, dimensions):  # persons would not be erased in them
                 if client.collection_exists(f"knowledge-{earlier}"):
                     client.delete_collection(f"knowledge-{earlier}")
 
@@ -218,7 +218,7 @@ class ServerStore:
         return int((records[0].payload or {})["checkpoint"]) if records else 0
 
     def set_checkpoint(self, position: int) -> None:
-        """See `port.VectorStore.set_checkpoint`. Writes wait until they are applied, so order is enough."""
+        """See `port.VectorStore.set_checkpoint`. Writes return once they are applied, so their order is enough."""
         if position > self.checkpoint():
             with _named(self._name):
                 mark = models.PointStruct(id=_CHECKPOINT, vector={}, payload={"checkpoint": position})
@@ -256,13 +256,13 @@ class ServerStore:
         self._client.close()
 
     def _applied(self, keys: Iterable[str]) -> dict[str, int]:
-        """How far each of these points has come, of those that exist."""
+        """The last applied position of those of these points that exist."""
         records = self._client.retrieve(self._name, list(keys), with_payload=["applied"])
         return {str(record.id): int((record.payload or {})["applied"]) for record in records}
 
 
 def _check_version(version: str) -> None:
-    """An earlier server passes over the population of a term's rarity, and would weigh with what callers do not see."""
+    """Check the server's version: earlier ones ignore the filter of document frequencies and so leak hidden points."""
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     if numbers < LEAST_SERVER:
         raise VectorStoreFailed(f"the Qdrant server is {version}: take one from {'.'.join(map(str, LEAST_SERVER))} on")
@@ -270,7 +270,7 @@ def _check_version(version: str) -> None:
 
 @contextmanager
 def _named(collection: str) -> Iterator[None]:
-    """Turn whatever the client raises into our error, naming the collection."""
+    """Convert all errors of the client into VectorStoreFailed, with the collection's name."""
     try:
         yield
     except VectorStoreFailed:
@@ -326,6 +326,6 @@ def _found(points: Iterable[models.ScoredPoint]) -> Hits:
     for point in points:
         stored = point.payload or {}
         hit = Found(stored["item_id"], stored["version"], stored["valid_from"], None, None)
-        # The server adds in an order that depends on all that it holds: the last digits are noise.
+        # The server's order of additions depends on all points that it holds: the last digits are noise.
         found.append((hit, float(f"{point.score:.5g}")))
     return found

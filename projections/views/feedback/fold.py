@@ -68,7 +68,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
     if not rated:
         return

@@ -22,7 +22,7 @@ COMMENT ON COLUMN refused_events.body IS 'As it was published, without secrets (
 
 
 def fold(con: duckdb.DuckDBPyConnection, refusals: list[Refusal]) -> None:
-    """Keep each refused event with its reason."""
+    """Insert each refused event with its reason."""
     if not refusals:
         return
     con.executemany(

@@ -24,7 +24,7 @@ _SAID = frozenset({*ResourceSaved.model_fields, "reason"})
 
 
 def body_of(event: StoredEvent, document: object) -> str:
-    """The body as `refused_events` shows it; `document` is what it says as JSON, None when it is none."""
+    """The redacted body for `refused_events`; `document` is its parsed JSON, None when it is not JSON."""
     of_resource = _OF_RESOURCE.match(event.subject) is not None or b'"resource.' in event.body
     if isinstance(document, dict) and (of_resource or _mentions(document)):
         return orjson.dumps(_without(document, of_resource)).decode()
@@ -34,7 +34,7 @@ def body_of(event: StoredEvent, document: object) -> str:
 
 
 def _mentions(document: object) -> bool:
-    stack = [document]  # nested a thousand deep, as JSON may be, a function that calls itself would not come back
+    stack = [document]  # not recursive, as JSON may be nested a thousand levels deep
     while stack:
         part = stack.pop()
         if isinstance(part, dict):
@@ -47,7 +47,7 @@ def _mentions(document: object) -> bool:
 
 
 def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
-    """The document without what may be a secret: under its name anywhere; in a resource's data under any odd name."""
+    """The document without possible secrets: the secret's field anywhere; in a resource's data, all unknown fields."""
     shown: dict[str, Any] = _cleared(document)
     if of_resource and "data" in shown:
         data = shown["data"]
