@@ -62,7 +62,7 @@ _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|;)*([A-Za-z_]+)", re
 
 @dataclass(frozen=True)
 class StatementGuard:
-    """Decides on one statement after the other; safe to ask from any thread.
+    """Admits or refuses single statements; thread-safe.
 
     `functions` are the scalar and aggregate functions and scalar macros a statement may call,
     `table_functions` what it may read FROM, `refused_relations` the built-in views it may not name.
@@ -74,7 +74,7 @@ class StatementGuard:
     refused_relations: frozenset[str]
 
     def refusal(self, statement: str) -> str | None:
-        """Why `statement` may not run and what to do instead; None when it may run as it stands."""
+        """Why `statement` may not run and what to do instead; None when it may run."""
         if len(statement) > LONGEST_STATEMENT:
             return _refuse(f"the statement has {len(statement)} characters, {LONGEST_STATEMENT} are admitted")
         if "\x00" in statement or not _is_utf8(statement):
@@ -98,7 +98,7 @@ class StatementGuard:
                 name = _name_in(node.get("function"), "function_name")
                 if name not in self.table_functions:
                     return _refuse(f"reading FROM {name}() is not admitted")
-                # Its arguments are looked at as every other node; its own name is not a scalar function's.
+                # Its arguments are checked like every other node; its own name is not that of a scalar function.
                 node["function"] = {**node["function"], "function_name": None}
             elif kind == "BASE_TABLE":
                 name = _name_in(node, "table_name")
@@ -117,7 +117,7 @@ class StatementGuard:
 
 
 def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
-    """The guard for the database of `connection`, whose own macros, as they are now, are admitted too."""
+    """The guard for the database of `connection`, whose present macros are admitted too."""
     functions, table_functions, refused_relations = _admitted_builtins()
     own = connection.execute(
         """
@@ -135,7 +135,7 @@ def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
 
 @cache
 def _empty_instance() -> duckdb.DuckDBPyConnection:
-    """One for the whole process; whoever uses it holds `_one_at_a_time`."""
+    """The empty instance of this process; its users have to hold `_one_at_a_time`."""
     return duckdb.connect(
         ":memory:",
         config={"threads": 1, "enable_external_access": "false", "lock_configuration": "true"},
@@ -205,8 +205,8 @@ def _refuse(reason: str) -> str:
 
 
 def _refuse_kind(statement: str) -> str:
-    found = _FIRST_WORD.match(statement)
-    word = found.group(1).upper() if found else "this statement"
+    match = _FIRST_WORD.match(statement)
+    word = match.group(1).upper() if match else "this statement"
     if word in {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT"}:
         return _refuse(f"{word} is not admitted, and not needed: each SELECT reads one consistent state")
     if _PIVOT.search(statement):

@@ -35,7 +35,7 @@ from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_
 
 log = structlog.get_logger(__name__)
 
-_QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still come, and is kept then
+_QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still arrive, and is stored then
 
 
 async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asy
     listening = asyncio.create_task(_listen(engine, requests, answers))
     try:
         await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():  # it has no end but a failure: say so by ending, rather than leave everyone waiting
+        if working.done():  # the engine ends only by a failure: exit, rather than leave requests waiting
             await working
     finally:
         working.cancel()
@@ -134,7 +134,7 @@ async def _do(engine: Engine, frame: Frame) -> Any:
 async def _embedder(
     settings: Settings, open_until_the_end: contextlib.AsyncExitStack
 ) -> tuple[Embedder, QueryEmbedder | None]:
-    """Who embeds items, and who queries: an endpoint is asked for both, and a query has no time for retries."""
+    """The embedders of items and of queries; with an endpoint they are two, as a query has no time for retries."""
     wanted = settings.embedding
     if wanted is None:
         return HashedEmbedder(), None
@@ -186,7 +186,7 @@ def _store(settings: Settings, embedder: Embedder) -> VectorStore:
 
 
 async def _answer(answers: asyncio.StreamWriter, frame: Frame) -> None:
-    with contextlib.suppress(ConnectionError):  # the parent has gone: the end of its requests will say so
+    with contextlib.suppress(ConnectionError):  # the parent has exited: its closed stream ends this process too
         answers.write(pack(frame))
         await answers.drain()
 
@@ -199,7 +199,7 @@ def _fault(error: LedgerError) -> Frame:
 
 
 async def _main() -> None:
-    # frames go to the first output alone: whatever prints would spoil them
+    # stdout is for frames only: any other print would corrupt them
     output = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     loop = asyncio.get_running_loop()
@@ -210,7 +210,7 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    for kind in (signal.SIGINT, signal.SIGTERM):  # of Ctrl-C, or a service's stop: the parent decides
+    for kind in (signal.SIGINT, signal.SIGTERM):  # on Ctrl-C or a service's stop, the parent decides when to end
         signal.signal(kind, signal.SIG_IGN)
     log_to_stderr()
     collect_seldom()

@@ -59,11 +59,11 @@ class Canary:
         async with self._feed.turn:
             applied = self._feed.applied
             some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
-            found = await self._feed.client.examine(some, searched=len(some))
-            if found:  # while the lock is held, so that a renewal after it clears the finding
-                self.found(found)
+            wrong = await self._feed.client.examine(some, searched=len(some))
+            if wrong:  # while the lock is held, so that a renewal after it clears the finding
+                self.report(wrong)
 
-    def found(self, wrong: Sequence[str]) -> None:
+    def report(self, wrong: Sequence[str]) -> None:
         """Record damage."""
         if self.damage is None:
             log.error("the vectors are damaged", found=list(wrong[:_SHOWN]))
@@ -92,7 +92,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
             digest = None
             wrong.append(error.message)
         if wrong:
-            feed.canary.found(wrong)
+            feed.canary.report(wrong)
     return {
         "position": applied,
         "versions": len(positions),

@@ -127,9 +127,9 @@ class Backlog:
 
 
 def _texts(cursor: duckdb.DuckDBPyConnection, org: str, positions: Sequence[int]) -> list[Text]:
-    found = cursor.execute(
+    rows = cursor.execute(
         f"""SELECT id, version, task, content FROM knowledge_versions
         WHERE org = $1 AND valid_from IN ({among(positions)})""",
         [org],
     )
-    return found.fetchall()
+    return rows.fetchall()

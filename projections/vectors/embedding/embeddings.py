@@ -104,18 +104,18 @@ class OpenAIEmbedder:
     async def _ask(self, texts: Sequence[str]) -> Vectors:
         import openai
 
-        asked = [text[:MAX_CHARACTERS] for text in texts]
+        inputs = [text[:MAX_CHARACTERS] for text in texts]
         try:
             async with self._places:
                 answer = await self._client.embeddings.create(
-                    input=asked,
+                    input=inputs,
                     model=self.model,
                     encoding_format="float",
                     dimensions=self.dimensions if self._shorten else openai.omit,
                 )
         except openai.OpenAIError as error:
             failure = self._failure(error, len(texts))
-            if failure.refused and len(texts) == 1 and asked != [PROBE]:
+            if failure.refused and len(texts) == 1 and inputs != [PROBE]:
                 await self._takes_others()
             raise failure from error
         part = {item.index: item.embedding for item in answer.data if 0 <= item.index < len(texts)}

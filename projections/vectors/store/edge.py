@@ -317,9 +317,9 @@ def _sparse(terms: Sparse) -> edge.SparseVector:
 
 
 def _found(points: Iterable[edge.ScoredPoint], scale: float) -> Hits:
-    found = []
+    hits = []
     for point in points:
-        said = point.payload or {}
-        hit = Found(said["item_id"], said["version"], said["valid_from"], None, None)
-        found.append((hit, point.score / scale))
-    return found
+        payload = point.payload or {}
+        hit = Found(payload["item_id"], payload["version"], payload["valid_from"], None, None)
+        hits.append((hit, point.score / scale))
+    return hits

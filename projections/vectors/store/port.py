@@ -242,14 +242,14 @@ def newest(points: Iterable[Point]) -> dict[str, Point]:
 
 def merged(keyword: Iterable[tuple[Found, float]], vector: Iterable[tuple[Found, float]]) -> list[Found]:
     """Both paths' hits as one list, best keyword score first and then best vector score."""
-    found: dict[tuple[str, int], Found] = {}
+    by_version: dict[tuple[str, int], Found] = {}
     for hit, score in keyword:
-        found[hit.item_id, hit.version] = Found(hit.item_id, hit.version, hit.valid_from, score, None)
+        by_version[hit.item_id, hit.version] = Found(hit.item_id, hit.version, hit.valid_from, score, None)
     for hit, score in vector:
         key = (hit.item_id, hit.version)
-        known = found.get(key)
-        found[key] = Found(*key, hit.valid_from, known.keyword if known else None, score)
-    return list(found.values())
+        known = by_version.get(key)
+        by_version[key] = Found(*key, hit.valid_from, known.keyword if known else None, score)
+    return list(by_version.values())
 
 
 class Digest:

@@ -322,10 +322,10 @@ def _filter(
 
 
 def _found(points: Iterable[models.ScoredPoint]) -> Hits:
-    found = []
+    hits = []
     for point in points:
         stored = point.payload or {}
         hit = Found(stored["item_id"], stored["version"], stored["valid_from"], None, None)
         # The server's order of additions depends on all points that it holds: the last digits are noise.
-        found.append((hit, float(f"{point.score:.5g}")))
-    return found
+        hits.append((hit, float(f"{point.score:.5g}")))
+    return hits

@@ -132,7 +132,7 @@ def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[i
     """The carried columns of these versions, by the position that made them."""
     read = {"metadata": "metadata::VARCHAR", "created_at": "epoch_us(created_at)"}
     typed: dict[str, Any] = {"metadata": Json, "created_at": Moment}
-    found = con.execute(
+    rows = con.execute(
         f"SELECT valid_from, {', '.join(read.get(name, name) for name in _CARRIED)} FROM resource_versions "
         f"WHERE valid_from IN ({among(positions)})"
     ).fetchall()
@@ -140,5 +140,5 @@ def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[i
         row[0]: {
             name: typed[name](value) if name in typed else value for name, value in zip(_CARRIED, row[1:], strict=True)
         }
-        for row in found
+        for row in rows
     }
