@@ -27,8 +27,8 @@ _LENGTH = struct.Struct("<I")
 class Store:
     """Store one version of an item. Positions as in `port.Point`; vectors are made from the texts.
 
-    What happens to a version later (it is retired, its scopes change) is the same version with the position of
-    the event that said so, and `valid_from` as it was.
+    A later change of the version (it is retired, its scopes change) is another Store of it, with the position of that
+    event and the original `valid_from`.
     """
 
     item_id: str
@@ -71,7 +71,7 @@ _CHANGES: Mapping[str, type[Store] | type[Close] | type[Erase]] = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An OpenAI-compatible endpoint and the model to ask it for; `shorten` asks for shorter vectors.
+    """An OpenAI-compatible endpoint and its model; `shorten` requests shorter vectors.
 
     A search waits `deadline` seconds for the vector of its query.
     """
@@ -89,7 +89,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class KeptAt:
-    """The broker that keeps paid embeddings, and the user that may read and publish `embedding.>`."""
+    """The broker that stores paid embeddings, and the user that may read and publish `embedding.>`."""
 
     url: str
     role: str = "reader"
@@ -98,10 +98,9 @@ class KeptAt:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the vector process needs to start: a directory for Edge or a server's URL, and who embeds.
+    """Settings of the vector process: a directory for Edge or a server's URL, and the embedding model.
 
-    Without `embedding` the vectors are hashed n-grams. With it and without `kept_at` embeddings are kept as long
-    as the process lives.
+    Without `embedding` the vectors are hashed n-grams. Without `kept_at`, embeddings are stored in memory only.
     """
 
     directory: str | None = None

@@ -52,7 +52,7 @@ class PersonsOfItems:
         self._known: dict[tuple[str, str], list[str]] = {}
 
     async def of(self, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
-        """See persons_of; an item of nobody has an empty list."""
+        """See persons_of; an item without persons has an empty list."""
         now = (self._view.instance, self._view.instance.items_position)
         if now != self._as_of or len(self._known) > MOST_REMEMBERED:
             self._as_of, self._known = now, {}
@@ -95,7 +95,7 @@ def resources_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     return [resource_id for (resource_id,) in rows]
 
 
-_SAID = f"""
+_TEXTS = f"""
 SELECT org, entity_id, position, unnest(['task', 'content', 'tags', 'source']) AS field,
     unnest([data->>'task', data->>'content', data->>'tags', {_SOURCE}]) AS said
 FROM events WHERE entity = 'knowledge'
@@ -107,7 +107,7 @@ SELECT s.position FROM (
     FROM knowledge_versions AS v, (SELECT unnest(['task', 'content', 'tags', 'source']) AS field) AS p
     WHERE owner = $1 OR (NOT starts_with(owner, '{USER}') AND list_contains(scopes, $1))
 ) AS v
-ASOF JOIN (FROM ({_SAID}) WHERE said IS NOT NULL) AS s
+ASOF JOIN (FROM ({_TEXTS}) WHERE said IS NOT NULL) AS s
     ON s.org = v.org AND s.entity_id = v.id AND s.field = v.field AND v.valid_from >= s.position
 WHERE s.said NOT IN ('', '{{}}', $2)
 """

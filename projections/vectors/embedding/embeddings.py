@@ -25,8 +25,8 @@ MAX_CHARACTERS = 6_000
 class Embedder(Protocol):
     """Turns texts into unit vectors of `dimensions` numbers.
 
-    `batch_size` is the most texts it takes in one call outside; `vector_weight` what its cosines count beside
-    the best keyword score.
+    `batch_size` is the most texts in one call to an endpoint; `vector_weight` the weight of its cosines relative to the
+    best keyword score.
     """
 
     model: str
@@ -35,7 +35,7 @@ class Embedder(Protocol):
     vector_weight: float
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, float32; a blank text is a row of zeros. Raises EmbeddingFailed."""
+        """A float32 row for each text; a blank text is a row of zeros. Raises EmbeddingFailed."""
         ...
 
 
@@ -61,9 +61,8 @@ class HashedEmbedder:
 class OpenAIEmbedder:
     """A model behind an endpoint that speaks OpenAI's embeddings API.
 
-    `timeout` in seconds a request; `retries` after a refused or failed one, with the client's own backing off;
-    at most `concurrency` requests at once. `shorten` asks the endpoint for vectors of `dimensions` numbers,
-    which only some models can give.
+    `timeout` of a request in seconds; `retries` after a refused or failed one, with the client's own backoff; at most
+    `concurrency` requests at once. `shorten` requests vectors of `dimensions` numbers, which only some models can give.
     """
 
     vector_weight = SENTENCE_VECTOR_WEIGHT
@@ -85,7 +84,7 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
         self.batch_size = batch_size
         self._shorten = shorten
-        import openai  # takes a third of a second, which every start of a node without a model would pay
+        import openai  # imported here as it takes a third of a second, which a node without a model does not need
 
         self._client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries)
         self._base_url = base_url

@@ -27,7 +27,7 @@ class QueryEmbedder:
         self._endpoint = endpoint
         self._deadline = deadline
         self.breaker = breaker or Breaker()
-        self._under_way: dict[str, asyncio.Task[Vectors]] = {}
+        self._pending: dict[str, asyncio.Task[Vectors]] = {}
         self._probing: asyncio.Task[None] | None = None
         self.missed = 0
         """Queries that were answered without their vector."""
@@ -42,16 +42,16 @@ class QueryEmbedder:
         if self.breaker.reason is not None:
             self._probe()
             return None, self.breaker.reason
-        asking = self._under_way.get(query)
-        if asking is None:
-            if len(self._under_way) >= MOST_AT_ONCE:
+        call = self._pending.get(query)
+        if call is None:
+            if len(self._pending) >= MOST_AT_ONCE:
                 return None, f"{MOST_AT_ONCE} queries wait for {self._kept.model} already"
-            asking = self._under_way[query] = asyncio.create_task(self._kept.embed([query]))
-            asking.add_done_callback(lambda _: self._under_way.pop(query, None))
-            asking.add_done_callback(_noted)
+            call = self._pending[query] = asyncio.create_task(self._kept.embed([query]))
+            call.add_done_callback(lambda _: self._pending.pop(query, None))
+            call.add_done_callback(_noted)
         try:
             async with asyncio.timeout(self._deadline):
-                vectors = await asyncio.shield(asking)
+                vectors = await asyncio.shield(call)
         except TimeoutError:
             reason = f"{self._kept.model} gave no vector within {self._deadline:g} s"
             self._failed(reason)
@@ -91,7 +91,7 @@ class QueryEmbedder:
 
     async def close(self) -> None:
         """Cancel all calls."""
-        left = [*self._under_way.values(), *([self._probing] if self._probing else [])]
+        left = [*self._pending.values(), *([self._probing] if self._probing else [])]
         for task in left:
             task.cancel()
         with contextlib.suppress(Exception):

@@ -20,7 +20,7 @@ _SECRET = "secure_body"
 _DEEPEST = 100
 _SEALED = re.compile(SEALED_PATTERN)
 _OF_RESOURCE = re.compile(rf"{ROOT}\.[^.]*\.resource\.")
-_SAID = frozenset({*ResourceSaved.model_fields, "reason"})
+_KNOWN_FIELDS = frozenset({*ResourceSaved.model_fields, "reason"})
 
 
 def body_of(event: StoredEvent, document: object) -> str:
@@ -52,7 +52,7 @@ def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
     if of_resource and "data" in shown:
         data = shown["data"]
         named = isinstance(data, dict)
-        shown["data"] = {k: v if k in _SAID else WITHHELD for k, v in data.items()} if named else WITHHELD
+        shown["data"] = {k: v if k in _KNOWN_FIELDS else WITHHELD for k, v in data.items()} if named else WITHHELD
     return shown
 
 
