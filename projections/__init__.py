@@ -1,5 +1,5 @@
-"""What follows from what was said: folds of the log into views, and the questions the views answer.
+"""Projections: folds of the log into views, and the queries over them.
 
-`batch.py` takes a piece of the log through decode -> gate -> fold in one transaction with the checkpoint;
-`views.py` lists the views; each view has a folder with its tables, its fold and its questions.
+`engine/batch.py` takes a batch of events through decode -> gate -> fold, in one transaction with the checkpoint.
+`engine/registry.py` lists the views. Each view has a folder with its tables, its fold and its queries.
 """

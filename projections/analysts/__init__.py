@@ -1,1 +1,1 @@
-"""SQL for analysts: Quack, the statement guard, limits, snapshots."""
+"""SQL access of analysts: Quack, the statement guard, limits, snapshots."""

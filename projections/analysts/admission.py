@@ -1,7 +1,7 @@
-"""Who of the analysts may ask over HTTP now, and when do they get their answer? In time, whatever the statement does.
+"""Admission control for analysts' statements over HTTP: limits how many run, and answers every caller in time.
 
-DuckDB looks for an interrupt between two steps, so a statement may go on after its time. Its caller gets an error then;
-the statement keeps its place until it ends, so that no more of them run than there are places.
+DuckDB checks for an interrupt only between two steps, so a statement may run on after its timeout. Its caller then gets
+an error; the statement keeps its slot until it ends, so that no more statements run than there are slots.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from projections.live.own_threads import OwnThread
 
 AT_ONCE = 2
 WAITS_SECONDS = 5.0
-"""For a place. Together with the time of a statement it is less than the 30 s that clients wait for an answer."""
-_MORE_SECONDS = 2.0  # to notice the interrupt, and to make rows of what came in time
+"""The longest wait for a slot; with the timeout of a statement it is less than the 30 s that clients wait."""
+_MORE_SECONDS = 2.0  # to process the interrupt, and to convert the rows of a statement that ended in time
 
 
 class Places:
-    """The places of one node. Its methods belong to one event loop."""
+    """The slots for analysts' statements of one node. Its methods belong to one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, waits_seconds: float = WAITS_SECONDS) -> None:
         self._free = asyncio.Semaphore(at_once)
         self._waits_seconds = waits_seconds
 
     async def run(self, work: Callable[[], Any], seconds: float, ended: Callable[[], None]) -> Any:
-        """What `work` returns or raises, from a thread of its own; `ended` is called when that thread is done.
+        """Run `work` in a thread of its own and return its result; `ended` is called when that thread ends.
 
-        Raises IllegalQuery where no place becomes free, and where `work` goes on after `seconds`.
+        Raises what `work` raises, and IllegalQuery where no slot becomes free or `work` goes on after `seconds`.
         """
         try:
             async with asyncio.timeout(self._waits_seconds):
@@ -55,7 +55,7 @@ class Places:
                 result = work()
             except BaseException as error:
                 failed = error
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the node has ended without this statement
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the node has stopped
                 loop.call_soon_threadsafe(finish, result, failed)
 
         OwnThread(in_thread, "analysts-statement").start()

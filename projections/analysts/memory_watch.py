@@ -1,9 +1,10 @@
-"""May analysts' statements take all of the machine's memory? One that makes the node grow too much is ended.
+"""Memory watch: interrupts analysts' statements when they make the node's process grow too much.
 
 DuckDB's `memory_limit` counts tables, sorts and aggregates. It does not count the values that functions make
-(`replace`, `||`, lists), and a few letters of SQL make gigabytes of those. So the process is watched while statements
-over HTTP run, and they are interrupted when it has grown by more than it may. DuckDB looks for an interrupt between two
-steps: what one step takes is not bounded. Linux alone tells what a process has; elsewhere nothing is watched.
+(`replace`, `||`, lists), and a few characters of SQL make gigabytes of those. So the process is watched while
+statements over HTTP run, and they are interrupted when it has grown by more than the limit. DuckDB checks for an
+interrupt only between two steps: the memory of one step is not bounded. Only Linux reports a process's memory;
+elsewhere nothing is watched.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class AnalystLimits(BaseSettings):
-    """What analysts' statements may take of a node."""
+    """Resource limits of analysts' statements."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True)
 
@@ -38,13 +39,13 @@ class AnalystLimits(BaseSettings):
 
 @cache
 def analyst_limits() -> AnalystLimits:
-    """Those of this node."""
+    """The limits of this node."""
     return AnalystLimits()
 
 
 @contextmanager
 def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
-    """Call `end`, perhaps more than once, when the process grows by more than `growth` bytes while the body runs."""
+    """Call `end`, possibly several times, when the process grows by more than `growth` bytes while the body runs."""
     if not _STATM.exists():
         yield
         return
@@ -62,9 +63,9 @@ def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
         yield
     finally:
         over.set()
-        watcher.join()  # so that nothing is interrupted that comes after
+        watcher.join()  # so that no later statement is interrupted
 
 
 def _resident() -> int:
-    """Bytes that the process has in memory."""
+    """Resident set size of the process, in bytes."""
     return int(_STATM.read_text().split()[1]) * resource.getpagesize()

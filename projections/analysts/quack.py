@@ -1,16 +1,15 @@
-"""How does an analyst read the live view? Over Quack, DuckDB's own protocol, from any DuckDB, read-only.
+"""Read-only access to the live view over Quack, DuckDB's own protocol, from any DuckDB.
 
-A Quack server offers the whole SQL surface of its instance, writing included; what keeps it to reading
-stands on the server: the authorization function of `prepare` asks `statement_guard` for every statement.
-Behind it the instance itself is closed (no host files, no network through SQL, no settings). After
-`prepare` the node can still `register` Arrow data, run transactions, change the schema, make temporary
-tables, spill and checkpoint; it can no longer SET anything, ATTACH, COPY, EXPORT, read a file, name a Python
-variable in SQL without registering it, or ask `duckdb_extensions()` on that instance, and it cannot undo
-this. So: create the schema with its macros, apply every setting, `prepare`, then `serve`.
+A Quack server offers the whole SQL surface of its instance, writing included. Two things on the server restrict it to
+reading. The authorization function of `prepare` asks `statement_guard` for every statement. And the instance itself is
+locked down (no host files, no network through SQL, no settings). After `prepare` the node can still `register` Arrow
+data, run transactions, change the schema, make temporary tables, spill and checkpoint; it can no longer SET anything,
+ATTACH, COPY, EXPORT, read a file, name a Python variable in SQL without registering it, or ask `duckdb_extensions()` on
+that instance, and it cannot undo this. So: create the schema with its macros, apply every setting, `prepare`, then
+`serve`.
 
-Whoever attaches sees the whole view, every scope. With a token of the server's own, or, where `admits` is given,
-with whatever that says of a token: it is asked again at every statement, so that a token which is taken back ends
-the sessions that it opened.
+A session sees the whole view, every scope. It authenticates with the server's own token or, where `admits` is given,
+with a token that this accepts. `admits` is called again at every statement, so that revoking a token ends its sessions.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class QuackAddress:
-    """Where the view is served. `token` is a secret: it opens all of it."""
+    """Address and token of a Quack server. `token` is a secret: it gives access to the whole view."""
 
     host: str
     port: int
@@ -58,7 +57,7 @@ class QuackAddress:
 
 
 def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Load Quack, and httpfs on which it leans, from the installed wheels; nothing is downloaded.
+    """Load Quack, and httpfs on which it depends, from the installed wheels; nothing is downloaded.
 
     DuckDB checks the signature of both files. Raises ServiceFailed when a wheel is missing or of another
     version.
@@ -68,12 +67,12 @@ def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None) -> None:
-    """Close the instance of `connection` to everything but reading through the doors; once an instance.
+    """Lock the instance of `connection` down to reading through HTTP and Quack; once for each instance.
 
-    `admits` is asked for each token, from a thread of the server; None leaves it at the server's own token.
+    `admits` is called for each token, from a thread of the server; None accepts only the server's own token.
 
-    Needs the ledger's macros to exist already (later ones are refused to analysts) and every setting to be
-    made: none can change afterwards.
+    The ledger's macros have to exist already (analysts cannot use later ones), and every setting has to be made: none
+    can be changed afterwards.
     """
     guard = build_guard(connection)
     sessions = Sessions(admits or _none_but_the_servers)
@@ -95,8 +94,8 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         """The SQL to run in place of `statement`; None refuses without a reason, an exception does too."""
         if not sessions.may_go_on(session):
             return None
-        # Rows of a client's INSERT come as a message of their own and ask with a made-up INSERT. For them any
-        # text means yes, so an INSERT gets the bare refusal: "Authorization failed".
+        # The rows of a client's INSERT are a message of their own, authorised by a made-up INSERT statement. For it any
+        # returned text means yes, so an INSERT gets None, a refusal without a reason: "Authorization failed".
         if statement.lstrip()[:6].upper() == "INSERT":
             return None
         reason = guard.refusal(statement)
@@ -127,7 +126,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         "autoload_known_extensions = false",
         "allow_community_extensions = false",
         "enable_external_access = false",
-        "lock_configuration = true",  # the last one, for nothing can be set after it
+        "lock_configuration = true",  # the last one, as no setting can be changed after it
     ):
         connection.execute(f"SET GLOBAL {setting}")
 
@@ -142,8 +141,8 @@ def serve(
     """Start serving the prepared instance of `connection` until `stop`.
 
     Port 0 takes a free one; without a token a random one is made. Only loopback: the protocol is plain
-    HTTP, so other machines come through a TLS proxy of yours. Raises IllegalQuery for another host,
-    ServiceFailed when the instance is not prepared or the port is taken.
+    HTTP, so other machines need a TLS proxy. Raises IllegalQuery for another host, ServiceFailed when the instance is
+    not prepared or the port is taken.
     """
     if host not in _LOOPBACK:
         raise IllegalQuery(
@@ -165,11 +164,11 @@ def serve(
 
 
 def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress) -> bool:
-    """Stop serving; the port is free for another instance when this returns True. Stopping twice is no error.
+    """Stop serving; the port is free for another instance when this returns True. Idempotent.
 
     Call it before closing the instance or ending the process. Attached clients get an error at their next
-    query and attach again. A query that is running then runs to its end: nothing can interrupt it. False says
-    that one still runs after some seconds; it is not waited for.
+    query and attach again. A running query runs to its end, as nothing can interrupt it; False means that one still
+    runs after some seconds and is not waited for.
     """
 
     def end() -> None:
@@ -198,9 +197,9 @@ def _free_port(host: str, wanted: int) -> int:
     Quack itself does not notice a taken port: it shares it (SO_REUSEPORT), and clients would reach either.
     """
     try:
-        return _bound(host, wanted, socket.SO_REUSEADDR)  # closed connections may linger there
+        return _bound(host, wanted, socket.SO_REUSEADDR)  # closed connections may still be in TIME_WAIT
     except OSError as error:
-        # A query that has not ended holds its connection, though not the port: Quack's own sockets share it.
+        # A running query keeps its connection, but not the port: Quack's own sockets share it.
         with suppress(OSError, AttributeError):
             if wanted and not _listens(host, wanted):
                 return _bound(host, wanted, socket.SO_REUSEPORT)

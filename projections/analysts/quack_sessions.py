@@ -1,4 +1,4 @@
-"""May this analyst's session go on? Asked when it attaches, and again at every statement."""
+"""Session check of Quack: whether a token is valid, checked when a session attaches and at every statement."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-# A token, and whether it is the one that the server was started with; never raises.
+# (token, whether it is the server's own) -> whether it is valid; never raises.
 Admits = Callable[[str, bool], bool]
 
 _KEPT = 10_000
-"""Sessions that are remembered; the oldest beyond has to attach again."""
+"""The most sessions; the oldest one beyond has to attach again."""
 
 
 class Sessions:

@@ -1,4 +1,4 @@
-"""How does an analyst get a file to keep? A frozen copy of the live view, named by its position."""
+"""Snapshot for analysts: a frozen copy of the live view, named by its position."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from projections.live.view import Instance
 
 
 def copy_frozen(instance: Instance, directory: Path) -> Path:
-    """Copy the live file to `view-<position>.duckdb` and let `latest` name it; nothing may fold meanwhile.
+    """Copy the live file to `view-<position>.duckdb` and point `latest` to it; folding must be paused meanwhile.
 
-    A snapshot is never replaced under its readers: the same position is the same file.
+    A snapshot is never overwritten while it is read: the same position is the same file.
     """
     if instance.path is None:
         raise ServiceFailed("this view is in memory and has no file to copy")
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / f"view-{instance.position}.duckdb"
     if not file.exists():
-        with contextlib.suppress(duckdb.TransactionException):  # a long question is under way: the log has the rest
+        with contextlib.suppress(duckdb.TransactionException):  # a long query is running: the write-ahead log is copied
             instance.bench.con.execute("CHECKPOINT")
         fresh = file.with_suffix(".part")
         _copy_with_log(instance.path, fresh)
@@ -37,7 +37,7 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
 
 
 def _copy_with_log(path: Path, into: Path) -> None:
-    """Copy a view file and what its write-ahead log says, as one file without a log."""
+    """Copy a view file with the changes in its write-ahead log, as one file without a log."""
     logs = [file.with_name(file.name + ".wal") for file in (path, into)]
     shutil.copyfile(path, into)
     logs[1].unlink(missing_ok=True)

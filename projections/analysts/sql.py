@@ -1,6 +1,6 @@
-"""What does one SELECT of an analyst answer over HTTP? Its rows, column by column, within bounds.
+"""One SELECT of an analyst over HTTP: its rows, column by column, within limits.
 
-Bounded are its time, its rows, the bytes of its answer, and the memory that the node may take for it.
+Limited are its time, its rows, the bytes of its answer, and the memory by which the node may grow for it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from projections.analysts.memory_watch import MIB, analyst_limits, watched
 from projections.fold_kit.plain_rows import rows_of
 
 REFUSAL = "kledger_refusal"
-"""The function of a prepared instance that says why a statement may not run."""
-_BATCH = 2_048  # rows; what DuckDB makes at a time, so that an answer is counted as it grows
+"""The function of a prepared instance that returns why a statement may not run."""
+_BATCH = 2_048  # rows; DuckDB's vector size, so that the limits are checked while the result grows
 
 
 def answer_to(connection: duckdb.DuckDBPyConnection, statement: str) -> JsonObject:
-    """`columns`, `types` and `rows` of one SELECT. Columns of one name are all there. Raises IllegalQuery."""
+    """`columns`, `types` and `rows` of one SELECT, columns of equal names included. Raises IllegalQuery."""
     limits = analyst_limits()
     table = sql_read_only(connection, statement, timeout_seconds=limits.seconds, byte_limit=limits.bytes)
     return {
@@ -66,10 +66,10 @@ def sql_read_only(
         with watched(lambda: interrupt(too_large), analyst_limits().memory):
             cursor.execute(statement, parameters)
             return _rows(cursor.to_arrow_reader(_BATCH), row_limit, byte_limit)
-    except RuntimeError as error:  # the binding's only complaint of this type: a lone surrogate
+    except RuntimeError as error:  # the binding raises this only for a lone surrogate
         raise IllegalQuery("the statement or a parameter is not Unicode text") from error
     except (duckdb.Error, OSError, MemoryError) as error:
-        # OSError is how Arrow passes on what DuckDB reports in the middle of an answer.
+        # Arrow raises OSError for an error of DuckDB in the middle of a result.
         if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
             raise IllegalQuery(
                 "the query took more memory than the node has for it and was stopped: narrow it, make smaller "

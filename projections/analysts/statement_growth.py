@@ -1,11 +1,11 @@
-"""Could one value of a statement grow without being stopped? What can be told from the text of the statement alone.
+"""Static check of a statement: whether it could make one value grow without limit, judged by its text alone.
 
-DuckDB looks for an interrupt between two steps, and one step makes whole values of up to 2,048 rows. So a value may not
-be multiplied at will: the numbers written into functions that make values as large as a number says, the ratio of a
-replacement, and the lists and lambdas that hold them are multiplied along their nesting. A lambda runs within one step
-for each element of a list, so it holds no second lambda and nothing that grows by a number; one that makes values reads
-its own parameters alone, and one that reduces a list uses its accumulator once. What comes from a column or a subquery
-has a size that nobody knows before: it is not counted.
+DuckDB checks for an interrupt only between two steps, and one step makes whole values of up to 2,048 rows. So the
+growth of a value is bounded: the literal numbers in functions that make values of that size, the ratio of a
+replacement, and the lists and lambdas around them are multiplied along their nesting. A lambda runs within one step for
+each element of a list, so it may contain no second lambda and nothing that grows by a number; one that makes values may
+use its own parameters only, and one that reduces a list may use its accumulator once. Values of a column or a subquery
+are of unknown size and are not counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 LARGEST = 1_000_000
-"""Characters or elements, as far as the text of the statement says."""
+"""The largest growth in characters or elements, by the text of the statement."""
 
 GROWING = frozenset(
     (
@@ -86,13 +86,13 @@ def _lambdas(call: dict[str, Any]) -> list[tuple[list[str], object]]:
 
 
 def _columns(tree: object) -> list[str]:
-    """The first part of each name, as often as it is used; those of a row in their order."""
-    found = [
+    """The first part of each column name, once for each use, in the order of a row."""
+    names = [
         str(node["column_names"][0]).lower()
         for node in nodes_of(tree)
         if node.get("class") == "COLUMN_REF" and node.get("column_names")
     ]
-    return found[::-1]
+    return names[::-1]
 
 
 def _lambda_refusal(name: str, call: dict[str, Any]) -> str | None:
@@ -141,26 +141,26 @@ def _size_refusal(nodes: list[dict[str, Any]]) -> str | None:
 
 
 def _factor(name: str, call: dict[str, Any]) -> int:
-    """By how much a call makes its first argument larger."""
+    """The factor by which a call makes its first argument larger."""
     if name in _REPLACING:
         letters = [_letters(argument) for argument in _arguments(call)[1:3]]
         if len(letters) < 2:
             return 1
-        found, replacement = letters
-        return max(1, replacement if name == "regexp_replace" else -(-replacement // max(1, found)))
+        replaced, replacement = letters
+        return max(1, replacement if name == "regexp_replace" else -(-replacement // max(1, replaced)))
     if name in WITH_LAMBDA:
         return max((len(_columns(body)) for _, body in _lambdas(call)), default=1) or 1
     return 1
 
 
 def _letters(tree: object) -> int:
-    """Characters of the texts that are written below."""
+    """The number of characters in the string literals below."""
     texts = [_value(node) for node in nodes_of(tree) if node.get("class") == "CONSTANT"]
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _written(node: dict[str, Any]) -> int:
-    """The number that a node states: its own, the width in a format, or a text that is cast to one."""
+    """The number in a literal: its value, the width in a format string, or a string that is cast to a number."""
     if node.get("class") == "CAST":
         child = node.get("child")
         value = _value(child) if isinstance(child, dict) and child.get("class") == "CONSTANT" else None
@@ -168,7 +168,7 @@ def _written(node: dict[str, Any]) -> int:
     if node.get("class") != "CONSTANT":
         return 1
     value = _value(node)
-    if isinstance(value, str):  # a text that is no format has no say
+    if isinstance(value, str):  # a string that is not a format does not count
         return max(map(int, _WIDTH.findall(value)), default=1) if "%" in value or "{" in value else 1
     return _number(value)
 
@@ -188,7 +188,7 @@ def _number(value: object) -> int:
 
 
 def _product(factors: list[int]) -> int:
-    """Not beyond what is too much anyway."""
+    """The product, capped just above the limit."""
     product = 1
     for factor in factors:
         product = min(product * max(1, factor), 10**18)

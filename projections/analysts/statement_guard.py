@@ -1,12 +1,12 @@
-"""May an analyst's statement run? One SELECT that changes nothing and looks at nothing but the view.
+"""Statement guard: admits one SELECT that changes nothing and reads nothing but the view.
 
-The statement is parsed by DuckDB itself, in an empty instance of its own, into the syntax tree that
-`json_serialize_sql` gives for SELECT statements only: everything that is no SELECT (INSERT, DDL, COPY,
-ATTACH, SET, PRAGMA, CALL, EXPLAIN ANALYZE, BEGIN ...) has no such tree and is refused by that alone. A
-SELECT can still do harm through what it calls: `nextval`, `enable_logging`, `quack_serve`, `quack_stop` and
-`checkpoint` act, `current_setting` tells the cloud keys of the node's environment, `read_text` reads the
-host. So every function in the tree has to be on a list. The lists are drawn from a fresh DuckDB and not
-from memory: what a newer version adds and calls volatile, or reads FROM, is refused until somebody looked.
+The statement is parsed by DuckDB itself, in an empty instance of its own, into the syntax tree of `json_serialize_sql`,
+which exists for SELECT only: every other statement (INSERT, DDL, COPY, ATTACH, SET, PRAGMA, CALL, EXPLAIN ANALYZE,
+BEGIN ...) is refused by that alone. A SELECT can still do harm through the functions that it calls: `nextval`,
+`enable_logging`, `quack_serve`, `quack_stop` and `checkpoint` have effects, `current_setting` shows the cloud keys in
+the node's environment, `read_text` reads the host. So every function in the tree has to be on an allow-list. The lists
+were made from a fresh DuckDB: what a newer version adds and marks volatile, or reads FROM, is refused until it has been
+reviewed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|;)*([A-Za-z_]+)", re
 
 @dataclass(frozen=True)
 class StatementGuard:
-    """Decides on one statement after the other; safe to ask from any thread.
+    """Admits or refuses single statements; thread-safe.
 
     `functions` are the scalar and aggregate functions and scalar macros a statement may call,
     `table_functions` what it may read FROM, `refused_relations` the built-in views it may not name.
@@ -74,7 +74,7 @@ class StatementGuard:
     refused_relations: frozenset[str]
 
     def refusal(self, statement: str) -> str | None:
-        """Why `statement` may not run and what to do instead; None when it may run as it stands."""
+        """Why `statement` may not run and what to do instead; None when it may run."""
         if len(statement) > LONGEST_STATEMENT:
             return _refuse(f"the statement has {len(statement)} characters, {LONGEST_STATEMENT} are admitted")
         if "\x00" in statement or not _is_utf8(statement):
@@ -98,7 +98,7 @@ class StatementGuard:
                 name = _name_in(node.get("function"), "function_name")
                 if name not in self.table_functions:
                     return _refuse(f"reading FROM {name}() is not admitted")
-                # Its arguments are looked at as every other node; its own name is not a scalar function's.
+                # Its arguments are checked like every other node; its own name is not that of a scalar function.
                 node["function"] = {**node["function"], "function_name": None}
             elif kind == "BASE_TABLE":
                 name = _name_in(node, "table_name")
@@ -117,7 +117,7 @@ class StatementGuard:
 
 
 def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
-    """The guard for the database of `connection`, whose own macros, as they are now, are admitted too."""
+    """The guard for the database of `connection`, whose present macros are admitted too."""
     functions, table_functions, refused_relations = _admitted_builtins()
     own = connection.execute(
         """
@@ -135,7 +135,7 @@ def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
 
 @cache
 def _empty_instance() -> duckdb.DuckDBPyConnection:
-    """One for the whole process; whoever uses it holds `_one_at_a_time`."""
+    """The empty instance of this process; its users have to hold `_one_at_a_time`."""
     return duckdb.connect(
         ":memory:",
         config={"threads": 1, "enable_external_access": "false", "lock_configuration": "true"},
@@ -205,8 +205,8 @@ def _refuse(reason: str) -> str:
 
 
 def _refuse_kind(statement: str) -> str:
-    found = _FIRST_WORD.match(statement)
-    word = found.group(1).upper() if found else "this statement"
+    match = _FIRST_WORD.match(statement)
+    word = match.group(1).upper() if match else "this statement"
     if word in {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT"}:
         return _refuse(f"{word} is not admitted, and not needed: each SELECT reads one consistent state")
     if _PIVOT.search(statement):

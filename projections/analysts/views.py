@@ -1,7 +1,7 @@
-"""What do analysts ask for beside the tables? Views and macros over them; they keep nothing of their own.
+"""Views and macros for analysts, over the tables; they store nothing.
 
-The macros `…_as_of` and `changes_between` take a log position or a time. The program itself asks `…_at`, which take a
-position alone and cost no look at the log's times.
+The macros `…_as_of` and `changes_between` take a log position or a time. The program itself uses `…_at`, which take a
+position only and need no lookup of the log's times.
 """
 
 from __future__ import annotations

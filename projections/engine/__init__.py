@@ -1,1 +1,1 @@
-"""From raw events to views: decode, gate, fold, checkpoint, digest; parked and refused events."""
+"""Projection engine: decode, gate, fold, checkpoint, digest; parked and refused events."""

@@ -1,4 +1,4 @@
-"""How does a piece of the log become part of the views? Decode, gate, fold: one transaction with the checkpoint."""
+"""Fold of a batch of events into the views: decode, gate, fold, in one transaction with the checkpoint."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from projections.fold_kit.workbench import Workbench
 from projections.live.duckdb import transaction
 from projections.views.refused import fold as refused_fold
 
-# Up to so many events of so many bytes are folded one by one; from there on sets are faster. (A list of a thousand may
-# be in a few kilobytes, and a row written as a literal costs a tenth of a millisecond.)
+# Up to this many events and bytes, a batch is folded row by row; above either, set-based statements are faster. The
+# limit of bytes counts too: a few kilobytes may hold a list of a thousand, and a literal row costs 0.1 ms.
 SMALL = 64
 SMALL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What one batch came to: the view's position after it, and how many events counted or did not."""
+    """Result of one batch: the view's position after it, and how many events were accepted and refused."""
 
     position: int
     accepted: int
@@ -40,9 +40,8 @@ class Folded:
 def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NONE_PARKED) -> Folded:
     """Fold consecutive events into the view; those that are parked are refused.
 
-    Events at or before the checkpoint were folded already and change nothing. Raises LogGap when the first
-    new event is not the one after the checkpoint, or positions inside the batch are not consecutive; then
-    nothing is changed.
+    Idempotent: events at or before the checkpoint change nothing. Raises LogGap when the first new event is not the
+    one after the checkpoint, or positions inside the batch are not consecutive; then nothing is changed.
     """
     position = bench.position()
     events = [event for event in events if event.position > position]
@@ -67,7 +66,7 @@ def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKE
 
 
 def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened:
-    """A batch as it is decoded: what is parked withheld, what is sealed opened. Raises what the vault raises."""
+    """A batch ready to be decoded: parked events blanked, sealed values opened. Raises what the vault raises."""
     return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
 
 
@@ -80,13 +79,13 @@ def _check_order(position: int, events: list[StoredEvent]) -> None:
 
 
 def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
-    """Fold set by set."""
+    """Fold with set-based statements."""
     events = decoded.opened.events
     first, facts = events[0].position, tuple(decoded.parsed)
     with _fold(bench, decoded.opened, parked) as refusals:
         refusals += decoded.refused
-        judged = gate(bench, decoded)
-        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in judged]
+        rejected = gate(bench, decoded)
+        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
         if len(refusals) < len(events):
             for view in VIEWS:
                 if view.fold is not None:
@@ -97,13 +96,13 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
 
 @contextmanager
 def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
-    """One transaction: what the body folds, what it refuses, and the checkpoint."""
+    """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
     refusals: list[Refusal] = []
     with transaction(bench.con):
         erased.keep(bench.con, opened.erased)
         yield refusals
         last = opened.stored[-1]
-        refused_fold.fold(bench.con, named(opened.told(refusals), opened.stored, parked))
+        refused_fold.fold(bench.con, named(opened.as_stored(refusals), opened.stored, parked))
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"

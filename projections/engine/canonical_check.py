@@ -1,6 +1,7 @@
-"""Which events need no judge? Those whose bytes are exactly what our own encoder would write for what SQL read in them.
+"""Canonical check: the SQL predicate of events that need no validation by the pydantic models.
 
-One comparison proves every type; the constraints of the schema and the subject's naming are predicates beside it.
+It holds where an event's bytes equal what our own encoder would write for the fields that SQL parsed. That one
+comparison proves every type; the constraints of the schema and the subject's naming are further predicates.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from functools import cache
 
 from ledger.event import MAX_ID, Fact
 from ledger.wire.envelope import NUL, SCHEMA_PREFIX
-from projections.fold_kit.envelopes import stated_version
+from projections.fold_kit.envelopes import written_version
 from projections.fold_kit.schema_sql import entity_check, fits
 
 
 @cache
-def vouched(fact: type[Fact]) -> str:
-    """The predicate of rows that need no judge. Where the data states the id once more, the models compare the two."""
+def is_canonical(fact: type[Fact]) -> str:
+    """The predicate of rows that need no further check. Where the data repeats the id, the models compare the two."""
     if fact.stated_id is not Fact.stated_id:
         return "false"
-    return f"coalesce({_canonical(fact)} = body AND {_envelope_fits()} AND {_named(fact)} AND {fits(fact)}, false)"
+    return f"coalesce({_encoded(fact)} = body AND {_envelope_fits()} AND {_subject_fits(fact)} AND {fits(fact)}, false)"
 
 
-def _named(fact: type[Fact]) -> str:
-    """The subject names this event letter by letter, without any encoding to undo; so the id is of plain letters."""
+def _subject_fits(fact: type[Fact]) -> str:
+    """The subject names this event without any escaped character; so the id has none either."""
     longest = len(fact.entity()) + 1 + MAX_ID
     return f"""length(e_subject) <= {longest} AND starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
         'ledger.', split_part(subject, '.', 2), '.', replace(e_subject, '/', '.'),
@@ -30,19 +31,19 @@ def _named(fact: type[Fact]) -> str:
         AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}')"""
 
 
-def _canonical(fact: type[Fact]) -> str:
-    """The bytes that ledger.wire.envelope.encode writes, said in SQL over the parsed event `e`."""
+def _encoded(fact: type[Fact]) -> str:
+    """The bytes that ledger.wire.envelope.encode writes, as a SQL expression over the parsed event `e`."""
     optional = ("traceparent", "traceid", "messageid", "causationid", "correlationid")
     extensions = ", ".join(f"""',"{name}":"' || e_{name} || '"'""" for name in optional)
     return f"""concat('{{"specversion":"1.0","id":"', e_id, '","type":"{fact.name}","source":"', e_source,
         '","subject":"', e_subject, '","time":"', e_time,
         '","datacontenttype":"application/json","dataschema":"{SCHEMA_PREFIX}{fact.name}:',
-        {stated_version(fact)}, '","actor":"', e_actor, '"',
+        {written_version(fact)}, '","actor":"', e_actor, '"',
         {extensions}, ',"data":', data::VARCHAR, '}}')"""
 
 
 def _envelope_fits() -> str:
-    """Constraints of ledger.wire.envelope.Envelope that the canonical form alone does not show."""
+    """Constraints of ledger.wire.envelope.Envelope that the comparison of bytes does not prove."""
     short = ("id", "source", "traceparent", "traceid", "messageid", "causationid", "correlationid")
     lengths = " AND ".join(f"(e_{name} IS NULL OR length(e_{name}) BETWEEN 1 AND 512)" for name in short)
     return (

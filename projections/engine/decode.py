@@ -1,12 +1,12 @@
-"""What does a batch of raw events say? DuckDB parses them as columns; pydantic judges the doubtful ones.
+"""Decoder of a batch of raw events: DuckDB parses them into columns; pydantic validates those that it cannot.
 
-An event whose bytes are exactly what our own encoder would write for its parsed fields, and whose values keep
-the schema's constraints, fits (projections/engine/canonical_check.py). Anything else (another client's spelling, an
-earlier version, a malformed body) is judged one at a time by the models, and then either enters in canonical form or
-is refused with its reason. Both roads give the same columns.
+An event whose bytes are exactly what our own encoder would write for its parsed fields, and whose values satisfy the
+schema's constraints, is accepted as parsed (projections/engine/canonical_check.py). Any other (another client's JSON
+formatting, an earlier version, a malformed body) is validated by the models, one at a time: it is then either parsed
+again in canonical form or refused with a reason. Both paths give the same columns.
 
-Nothing here knows the view: a batch is decoded in a small DuckDB of its own, so that the next one can be decoded
-while this one is folded.
+Decoding does not touch the view: it runs in a small DuckDB of its own, so that the next batch can be decoded while
+this one is folded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from kledger.contract.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
-from projections.engine.canonical_check import vouched
-from projections.engine.model_check import judged, rewritten
+from projections.engine.canonical_check import is_canonical
+from projections.engine.model_check import canonical_body, validated
 from projections.engine.parser import Parser
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
-from projections.fold_kit.envelopes import USED_ATTRIBUTES, envelope_columns, narrow, stated_data
+from projections.fold_kit.envelopes import USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
 from projections.fold_kit.schema_sql import json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts, table_of
@@ -42,13 +42,12 @@ _RAW = ("position", "stored_us", "subject", "name", "body")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A batch as columns, and what cannot be read as an event.
+    """A batch as columns, and the events that are refused because they cannot be decoded.
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/fold_kit/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns
-    of all, `candidates` what the gate asks of them, in the order of the log (None where all are plain: of those the
-    gate rarely asks more than the set tells), and `lineage` the links that they state; all three are empty where no
-    event fits.
+    of all. `candidates` is the gate's input, in the order of the log; None where all events are plain, which the gate
+    can mostly judge as a set. `lineage` are the links in the events. All three are empty where no event is valid.
     """
 
     opened: Opened
@@ -60,28 +59,28 @@ class Decoded:
 
 
 def decode(parser: Parser, opened: Opened) -> Decoded:
-    """Parse a batch. Raises no LedgerError for what the events say."""
+    """Parse a batch. An invalid event is refused in the result and raises nothing."""
     events = opened.events
     names = [_name_in(event.subject) for event in events]
-    doubtful: list[StoredEvent] = []
+    unproven: list[StoredEvent] = []
     tables: dict[type[Fact], list[pa.Table]] = {}
     for start, end in _pieces(events):
-        rows, doubted = _parse(parser, events[start:end], names[start:end])
-        doubtful += doubted
+        rows, rest = _parse(parser, events[start:end], names[start:end])
+        unproven += rest
         for fact, table in rows.items():
             tables.setdefault(fact, []).append(table)
     refused: list[Refusal] = []
     accepted: list[StoredEvent] = []
-    for event in doubtful:
+    for event in unproven:
         try:
-            accepted.append(event._replace(body=rewritten(*judged(event))))
+            accepted.append(event._replace(body=canonical_body(*validated(event))))
         except LedgerError as error:
             refused.append(Refusal(event, error.code, error.message))
     for start, end in _pieces(accepted):
-        named = [_name_in(event.subject) for event in accepted[start:end]]
-        raw = _raw(accepted[start:end], named)
-        for fact in _occurring(named):
-            tables.setdefault(fact, []).append(parser.select(_select(fact, "true"), raw=raw).drop_columns("doubted"))
+        accepted_names = [_name_in(event.subject) for event in accepted[start:end]]
+        raw = _raw(accepted[start:end], accepted_names)
+        for fact in _occurring(accepted_names):
+            tables.setdefault(fact, []).append(parser.select(_select(fact, "true"), raw=raw).drop_columns("unproven"))
     if not tables:
         return Decoded(opened, {}, refused)
     parsed = {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}
@@ -93,7 +92,7 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
 
 
 def _pieces(events: Sequence[StoredEvent]) -> Iterator[tuple[int, int]]:
-    """Where to cut a batch so that a piece has no more bytes than are parsed at once, or is a single event."""
+    """(start, end) of the pieces of a batch: each of at most _PARSED_AT_ONCE bytes, or a single event."""
     start = size = 0
     for at, event in enumerate(events):
         if at > start and size + len(event.body) > _PARSED_AT_ONCE:
@@ -105,12 +104,12 @@ def _pieces(events: Sequence[StoredEvent]) -> Iterator[tuple[int, int]]:
 
 
 def _occurring(names: list[str]) -> Facts:
-    there = set(names)
-    return tuple(fact for fact in FACTS.values() if fact.name in there)
+    present = set(names)
+    return tuple(fact for fact in FACTS.values() if fact.name in present)
 
 
 def _name_in(subject: str) -> str:
-    """`knowledge.saved`, if the subject is the ledger's; anything that is no fact's name otherwise."""
+    """The fact's name, such as `knowledge.saved`; for a foreign subject, a text that is no fact's name."""
     tokens = subject.split(".", 5)
     return f"{tokens[2]}.{tokens[4]}" if len(tokens) == 6 else ""
 
@@ -118,25 +117,25 @@ def _name_in(subject: str) -> str:
 def _parse(
     parser: Parser, events: list[StoredEvent], names: list[str]
 ) -> tuple[dict[type[Fact], pa.Table], list[StoredEvent]]:
-    """Let DuckDB parse the batch: the rows it vouches for, by fact, and the events that it cannot vouch for."""
-    doubtful = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
+    """Parse the batch in DuckDB: the canonical rows, by fact, and the events that the models have to validate."""
+    unproven = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
     facts = _occurring(names)
     try:
         raw = _raw(events, names)
-    except pa.ArrowInvalid:  # somewhere in it are bytes that are no text
-        doubtful += [event for event in events if not _is_text(event.body) and _name_in(event.subject) in FACTS]
+    except pa.ArrowInvalid:  # a body is not UTF-8
+        unproven += [event for event in events if not _is_text(event.body) and _name_in(event.subject) in FACTS]
         readable = [event for event in events if _is_text(event.body)]
         raw = _raw(readable, [_name_in(event.subject) for event in readable])
     parsed: dict[type[Fact], pa.Table] = {}
     first = events[0].position
     for fact in facts:
-        rows = parser.select(_select(fact, vouched(fact)), raw=raw)
-        doubted = rows["doubted"].drop_null().to_pylist()
-        if doubted:
-            doubtful += [events[position - first] for position in doubted]
-            rows = rows.filter(pc.is_null(rows["doubted"]))
-        parsed[fact] = rows.drop_columns("doubted")
-    return parsed, doubtful
+        rows = parser.select(_select(fact, is_canonical(fact)), raw=raw)
+        positions = rows["unproven"].drop_null().to_pylist()
+        if positions:
+            unproven += [events[position - first] for position in positions]
+            rows = rows.filter(pc.is_null(rows["unproven"]))
+        parsed[fact] = rows.drop_columns("unproven")
+    return parsed, unproven
 
 
 def _is_text(body: bytes) -> bool:
@@ -148,7 +147,7 @@ def _is_text(body: bytes) -> bool:
 
 
 def _raw(events: list[StoredEvent], names: list[str]) -> pa.Table:
-    """The events as columns. Raises ArrowInvalid when a body is no UTF-8."""
+    """The events as columns. Raises ArrowInvalid when a body is not UTF-8."""
     return pa.table(
         [
             pa.array([event.position for event in events], pa.int64()),
@@ -162,7 +161,7 @@ def _raw(events: list[StoredEvent], names: list[str]) -> pa.Table:
 
 
 def _texts(bodies: list[bytes]) -> pa.Array:
-    """Bytes as one column of texts, joined at once: a third of the time that a column built value by value takes."""
+    """Bytes as one column of texts, built from one buffer: a third of the time that appending the values takes."""
     ends = np.cumsum(np.fromiter(map(len, bodies), np.int64, len(bodies)))
     offsets = np.concatenate((np.zeros(1, np.int64), ends))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(bodies))]
@@ -173,14 +172,14 @@ def _texts(bodies: list[bytes]) -> pa.Array:
 
 @cache
 def _select(fact: type[Fact], fits: str) -> str:
-    """What is wanted of the events of one fact, and the position of each that does not fit.
+    """The query of one fact's rows; `unproven` is the position of each for which the predicate `fits` does not hold.
 
-    Each attribute is taken out of the parsed struct once, before anything is computed of it.
+    The inner SELECT extracts each attribute from the parsed struct once, before anything is computed from it.
     """
     columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items())
     attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
-    return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS doubted FROM (
-        SELECT *, {stated_data(fact)} AS data FROM (
+    return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS unproven FROM (
+        SELECT *, {data_as_json(fact)} AS data FROM (
             SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
                 SELECT position, stored_us, subject, body,
                     TRY(from_json(body, {text(json_structure(fact))})) AS e

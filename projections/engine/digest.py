@@ -1,6 +1,6 @@
-"""Are two views the same, and if not, where? Digests that do not depend on the order of rows.
+"""Digests of views that do not depend on the order of rows, and the rows in which two views differ.
 
-A relation's digest is the number of its rows and the sum of their MD5 halves: equal sets of rows give equal
+A relation's digest is made of the number of its rows and the sums of their MD5 halves: equal sets of rows give equal
 digests, in whatever order and in however many batches they were written.
 """
 
@@ -30,7 +30,7 @@ class RelationDigest:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row that is not the same in both: `only live`, `only replayed`, or the columns that differ."""
+    """One row that differs between two views; `what`: `only live`, `only replayed`, or the columns that differ."""
 
     view: str
     key: str
@@ -43,30 +43,30 @@ def digests(con: duckdb.DuckDBPyConnection) -> dict[str, RelationDigest]:
 
 
 def state_digest(parts: dict[str, RelationDigest]) -> str:
-    """One digest of the whole state, out of its relations' digests."""
-    told = "\n".join(f"{name}:{part.rows}:{part.digest}" for name, part in sorted(parts.items()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    """One digest of the whole state, computed from its relations' digests."""
+    lines = "\n".join(f"{name}:{part.rows}:{part.digest}" for name, part in sorted(parts.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
     row = con.execute(f"""
-        SELECT count(*), coalesce(sum(md5_number_lower(told)), 0), coalesce(sum(md5_number_upper(told)), 0)
-        FROM ({told(con, relation)})
+        SELECT count(*), coalesce(sum(md5_number_lower(row_text)), 0), coalesce(sum(md5_number_upper(row_text)), 0)
+        FROM ({rows_as_text(con, relation)})
     """).fetchone()
     assert row is not None  # an aggregate without GROUP BY always answers one row
     rows, lower, upper = (int(value) for value in row)
     return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
 
 
-def told(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
-    """The query of a relation's rows as the texts that are digested (`told`), and `more` columns of each."""
+def rows_as_text(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> str:
+    """The query of a relation's rows as the texts that are digested (`row_text`), and `more` columns of each."""
     row = f"{relation}::VARCHAR"
-    added, apart = ADDED.get(relation, ()), UNDIGESTED.get(relation, ())
-    if added or apart:
-        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in (*added, *apart)]
+    added, excluded = ADDED.get(relation, ()), UNDIGESTED.get(relation, ())
+    if added or excluded:
+        names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in (*added, *excluded)]
         row = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})::VARCHAR"
         row += "".join(f" || coalesce(', {name}: ' || {name}::VARCHAR, '')" for name in added)
-    return f"SELECT {', '.join([*more, f'{row} AS told'])} FROM {relation}"
+    return f"SELECT {', '.join([*more, f'{row} AS row_text'])} FROM {relation}"
 
 
 def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection) -> list[Difference]:
@@ -86,22 +86,22 @@ def _rows_that_differ(
     with duckdb.connect() as scratch:
         scratch.register("live", _keyed(live, relation))
         scratch.register("replayed", _keyed(replayed, relation))
-        found = scratch.execute(f"""
+        rows = scratch.execute(f"""
             SELECT coalesce(l.key, r.key), l.key IS NOT NULL, r.key IS NOT NULL
             FROM live l FULL JOIN replayed r ON l.key = r.key
-            WHERE l.told IS DISTINCT FROM r.told ORDER BY ALL LIMIT {MOST_DIFFERENCES}
+            WHERE l.row_hash IS DISTINCT FROM r.row_hash ORDER BY ALL LIMIT {MOST_DIFFERENCES}
         """).fetchall()
     return [
         Difference(
             relation,
             key,
             _what(relation, key, live, replayed)
-            if both_live and both_replayed
+            if is_live and is_replayed
             else "only live"
-            if both_live
+            if is_live
             else "only replayed",
         )
-        for key, both_live, both_replayed in found
+        for key, is_live, is_replayed in rows
     ]
 
 
@@ -111,7 +111,7 @@ def _key(relation: str) -> str:
 
 def _keyed(con: duckdb.DuckDBPyConnection, relation: str) -> pa.Table:
     return con.execute(
-        f"SELECT key, md5(told) AS told FROM ({told(con, relation, f'{_key(relation)} AS key')})"
+        f"SELECT key, md5(row_text) AS row_hash FROM ({rows_as_text(con, relation, f'{_key(relation)} AS key')})"
     ).to_arrow_table()
 
 

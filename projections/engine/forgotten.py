@@ -1,8 +1,8 @@
-"""Who may state that a person is forgotten? A node alone: its tombstone stands in the vault before the log tells of it.
+"""Check of `subject.forgotten` events: one counts only where the vault holds the tombstone that it names.
 
-So whoever publishes `subject.forgotten` makes nobody forgotten: the event counts when the vault has the tombstone that
-it names, by the one who asked for it. No publisher knows the receipt before the log has it, and who states it then is
-another.
+A node writes the tombstone to the vault before it publishes the event. A forged event therefore erases nobody: it has
+to name the receipt and the actor of a tombstone, and no other publisher knows the receipt before the log has it; who
+repeats it then is another actor.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from ledger.wire.subjects import SubjectParts, parse_subject
 _HINT = f".{SubjectForgotten.entity()}."
 
 
-def untold(keyring: Keyring, events: Iterable[StoredEvent]) -> list[tuple[StoredEvent, NotOwner]]:
-    """The events that state a forgetting which no node carried out. Who listens to the keyring hears of the others.
+def unconfirmed(keyring: Keyring, events: Iterable[StoredEvent]) -> list[tuple[StoredEvent, NotOwner]]:
+    """The `subject.forgotten` events without their tombstone, each with its error. Confirmed ones notify the keyring.
 
     Raises what the vault raises.
     """
-    stated = [(event, *told) for event in events if _HINT in event.subject and (told := _stated(event)) is not None]
-    if not stated:
+    claims = [(event, *claim) for event in events if _HINT in event.subject and (claim := _claim(event)) is not None]
+    if not claims:
         return []
-    # Another node may have destroyed a key that this one knows.
-    keyring.again({said.entity_id for _, said, _ in stated if is_person(said.entity_id)})
-    unfounded = []
-    for event, said, receipt in stated:
-        held = keyring.known(said.entity_id)
-        if isinstance(held, Tombstone) and (held.by, held.receipt) == (said.actor, receipt):
-            keyring.forget(said.entity_id)
+    # Another node may have destroyed a key that this one has cached.
+    keyring.again({subject.entity_id for _, subject, _ in claims if is_person(subject.entity_id)})
+    refused = []
+    for event, subject, receipt in claims:
+        held = keyring.known(subject.entity_id)
+        if isinstance(held, Tombstone) and (held.by, held.receipt) == (subject.actor, receipt):
+            keyring.forget(subject.entity_id)
         else:
-            reason = f"{said.entity_id} is forgotten by the node that destroys the key: run kledger forget"
-            unfounded.append((event, NotOwner(reason)))
-    return unfounded
+            reason = f"{subject.entity_id} is forgotten by the node that destroys the key: run kledger forget"
+            refused.append((event, NotOwner(reason)))
+    return refused
 
 
-def _stated(event: StoredEvent) -> tuple[SubjectParts, str] | None:
-    """What the event is about and the receipt that it names; None for what decoding refuses, or for another event."""
+def _claim(event: StoredEvent) -> tuple[SubjectParts, str] | None:
+    """The event's subject and receipt; None for another event, and for one that decoding refuses."""
     try:
-        said = parse_subject(event.subject)
+        subject = parse_subject(event.subject)
         document = orjson.loads(event.body)
         receipt = document["data"]["receipt"]
     except (IllegalSubject, orjson.JSONDecodeError, KeyError, TypeError, IndexError):
         return None
-    if f"{said.entity}.{said.event}" != SubjectForgotten.name or not isinstance(receipt, str):
+    if f"{subject.entity}.{subject.event}" != SubjectForgotten.name or not isinstance(receipt, str):
         return None
-    return said, receipt
+    return subject, receipt

@@ -1,9 +1,8 @@
-"""Which events of a batch count? The only order-sensitive step: one plain loop, in stream order.
+"""Gate: accepts or refuses each event of a batch. The only order-sensitive step: one loop, in stream order.
 
-It checks that the event's id was not seen of its actor before, and asks the entity's own rules about the rest (who owns
-what, which version is current). It marks each event accepted or refused with a reason, and never raises for bad data.
-(That the subject names the event and its actor was checked when the event was decoded.) Most batches of a log need no
-loop: see projections/views/knowledge/fast_path.py.
+It refuses duplicates (same actor, same event id) and leaves the rest to the rules of the event's entity (who owns what,
+which version is current). A refusal has a code and a reason; bad data never raises. That the subject matches the event
+and its actor was checked by the decoder. Most batches need no loop: see projections/views/knowledge/fast_path.py.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ from projections.views.scope_types.rules import ScopeTypeRules
 
 
 class Rules(Protocol):
-    """The rules of one kind of entity, with the state that the batch's entities are in."""
+    """The rules of one kind of entity, with the current state of the batch's entities."""
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event and, when it is accepted, move the entity's state on."""
+        """Judge one event and, when it is accepted, apply it to the entity's state."""
         ...
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Write down the state that the batch's entities came to."""
+        """Save the state of the batch's entities after its last event."""
         ...
 
 
-# Each is loaded with the ids that the batch is about: what stands in the parentheses of IN (…).
+# Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…).
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
@@ -69,13 +68,13 @@ class Judgement:
 
 
 def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Identity]) -> Judgement:
-    """Judge events in stream order. `rules` by entity; `seen` are those accepted before, and grows."""
+    """Judge events in stream order. `rules` is by entity; `seen` are the identities accepted so far, and grows."""
     judgement = Judgement([], [])
     counted, refused = judgement.counted.append, judgement.refused.append
     deciders = {fact.name: rules[fact.entity()].decide for fact in FACTS.values() if fact.entity() in rules}
     for event in candidates:
-        own = event.org, event.actor, event.event_id
-        if own in seen:
+        identity = event.org, event.actor, event.event_id
+        if identity in seen:
             refused((event.position, "duplicate_event", f"the event {event.event_id} was accepted before"))
             continue
         decide = deciders.get(event.type)
@@ -83,17 +82,17 @@ def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Id
         if code is not None:
             refused((event.position, code, reason or ""))
             continue
-        seen.add(own)
+        seen.add(identity)
         counted((event.position, version, closes))
     return judgement
 
 
 def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
-    """Judge every event that was decoded, and present what counts to the folds.
+    """Judge every decoded event, and present the accepted ones to the folds.
 
-    Presents a relation for each fact (`table_of`): its parsed rows that count, with two columns more: item_version,
-    and closes (the position of the version that the event ends); and `accepted`, the narrow columns of all of them.
-    Returns (position, code, reason) of each event that does not count.
+    Presents a relation for each fact (`table_of`): its accepted rows with two columns more, item_version and closes
+    (the position of the version that the event ends); and `accepted`, the narrow columns of all of them.
+    Returns (position, code, reason) of each event that is refused.
     """
     if not decoded.parsed:
         return []
@@ -131,7 +130,7 @@ def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table]) -> None:
 
 
 def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:
-    """Rows of which all count, with the versions that they make; None where they make none."""
+    """Rows that are all accepted, with the columns of the versions that they make; null where `made` is None."""
     if made is not None:
         made = made.take(pa.array(np.searchsorted(made["position"].to_numpy(), rows["position"].to_numpy())))
     for name, kind in _VERDICT.items():
@@ -142,28 +141,28 @@ def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:
 def _accepted(
     parsed: dict[type[Fact], pa.Table], counted: list[tuple[int, int | None, int | None]]
 ) -> dict[type[Fact], pa.Table]:
-    """The rows that count, with their verdicts; where all do, nothing is copied."""
+    """The accepted rows with the columns of _VERDICT; where all are accepted, nothing is copied."""
     at, versions, closes = zip(*counted, strict=True)
-    judged = np.array(at, np.int64)  # in the order of the log
-    verdicts = [pa.array(given, kind) for given, kind in zip((versions, closes), _VERDICT.values(), strict=True)]
+    counted_positions = np.array(at, np.int64)  # in the order of the log
+    verdicts = [pa.array(values, kind) for values, kind in zip((versions, closes), _VERDICT.values(), strict=True)]
     accepted = {}
     for fact, rows in parsed.items():
         positions = rows["position"].to_numpy()
-        found = np.minimum(np.searchsorted(judged, positions), len(judged) - 1)
-        counts = judged[found] == positions
+        indices = np.minimum(np.searchsorted(counted_positions, positions), len(counted_positions) - 1)
+        counts = counted_positions[indices] == positions
         if not counts.all():
-            rows, found = rows.filter(pa.array(counts)), found[counts]
+            rows, indices = rows.filter(pa.array(counts)), indices[counts]
         for name, column in zip(_VERDICT, verdicts, strict=True):
-            rows = rows.append_column(name, column.take(pa.array(found)))
+            rows = rows.append_column(name, column.take(pa.array(indices)))
         accepted[fact] = rows
     return accepted
 
 
 def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[Identity]:
-    """The accepted events that have one of these keys: what stands in the parentheses of IN (…).
+    """Identities of the accepted events that have one of these keys; `keys` is the SQL inside IN (…).
 
-    Ids are looked up by a 64-bit key, which scans fast; the ids themselves are then compared as a whole, with tenant
-    and actor: nobody takes an id from another by being the first to use it.
+    Ids are looked up by a 64-bit key, which scans fast; then tenant, actor and id are compared as a whole. An identity
+    includes the actor, so nobody blocks another's id by using it first.
     """
     positions = [at for (at,) in con.execute(f"SELECT position FROM event_keys WHERE key IN ({keys})").fetchall()]
     if not positions:

@@ -1,4 +1,4 @@
-"""What does one event say, as the models read it? The authority on whatever SQL cannot vouch for."""
+"""Validation of one event by the pydantic models: the authority on every event that SQL cannot prove valid."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from ledger.wire.envelope import Envelope, decode_envelope, decode_fact, schema_
 from ledger.wire.subjects import parse_subject
 
 
-def judged(event: StoredEvent) -> tuple[Envelope, Fact]:
-    """The event as the models read it. Raises a LedgerError that says what is wrong."""
-    named = parse_subject(event.subject)
+def validated(event: StoredEvent) -> tuple[Envelope, Fact]:
+    """The envelope and fact of a valid event. Raises a LedgerError that says what is wrong."""
+    subject = parse_subject(event.subject)
     envelope = decode_envelope(event.body)
     fact = decode_fact(envelope)
     entity, _, entity_id = envelope.subject.partition("/")
-    if f"{named.entity}.{named.event}" != fact.name:
+    if f"{subject.entity}.{subject.event}" != fact.name:
         raise IllegalSubject(
-            f"the subject says {named.entity}.{named.event}, the event says {fact.name}: publish it to the "
+            f"the subject says {subject.entity}.{subject.event}, the event says {fact.name}: publish it to the "
             "subject of its type"
         )
-    if (named.entity, named.entity_id) != (entity, entity_id):
+    if (subject.entity, subject.entity_id) != (entity, entity_id):
         raise IllegalSubject(
-            f"the subject is about {named.entity}/{named.entity_id}, the event about {envelope.subject}"
+            f"the subject is about {subject.entity}/{subject.entity_id}, the event about {envelope.subject}"
         )
-    if "\0" in named.org:
+    if "\0" in subject.org:
         raise IllegalSubject("the tenant that the subject names holds a NUL character")
     if (fault := fact.fault_of_id(entity_id)) is not None:
         raise InvalidPayload(f"the id {entity_id[:200]!r} {fault}", errors=[])
     if fact.stated_id() not in (None, entity_id):
         raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
-    if named.actor != envelope.actor:
-        raise IllegalSubject(f"the subject's actor is {named.actor}, the event names {envelope.actor}")
+    if subject.actor != envelope.actor:
+        raise IllegalSubject(f"the subject's actor is {subject.actor}, the event names {envelope.actor}")
     return envelope, fact
 
 
-def rewritten(envelope: Envelope, fact: Fact) -> bytes:
-    """The event as our own encoder would have written it."""
+def canonical_body(envelope: Envelope, fact: Fact) -> bytes:
+    """The event's body as our own encoder would have written it."""
     attributes: dict[str, Any] = envelope.model_dump(exclude={"data", "dataschema", "time"}, exclude_none=True)
     attributes["time"] = envelope.time.isoformat()
     attributes["dataschema"] = schema_name(type(fact), fact.stated_version())

@@ -1,9 +1,9 @@
-"""What becomes of an event that a fold cannot take? It is found, tried again, parked with its reason; the rest goes on.
+"""Parking: a dead letter for an event that no fold can take, so that the events after it are folded.
 
-A fold that fails for a reason that lies in the data is tried again on halves of its events until one is left that
-fails alone, each time. Live, that one is parked (ledger/store/parked.py): from then on it stands in `refused_events`
-with the code `unfoldable`, on every node and in every rebuild. A rebuild parks nothing: it names the event and stops.
-What lies with the machine (disk, memory, file, broker) parks nothing either: folding waits until it is mended.
+A fold that fails because of its data is retried on halves of the batch, until one event is left that fails alone each
+time. The live projector parks that event (ledger/store/parked.py): from then on it is in `refused_events` with the code
+`unfoldable`, on every node and in every rebuild. A rebuild parks nothing: it names the event and stops. An error of the
+machine (disk, memory, file, broker) parks nothing either: folding pauses until that is repaired.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ log = structlog.get_logger(__name__)
 
 TRIES = 3
 PAUSE_SECONDS = 0.05
-# So many events that wait for an operator are no longer a few bad events: the code is at fault, and parking would
-# empty the views.
+# With this many parked events the code is at fault, not a few events; parking more would empty the views.
 MOST_WAITING = 100
 _LONGEST_REASON = 500
 _QUOTED = re.compile(r"'[^']*'?|\"[^\"]*\"?|\d{7,}")
 
-# What DuckDB and Python say of values that do not fit. Everything else is about the machine or the file.
+# Errors that the data can cause. All others are caused by the machine or the file.
 ABOUT_THE_EVENT: tuple[type[Exception], ...] = (
     duckdb.DataError,
     duckdb.IntegrityError,
@@ -61,7 +60,7 @@ Fold = Callable[[Workbench, list[StoredEvent], Parked], Folded]
 def fold_strictly(
     bench: Workbench, events: list[StoredEvent], parked: Parked = NONE_PARKED, *, fold: Fold = fold_batch
 ) -> Folded:
-    """fold_batch, which names the event that it cannot fold.
+    """fold_batch with a bisection: an event that cannot be folded is found and named.
 
     Raises UnfoldableEvent when one event fails alone TRIES times; everything before it is folded then. Raises what
     fold_batch raises about the machine, the file and the log; then the batch under way is not folded.
@@ -71,7 +70,7 @@ def fold_strictly(
     except ABOUT_THE_EVENT as error:
         _assert_usable(bench)
         if len(events) == 1:
-            return _once_more(bench, events[0], parked, fold, error)
+            return _retry(bench, events[0], parked, fold, error)
     log.warning("a batch cannot be folded as a whole", first=events[0].position, events=len(events))
     half = len(events) // 2
     first = fold_strictly(bench, events[:half], parked, fold=fold)
@@ -79,14 +78,14 @@ def fold_strictly(
     return Folded(second.position, first.accepted + second.accepted, first.refused + second.refused)
 
 
-def _once_more(bench: Workbench, event: StoredEvent, parked: Parked, fold: Fold, error: Exception) -> Folded:
+def _retry(bench: Workbench, event: StoredEvent, parked: Parked, fold: Fold, error: Exception) -> Folded:
     for _ in range(TRIES - 1):
         time.sleep(PAUSE_SECONDS)
         try:
             return fold(bench, [event], parked)
         except ABOUT_THE_EVENT as again:
             error = again
-    reason = _told(error)
+    reason = _reason(error)
     raise UnfoldableEvent(
         f"the event at position {event.position} ({event.subject}) cannot be folded, tried {TRIES} times: {reason}",
         position=event.position,
@@ -96,20 +95,20 @@ def _once_more(bench: Workbench, event: StoredEvent, parked: Parked, fold: Fold,
     ) from error
 
 
-def _told(error: Exception) -> str:
-    """What the error says, without what it quotes of the event: a reason is kept for good, data may be forgotten."""
-    first = str(error).partition("\n")[0]
-    return f"{type(error).__name__}: {_QUOTED.sub('…', first)}"[:_LONGEST_REASON]
+def _reason(error: Exception) -> str:
+    """The error's first line without quoted values: the reason is stored for good, the event's data may be erased."""
+    first_line = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {_QUOTED.sub('…', first_line)}"[:_LONGEST_REASON]
 
 
 def _assert_usable(bench: Workbench) -> None:
-    """Raise duckdb.Error when the file takes no transaction any more: then it was not the event's error."""
+    """Raise duckdb.Error when the file takes no transaction any more: then the event is not the cause."""
     with transaction(bench.con):
         bench.con.execute("UPDATE checkpoints SET position = position WHERE name = 'views'")
 
 
 async def park(parked: ParkedEvents, poison: UnfoldableEvent) -> LedgerError | None:
-    """Park the event; None when that is kept, else what folding waits for. Raises BrokerUnavailable."""
+    """Park the event. Returns None once the decision is stored, else why folding stops. Raises BrokerUnavailable."""
     await parked.refresh()
     if len(parked.waiting) >= MOST_WAITING:
         return UnfoldableEvent(
@@ -130,14 +129,14 @@ async def park(parked: ParkedEvents, poison: UnfoldableEvent) -> LedgerError | N
 
 
 def held_apart(cursor: duckdb.DuckDBPyConnection) -> tuple[set[int], int]:
-    """The positions that a view file holds as unfoldable, and how far it is folded."""
+    """The positions that a view file has as unfoldable, and its checkpoint."""
     rows = cursor.execute("SELECT position FROM refused_events WHERE code = 'unfoldable'").fetchall()
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     return {position for (position,) in rows}, int(folded)
 
 
 async def disagreement(ledger: Ledger, held: set[int], folded: int, parked: Parked) -> list[int]:
-    """The positions that a view (see held_apart) was folded with other decisions about.
+    """The positions at which a view (see held_apart) was folded with other parking decisions than `parked`.
 
     Raises BrokerUnavailable, LogGap.
     """
@@ -146,7 +145,7 @@ async def disagreement(ledger: Ledger, held: set[int], folded: int, parked: Park
 
 
 async def _is_about(ledger: Ledger, decision: Decision) -> bool:
-    """Whether the log holds the event that was decided about, and not another one at its position."""
+    """Whether the decision is about the event that the log has at its position, not about another one."""
     async with contextlib.aclosing(ledger.read(decision.position, batch=1)) as batches:
         async for events in batches:
             return fingerprint_of(events[0]) == decision.fingerprint
@@ -154,13 +153,13 @@ async def _is_about(ledger: Ledger, decision: Decision) -> bool:
 
 
 async def attention(ledger: Ledger, view: View, parked: ParkedEvents) -> tuple[list[str], list[str]]:
-    """What an operator should know: reasons for not being healthy, and what merely waits. Raises BrokerUnavailable."""
+    """Reasons for which the node is unhealthy, and warnings, for an operator. Raises BrokerUnavailable."""
     await parked.refresh()
-    apart = await disagreement(ledger, *await view.ask(held_apart), parked.parked)
+    differing = await disagreement(ledger, *await view.ask(held_apart), parked.parked)
     waiting = parked.waiting
     return (
-        [f"the view was folded before it was decided about the events at {_few(apart)}: kledger rebuild"]
-        if apart
+        [f"the view was folded before it was decided about the events at {_few(differing)}: kledger rebuild"]
+        if differing
         else [],
         [f"{len(waiting)} parked events wait for you (at {_few(waiting)}): kledger refused list"] if waiting else [],
     )

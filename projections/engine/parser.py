@@ -1,4 +1,4 @@
-"""In what are bodies parsed? A small DuckDB in memory, beside the view's: relations in, relations out."""
+"""Parser: a small DuckDB in memory, apart from the view's, in which bodies are parsed; relations in, relations out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MEMORY = "512MB"
 
 
 class Parser:
-    """It knows nothing but what it is handed. Used by one thread at a time."""
+    """Runs queries over the relations that it is given, and keeps no state. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self.con = duckdb.connect(":memory:")
         self.con.execute(f"SET memory_limit = '{_MEMORY}'")
         self.con.execute("SET TimeZone = 'UTC'")
         self.con.execute("SET threads = 1")
-        # Columns of JSON come back as JSON, not as texts that have to be parsed anew.
+        # JSON columns come back as JSON, not as texts that have to be parsed again.
         self.con.execute("SET arrow_lossless_conversion = true")
 
     def select(self, query: str, **relations: pa.Table) -> pa.Table:
@@ -44,5 +44,5 @@ class Parser:
                 self.con.unregister(name)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self.con.close()

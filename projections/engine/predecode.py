@@ -1,7 +1,7 @@
-"""How is a batch decoded before its turn to be folded comes? Piece by piece as it is read; the pieces fold as one.
+"""Decoding ahead of the fold: pieces of a batch are decoded as they are read, then folded as one batch.
 
-Folding costs nearly the same whether a batch is large or small, and decoding does not: so what comes in bulk is decoded
-as it comes, and folded together.
+The cost of a fold hardly depends on the size of its batch, that of decoding does: so bulk is decoded while it arrives,
+and folded at once.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.workbench import Workbench
 
 Ahead = Decoded | list[StoredEvent]
-"""A piece that is decoded, or as it was read, where one of its events cannot be decoded."""
+"""A decoded piece; or its raw events, where decoding failed because of one of them."""
 
 
 def decode_ahead(parser: Parser, keyring: Keyring, events: list[StoredEvent], parked: Parked) -> Ahead:
-    """Decode a piece. Raises what the vault raises."""
+    """Decode one piece. Raises what the vault raises."""
     try:
         return decode(parser, ready(keyring, events, parked))
     except ABOUT_THE_EVENT:
-        return events  # folding finds out which of them it is
+        return events  # fold_strictly finds the event
 
 
 def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
-    """Fold what was decoded ahead, strictly: see engine/parking.py. `parked` is what it was decoded with."""
+    """Fold a decoded piece, strictly: see engine/parking.py. `parked` has to be what it was decoded with."""
     if isinstance(ahead, list):
         return fold_strictly(bench, ahead, parked)
     try:
@@ -46,7 +46,7 @@ def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
 
 
 def together(parser: Parser, pieces: Sequence[Ahead]) -> Ahead:
-    """Pieces that follow one another as one: what decoding them at once would have given."""
+    """Consecutive pieces as one; equal to the result of decoding them in one go."""
     decoded = [piece for piece in pieces if isinstance(piece, Decoded)]
     if len(decoded) < len(pieces):
         return [event for piece in pieces for event in _stored(piece)]

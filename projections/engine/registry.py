@@ -1,4 +1,4 @@
-"""Which views are there? One line each: its tables, its fold, what identifies a row, what a digest leaves out."""
+"""Registry of the views. One line each: its tables, its folds, the key of a row, the columns that a digest omits."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
 
 @dataclass(frozen=True, slots=True)
 class ViewOfLog:
-    """A part of what follows from the log.
+    """One view: tables that follow from the log alone, and the folds that write them.
 
-    `fold` reads the relations that the gate presents of a large batch and changes the view's own tables, set by set;
-    `fold_few` does the same with a few events that the models have read. Neither learns whether it is live or
-    rebuilding, and a law in the tests holds them to the same result.
+    `fold` takes a large batch: it reads the relations that the gate presents, and changes the view's own tables with
+    set-based statements. `fold_few` takes a few events as the models decoded them. Neither knows whether it runs live
+    or in a rebuild, and a law in the tests holds both to the same result.
     `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
-    that a relation did not always have: a digest counts them where they hold something, so that the digest of a log in
-    which they are empty is what it was. `undigested` are columns that no digest counts: what they say follows from the
-    log and the vault like the rest, and a digest of before they were there stays what it was.
+    that a relation has had since a later version: a digest includes them only where they are not null, so that the
+    digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
+    digests from before they existed stay the same; their values follow from the log and the vault like all others.
     """
 
     name: str
@@ -51,13 +51,13 @@ class ViewOfLog:
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-# `refused` is filled by the batch itself: what is refused never reaches a fold. So is `erased_texts`, before the folds.
+# The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
 VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
     ViewOfLog(
         "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
-    # Before feedback, whose credit follows from what was served.
+    # Before feedback: the credit of a verdict depends on the recalls.
     ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),

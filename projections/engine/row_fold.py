@@ -1,6 +1,6 @@
-"""How does a small batch become part of the views? Event by event, as the models read it, with literal rows.
+"""Row-by-row fold of a small batch: the models decode each event, and rows are written as literals.
 
-Planning the set-based statements costs more than a few events are worth: measured on two cores, one event takes
+For a few events, planning the set-based statements costs more than running them: measured on two cores, one event takes
 15 ms through them and half of it here. The rules, the tables and the result are the same.
 """
 
@@ -14,7 +14,7 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeSha
 from ledger.wire.envelope import Envelope
 from ledger.wire.subjects import parse_subject
 from projections.engine.gate import RULES, judge, seen_before
-from projections.engine.model_check import judged
+from projections.engine.model_check import validated
 from projections.engine.registry import VIEWS
 from projections.fold_kit.decisions import Candidate, Counted, Refusal
 from projections.fold_kit.sql_text import among
@@ -22,27 +22,27 @@ from projections.views.events.fold import key_of
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[Refusal]:
-    """Fold a few events, in the transaction that is open on `con`; returns what does not count."""
+    """Fold a few events, in the transaction that is open on `con`; returns those that are refused."""
     refusals: list[Refusal] = []
-    read: dict[int, tuple[StoredEvent, Envelope, Fact]] = {}
+    decoded: dict[int, tuple[StoredEvent, Envelope, Fact]] = {}
     for event in events:
         try:
-            read[event.position] = (event, *judged(event))
+            decoded[event.position] = (event, *validated(event))
         except LedgerError as error:
             refusals.append(Refusal(event, error.code, error.message))
-    if not read:
+    if not decoded:
         return refusals
-    candidates = [_candidate(*each) for each in read.values()]
+    candidates = [_candidate(*each) for each in decoded.values()]
     rules = {
         entity: load(con, among({c.entity_id for c in candidates if c.type.startswith(f"{entity}.")}))
         for entity, load in RULES.items()
         if any(c.type.startswith(f"{entity}.") for c in candidates)
     }
     judgement = judge(candidates, rules, seen_before(con, among(key_of(c.event_id) for c in candidates)))
-    refusals += [Refusal(read[position][0], code, reason) for position, code, reason in judgement.refused]
-    about = {c.position: c for c in candidates}
+    refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
+    by_position = {c.position: c for c in candidates}
     counted = [
-        Counted(*read[position], about[position].org, about[position].entity_id, version, closes)
+        Counted(*decoded[position], by_position[position].org, by_position[position].entity_id, version, closes)
         for position, version, closes in judgement.counted
     ]
     for decider in rules.values():
@@ -54,7 +54,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
 
 
 def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
-    named = parse_subject(event.subject)
+    subject = parse_subject(event.subject)
     helpful, harmful = 0, 0
     if isinstance(fact, KnowledgeSaved):
         helpful, harmful = fact.helpful, fact.harmful
@@ -66,8 +66,8 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         type=fact.name,
         event_id=envelope.id,
         actor=envelope.actor,
-        org=named.org,
-        entity_id=named.entity_id,
+        org=subject.org,
+        entity_id=subject.entity_id,
         owner=getattr(fact, "owner", None),
         expected_version=getattr(fact, fact.builds_on, None),
         helpful=helpful,

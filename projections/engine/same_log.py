@@ -1,7 +1,7 @@
-"""Is this the log that the views were folded from? Its event at the checkpoint has to be the one that was folded.
+"""Check that the log is the one that the views were folded from: by the time of its event at the checkpoint.
 
-A broker that came back with an older data directory, or another stream, may hold as many events or more: then
-positions alone say nothing.
+A broker that restarted with an older data directory, or another stream, may hold as many events or more, so that a
+comparison of positions would not notice it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from projections.live.view import View
 async def check_same_log(ledger: Ledger, view: View) -> None:
     """Compare the log's time of the event at the view's checkpoint, in microseconds, with the checkpoint's.
 
-    A log that ends before it is left to the read that follows. Raises LogReplaced, LogGap, BrokerUnavailable.
+    A log that ends before the checkpoint fails in the read that follows. Raises LogReplaced, LogGap, BrokerUnavailable.
     """
     position, stored_us = await view.ask(checkpoint_of)
     if not position:

@@ -1,6 +1,7 @@
-"""Which seals without a MAC verify? It is found out while their key is there, to be the same when it is gone.
+"""Examination of seals without a MAC: which of a person's seals verify, recorded before the key is destroyed.
 
-Earlier versions sealed without a MAC. The log is read once for them, before a person's key is destroyed.
+Earlier versions sealed without a MAC. After the key is gone nothing else could tell a genuine seal from a forged one,
+so the log is read once before the key is destroyed, and the tombstone keeps the result.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from ledger.privacy.seal_witness import ATTRIBUTE, UNFIT, Unsworn
 from ledger.privacy.sealed import Lookup, may_be_sealed, open_document, opened
 from ledger.privacy.vault import Tombstone
 from ledger.wire.subjects import stated_by_in
-from projections.engine.model_check import judged
+from projections.engine.model_check import validated
 from projections.engine.unsealing import Sealed, body_opened, sealed_in
 
 
 class Examination:
-    """Finds out which seals of one person verify that no MAC bears out, event by event of the log from its start.
+    """Verifies one person's seals that have no MAC, event by event from the start of the log.
 
-    `look` has to know the person's key.
+    `look` has to find the person's key.
     """
 
     def __init__(self, name: str, look: Lookup) -> None:
         self._name, self._look = name, look
         self._until = 0
         self._broken: dict[int, int] = {}
-        self._forged = array("q")  # forged from the first value on: of these anybody may publish many
+        self._forged = array("q")  # forged from the first value on; compact, as anybody may publish many
 
     @property
     def found(self) -> Unsworn:
-        """What was found so far. Nothing is said of what is forged altogether after the last that verifies."""
+        """The result so far. Events that are wholly forged, after the last one that verifies, are left out."""
         forged = self._forged[: bisect_right(self._forged, self._until)]
         return Unsworn(self._until, {**self._broken, **dict.fromkeys(forged, 0)})
 
@@ -44,7 +45,7 @@ class Examination:
                 continue
             try:
                 sealed = sealed_in(event)
-            except (InvalidPayload, SealBroken):  # refused whatever the vault has
+            except (InvalidPayload, SealBroken):  # refused in any case
                 continue
             if sealed is None or self._name not in sealed.names or ATTRIBUTE in sealed.document:
                 continue
@@ -58,7 +59,7 @@ class Examination:
 
 
 def _verdict(sealed: Sealed, name: str, look: Lookup) -> int | None:
-    """None when the person's seals verify, else what `Unsworn.broken` says of the event."""
+    """None when the person's seals verify, else the event's value in `Unsworn.broken`."""
     by = stated_by_in(sealed.event.subject)
     verified: list[bool] = []
 
@@ -72,9 +73,9 @@ def _verdict(sealed: Sealed, name: str, look: Lookup) -> int | None:
         return verified.index(False)
     try:
         body = body_opened(sealed, look)
-    except (KeyMissing, SealBroken, InvalidPayload):  # because of somebody else's
+    except (KeyMissing, SealBroken, InvalidPayload):  # because of another person's seal
         return None
-    erased = body_opened(sealed, lambda asked: _gone(name) if asked == name else look(asked))
+    erased = body_opened(sealed, lambda key: _gone(name) if key == name else look(key))
     return UNFIT if _refused(sealed, body) and not _refused(sealed, erased) else None
 
 
@@ -92,7 +93,7 @@ def _gone(name: str) -> Tombstone:
 
 def _refused(sealed: Sealed, body: bytes) -> bool:
     try:
-        judged(sealed.event._replace(body=body))
+        validated(sealed.event._replace(body=body))
     except LedgerError:
         return True
     return False

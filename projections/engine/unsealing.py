@@ -1,16 +1,16 @@
-"""How does a batch read what is sealed? Once, before it is decoded; what cannot be opened is refused.
+"""Unsealing: opens the sealed values of a batch before it is decoded; an event that cannot be opened is refused.
 
-The words of a person whose key is destroyed become the fallback, `"[erased]"` or `{}`: the same log with the same
-vault gives the same views. What is refused for any reason keeps the bytes that the log has.
+Values of a person whose key is destroyed become the fallback, `"[erased]"` or `{}`: the same log with the same vault
+gives the same views. A refused event keeps the bytes that the log has.
 
-A seal whose key the vault does not have is refused as one that does not verify. The key may come later, of a person who
-was named before it was theirs; then a replay, which has it, has to give the same reason.
+A seal whose key the vault does not have is refused with the same reason as one that does not verify. The key may be
+made later; a replay, which then has it, must give the same reason.
 
-Whether a seal counts is the same with the key and after that is gone: an event's MAC bears it out, and where it has
-none, the tombstone says which did (ledger/privacy/seal_witness.py).
+Whether a seal counts is the same with the key and after it is destroyed: an event's MAC attests it, and for events
+without a MAC the tombstone records which seals verified (ledger/privacy/seal_witness.py).
 
-The vault is asked for the keys of whole sealed values alone, and for a bounded number of well-formed names an event:
-what an event states can have that event refused, and never makes a question that the vault cannot answer.
+The vault is asked for the keys of complete sealed values only, and for a bounded number of well-formed names an event:
+a hostile event can only get itself refused, and never causes a request that the vault cannot answer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = structlog.get_logger(__name__)
 MOST_NAMES = 4
 """Persons that the sealed values of one event may name. Our writers name one: the last of those it belongs to."""
 
-# Never JSON, so that decoding refuses it whatever road it takes; the reason is then told by `told`.
+# Not JSON, so that either path of decoding refuses it; `Opened.as_stored` then sets the reason.
 _UNREADABLE = b""
 
 
@@ -57,7 +57,7 @@ _UNREADABLE = b""
 class Opened:
     """A batch ready to be decoded, and (code, reason) of each position that could not be opened.
 
-    `erased` has the places of an event's words whose key is destroyed, by its position.
+    `erased` has, by position, the places of the values in an event whose key is destroyed.
     """
 
     events: list[StoredEvent]
@@ -65,8 +65,8 @@ class Opened:
     failed: dict[int, tuple[str, str]]
     erased: dict[int, list[str]] = field(default_factory=dict)
 
-    def told(self, refusals: Iterable[Refusal]) -> list[Refusal]:
-        """Refusals with the bytes that the log has, and with what kept a seal from being opened."""
+    def as_stored(self, refusals: Iterable[Refusal]) -> list[Refusal]:
+        """Refusals with the events as the log has them, and with the reason why a seal could not be opened."""
         first = self.stored[0].position
         result = []
         for refusal in refusals:
@@ -78,7 +78,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """An event that holds sealed values, its document, and the persons whose keys they name."""
+    """An event with sealed values, its document, and the persons whose keys the values name."""
 
     event: StoredEvent
     document: dict[str, Any]
@@ -86,14 +86,14 @@ class Sealed:
 
     @property
     def id(self) -> str:
-        """The event's id, as its seals are bound to it."""
+        """The event's id, to which its seals are bound."""
         return str(self.document["id"])
 
 
 def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
-    """Open what is sealed in consecutive events.
+    """Open the sealed values in consecutive events.
 
-    Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. What an event states
+    Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. An invalid event
     raises nothing.
     """
     opened, sealed, failed = list(events), list[Sealed](), dict[int, tuple[str, str]]()
@@ -103,33 +103,34 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
         failed[event.position] = (error.code, error.message)
         opened[event.position - first] = event._replace(body=_UNREADABLE)
 
-    for event, unfounded in forgotten.untold(keyring, events):
-        fails(event, unfounded)
+    for event, error in forgotten.unconfirmed(keyring, events):
+        fails(event, error)
     for event in events:
         if not may_be_sealed(event.body) or event.position in failed:
             continue
         try:
-            found = sealed_in(event)
+            with_seals = sealed_in(event)
         except (InvalidPayload, SealBroken) as error:
             fails(event, error)
         else:
-            sealed += [found] if found is not None else []
+            sealed += [with_seals] if with_seals is not None else []
     if not sealed and not failed:
         return Opened(events, events, {})
-    look = _asked(keyring, {name for each in sealed for name in each.names})
+    look = _lookup(keyring, {name for each in sealed for name in each.names})
     missing, erased = dict[str, int](), dict[int, list[str]]()
     for each in sealed:
-        gone = list[str]()
+        erased_places = list[str]()
         try:
-            opened[each.event.position - first] = each.event._replace(body=body_opened(each, look, gone.append))
+            body = body_opened(each, look, erased_places.append)
+            opened[each.event.position - first] = each.event._replace(body=body)
         except KeyMissing as error:
             missing.setdefault(str(error.details["key"]), each.event.position)
             fails(each.event, not_verified(str(error.details["place"])))
         except (InvalidPayload, SealBroken) as error:
             fails(each.event, error)
         else:
-            if gone:
-                erased[each.event.position] = gone
+            if erased_places:
+                erased[each.event.position] = erased_places
     if missing:
         log.warning(
             "events are refused whose keys the vault does not have: is it the vault of this ledger?",
@@ -143,24 +144,24 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
 def sealed_in(event: StoredEvent) -> Sealed | None:
     """The event's sealed values; None where it has none. Raises InvalidPayload, SealBroken.
 
-    Broken is, whatever the vault has, what no node ever writes: a resource's seal anywhere but where a secret has its
-    place, and a MAC with nothing that it could bear out.
+    SealBroken is raised without a look at the vault for what no node writes: a resource's seal outside of the fields
+    for secrets, and a MAC without any sealed value.
     """
     try:
         document = orjson.loads(event.body)
     except orjson.JSONDecodeError:
-        return None  # decoding says what is wrong with it
+        return None  # the decoder refuses it
     if not isinstance(document, dict) or "data" not in document:
         return None
-    if not isinstance(document.get("id"), str):  # what else it may be has no bound, and decoding says what is wrong
+    if not isinstance(document.get("id"), str):  # any other value has no bound; the decoder refuses it
         return None
     names = set[str]()
-    found = secrets = 0
+    values = secrets = 0
     for value in sealed_values(document["data"]):
-        found += 1
+        values += 1
         if (name := name_in(value)).startswith(USER):
             names.add(name)
-        else:  # what is a resource's stays sealed
+        else:  # a resource's secret stays sealed
             secrets += 1
         if len(names) > MOST_NAMES:
             raise InvalidPayload(
@@ -173,61 +174,62 @@ def sealed_in(event: StoredEvent) -> Sealed | None:
         )
     if ATTRIBUTE in document and (not names or document[ATTRIBUTE] is None):
         raise SealBroken(f"it states {ATTRIBUTE}, and has nothing sealed that this could bear out")
-    return Sealed(event, document, names) if found else None
+    return Sealed(event, document, names) if values else None
 
 
 def _secrets_in_place(document: dict[str, Any]) -> int:
-    """How many texts sealed with a resource's key stand where the event's kind has a place for one."""
+    """How many texts sealed with a resource's key are in the fields that the event's type has for them."""
     kind, data = document.get("type"), document["data"]
     fact = FACTS.get(kind) if isinstance(kind, str) else None
     if fact is None or not isinstance(data, dict):
         return 0
-    stated = (data.get(name) for name in fact.sealed_only)
-    return sum(isinstance(each, str) and each.startswith(MARK + RESOURCE) for each in stated)
+    values = (data.get(name) for name in fact.sealed_only)
+    return sum(isinstance(each, str) and each.startswith(MARK + RESOURCE) for each in values)
 
 
-def _asked(keyring: Keyring, names: set[str]) -> Lookup:
-    """Ask for these names at once; who looks for one of them again does not ask anew, whether it has a key or none."""
+def _lookup(keyring: Keyring, names: set[str]) -> Lookup:
+    """Fetch the keys of these names in one request; looking one of them up later does not ask the vault again."""
     keyring.learn(names)
     return lambda name: keyring.known(name) if name in names else keyring.look(name)
 
 
 def body_opened(sealed: Sealed, look: Lookup, erased: Callable[[str], None] = lambda _place: None) -> bytes:
-    """The body as it is decoded: what is sealed opened, and what bore it out left away.
+    """The body with its sealed values opened and without the MAC.
 
-    `erased` hears the place of what cannot be read any more. Raises KeyMissing, SealBroken, InvalidPayload.
+    `erased` is called with the place of each value whose key is destroyed. Raises KeyMissing, SealBroken,
+    InvalidPayload.
     """
     position, document, numbers = sealed.event.position, {**sealed.document}, Counter[str]()
-    borne_out = _borne_out(sealed, document.pop(ATTRIBUTE, None), look)
+    attested = _mac_verifies(sealed, document.pop(ATTRIBUTE, None), look)
 
-    def vouch(gone: Tombstone, _place: str, _sealed: str) -> bool:
-        number = numbers[gone.name]
-        numbers[gone.name] += 1
-        return borne_out or gone.unsworn is None or gone.unsworn.counts(position, number)
+    def counts(tombstone: Tombstone, _place: str, _sealed: str) -> bool:
+        number = numbers[tombstone.name]
+        numbers[tombstone.name] += 1
+        return attested or tombstone.unsworn is None or tombstone.unsworn.counts(position, number)
 
-    if not borne_out and not all(_fits(look(name), position) for name in sealed.names):
+    if not attested and not all(_fits(look(name), position) for name in sealed.names):
         raise InvalidPayload("what is sealed in it did not fit it", errors=[])
     by = stated_by_in(sealed.event.subject)
-    document["data"] = open_document(document["data"], look, sealed.id, by=by, vouch=vouch, erased=erased)
+    document["data"] = open_document(document["data"], look, sealed.id, by=by, vouch=counts, erased=erased)
     try:
         return orjson.dumps(document)
-    except orjson.JSONEncodeError as error:  # an attribute nested without end
+    except orjson.JSONEncodeError as error:  # an attribute is nested too deeply
         raise InvalidPayload(f"what is sealed in it cannot be opened: {error}", errors=[]) from error
 
 
-def _borne_out(sealed: Sealed, stated: object, look: Lookup) -> bool:
-    """Whether a MAC bears out what is sealed; False where none can. Raises KeyMissing, SealBroken (it belies it)."""
-    if stated is None or not sealed.names:
+def _mac_verifies(sealed: Sealed, mac: object, look: Lookup) -> bool:
+    """Whether the event's MAC verifies; False where there is none to check. Raises KeyMissing, SealBroken (wrong)."""
+    if mac is None or not sealed.names:
         return False
-    if len(sealed.names) > 1:  # our writers seal all of an event for the same persons
+    if len(sealed.names) > 1:  # our writers seal all values of an event for the same persons
         raise not_verified()
     (name,) = sealed.names
     held = look(name)
     if held is None:
         raise KeyMissing(f"the vault has no key {name!r}: is it the vault of this ledger?", key=name, place="")
-    if held.witness is None:  # an earlier version left this tombstone
+    if held.witness is None:  # a tombstone of an earlier version
         return False
-    if not held.witness.vouches(stated, sealed.event.subject, sealed.id, sealed.document["data"]):
+    if not held.witness.vouches(mac, sealed.event.subject, sealed.id, sealed.document["data"]):
         raise not_verified()
     return True
 

@@ -1,7 +1,7 @@
-"""How does a parked event stay out of the folds, and in `refused_events`? It is shown to them as one that says nothing.
+"""Parked events in a batch: blanked before decoding, so that they are refused and never folded.
 
-Its place in the batch stays, so that positions stay consecutive; what decoding then says of the empty event is
-replaced by the event itself with the reason that it was parked for.
+A blanked event keeps its place, so that positions stay consecutive. The refusal of the blank event is then replaced by
+one of the event itself, with the reason for which it was parked.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from projections.fold_kit.decisions import Refusal
 
 
 def withhold(events: list[StoredEvent], parked: Parked) -> list[StoredEvent]:
-    """The events, with nothing in those that are parked. A decision about another event at that position is none."""
+    """The events, the parked ones blanked. A decision about another event at the same position does not apply."""
     if not parked:
         return events
     return [event._replace(subject="", body=b"") if _is_parked(event, parked) else event for event in events]
 
 
 def named(refusals: list[Refusal], events: list[StoredEvent], parked: Parked) -> list[Refusal]:
-    """The refusals of the events as they are: consecutive `events`, of which `refusals` saw those withheld."""
+    """The refusals, with those of blanked events replaced; `events` are consecutive and as the log has them."""
     if not parked:
         return refusals
     first = events[0].position

@@ -1,1 +1,1 @@
-"""What views are built with: envelopes, decisions, SQL text, versions, pages."""
+"""Building blocks of views: envelopes, decisions, SQL text, versions, pages."""

@@ -1,4 +1,4 @@
-"""How does a version end when a few events are folded? At the event that replaced it, by position and time."""
+"""End of versions in the row-by-row fold: sets position and time of the event that replaced each."""
 
 from __future__ import annotations
 

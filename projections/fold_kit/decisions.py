@@ -1,4 +1,4 @@
-"""What is judged, and what the judgement says: the words that the gate and the rules of each entity share."""
+"""Input and output types of the gate, shared with the rules of each entity."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ledger.wire.envelope import Envelope
 class Candidate(NamedTuple):
     """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item.
 
-    Where it states them: `scopes`, the item's from now on; `readers`, the entities of its ACL; `writers`, those
-    of them who may revise it; `through`, the scope through which the actor reads the item.
+    Null unless the event has them: `scopes`, the item's new scopes; `readers`, its ACL's entities; `writers`, those of
+    them who may revise it; `through`, the scope through which the actor reads the item.
     """
 
     position: int
@@ -35,19 +35,19 @@ class Candidate(NamedTuple):
 
 
 CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"
-"""The rows of candidates, out of the narrow columns of a batch."""
+"""The query of a batch's candidates, over its narrow columns."""
 
 
 def as_candidates(rows: Sequence[Sequence[Any]]) -> list[Candidate]:
-    """The rows of CANDIDATES as what they are."""
+    """The rows of CANDIDATES as named tuples."""
     return list(map(Candidate._make, rows))
 
 
 class Ruling(NamedTuple):
-    """What the rules say: refused with a code and a reason, or accepted with the version it makes.
+    """Verdict of the rules: refused with a code and a reason, or accepted with the version that the event makes.
 
-    `version` and `closes` are of the entity's version history: the number of the version that this event
-    makes (None when it makes none), and the position of the version that it ends.
+    `version` is the number of the new version in the entity's history (None when the event makes none), `closes` the
+    position of the version that it ends.
     """
 
     code: str | None = None
@@ -61,7 +61,7 @@ ACCEPTED = Ruling()
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An accepted event of a small batch, as the models read it, with what the rules said of it."""
+    """An accepted event of a small batch, as decoded by the models, with its version and the version it closes."""
 
     event: StoredEvent
     envelope: Envelope
@@ -81,16 +81,16 @@ class Counted:
 
     @property
     def trace_id(self) -> str | None:
-        """The envelope's trace, else the first that the data names."""
+        """The envelope's trace id, else the first in the data."""
         return next(iter(self.named("trace_id")), None)
 
     @property
     def message_id(self) -> str | None:
-        """The envelope's message, else the first that the data names."""
+        """The envelope's message id, else the first in the data."""
         return next(iter(self.named("message_id")), None)
 
     def named(self, field: Literal["trace_id", "message_id"]) -> list[str]:
-        """Every trace or message that the event names, each once, its envelope's first."""
+        """Every trace or message id in the event, each once, the envelope's first."""
         own = self.envelope.traceid if field == "trace_id" else self.envelope.messageid
         parts = (getattr(self.fact, part, None) for part in FROM)
         return [*dict.fromkeys(filter(None, [own, *(getattr(part, field) for part in parts if part is not None)]))]
@@ -98,7 +98,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An event that is not folded, and why; the raw bytes stay readable in `refused_events`."""
+    """A refused event and the reason; its raw bytes stay readable in `refused_events`."""
 
     event: StoredEvent
     code: str

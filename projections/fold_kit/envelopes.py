@@ -1,4 +1,4 @@
-"""What is the same of every event? One narrow row each: attributes, lineage, and the few fields the gate decides by."""
+"""Narrow columns: one row for an event of any fact, with attributes, lineage, and the fields that the gate needs."""
 
 from __future__ import annotations
 
@@ -49,41 +49,41 @@ USED_ATTRIBUTES = (
     "causationid",
     "correlationid",
 )
-"""The envelope's attributes that differ from event to event of a kind; SQL calls them e_id and so on."""
+"""The envelope's attributes that differ between events of one fact; in SQL they are e_id and so on."""
 
 READERS = "list_transform(d.acl, lambda x: x.entity)"
 """Every entity of an ACL."""
 WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
-"""Those of an ACL who may revise the item."""
+"""The entities of an ACL that may revise the item."""
 
 _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 
 
 def _lineage_of_data(fact: type[Fact], field: str) -> str:
-    """The envelope's lineage, else what the data itself says of its origin, source or case."""
+    """The envelope's trace or message id, else the one in the data's origin, source or case."""
     return f"coalesce({', '.join([f'e_{_TRACE_FIELDS[field]}', *named_in(fact, field)])})"
 
 
 def named_in(fact: type[Fact], field: str) -> list[str]:
-    """What each part of the data of an event says of its `trace_id` or `message_id`, NULL where it says nothing."""
+    """The `trace_id` or `message_id` in each part of an event's data, as SQL; NULL where it is empty."""
     return [f"nullif(d.\"{part}\".{field}, '')" for part in FROM if part in fact.model_fields]
 
 
 def _decoded(token: str) -> str:
-    """What ledger.wire.subjects.decode_token makes of a token: a single = is the empty string."""
+    """ledger.wire.subjects.decode_token in SQL; a single = is the empty string."""
     return f"TRY(CASE {token} WHEN '=' THEN '' ELSE url_decode(replace({token}, '=', '%')) END)"
 
 
 @cache
 def envelope_columns(fact: type[Fact]) -> dict[str, str]:
     """The columns of NARROW: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
-    said = fact.model_fields
+    fields = fact.model_fields
     return {
         "position": "position",
         "stored_us": "stored_us",
         "stream_time": "make_timestamptz(stored_us)",
         "type": f"'{fact.name}'",
-        "version": stated_version(fact),
+        "version": written_version(fact),
         "event_id": "e_id",
         "key": "md5_number_lower(e_id)",
         "time": "TRY_CAST(e_time AS TIMESTAMPTZ)",
@@ -97,32 +97,32 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "causation_id": "e_causationid",
         "correlation_id": "e_correlationid",
         "traceparent": "e_traceparent",
-        "owner": "d.owner" if "owner" in said else "NULL::VARCHAR",
-        "expected_version": f"d.{fact.builds_on}" if fact.builds_on in said else "NULL::BIGINT",
+        "owner": "d.owner" if "owner" in fields else "NULL::VARCHAR",
+        "expected_version": f"d.{fact.builds_on}" if fact.builds_on in fields else "NULL::BIGINT",
         "helpful": _counts(fact, "helpful"),
         "harmful": _counts(fact, "harmful"),
-        "scopes": "d.scopes" if "scopes" in said else "NULL::VARCHAR[]",
-        "readers": READERS if "acl" in said else "NULL::VARCHAR[]",
-        "writers": WRITERS if "acl" in said else "NULL::VARCHAR[]",
-        "through": "d.through" if "through" in said else "NULL::VARCHAR",
+        "scopes": "d.scopes" if "scopes" in fields else "NULL::VARCHAR[]",
+        "readers": READERS if "acl" in fields else "NULL::VARCHAR[]",
+        "writers": WRITERS if "acl" in fields else "NULL::VARCHAR[]",
+        "through": "d.through" if "through" in fields else "NULL::VARCHAR",
     }
 
 
-def unstated(fact: type[Fact]) -> str | None:
-    """The predicate of events that are of the version before (`Fact.added`); None where no field was added."""
+def is_previous_version(fact: type[Fact]) -> str | None:
+    """The predicate of events in the schema's previous version (`Fact.added`); None where no field was added."""
     return " AND ".join(f"d.{name} IS NULL" for name in fact.added) or None
 
 
-def stated_version(fact: type[Fact]) -> str:
-    """The version that an event is written in, as `Fact.stated_version` says."""
-    before = unstated(fact)
+def written_version(fact: type[Fact]) -> str:
+    """The version that an event is written in, as `Fact.stated_version` in SQL."""
+    before = is_previous_version(fact)
     now = f"{fact.version}::INTEGER"
     return now if before is None else f"CASE WHEN {before} THEN {fact.version - 1}::INTEGER ELSE {now} END"
 
 
-def stated_data(fact: type[Fact]) -> str:
-    """What an event says as JSON: without the fields that were added after its version."""
-    before = unstated(fact)
+def data_as_json(fact: type[Fact]) -> str:
+    """An event's data as JSON, without the fields that were added after its version."""
+    before = is_previous_version(fact)
     if before is None:
         return "to_json(d)"
     kept = ", ".join(f"'{name}': d.\"{name}\"" for name in fact.model_fields if name not in fact.added)
@@ -130,7 +130,7 @@ def stated_data(fact: type[Fact]) -> str:
 
 
 def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
-    """These columns, and `more`, of all the tables; nothing is copied."""
+    """The narrow columns, and `more`, of all the tables; nothing is copied."""
     return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
 
 

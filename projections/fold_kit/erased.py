@@ -1,7 +1,6 @@
-"""Which words of the log were destroyed with their person's key? A fact beside the text, never read off what it says.
+"""Erased values: the places in events whose values were destroyed with a person's key, as a table beside the text.
 
-`[erased]` stands in the place of such a text, and anybody may state that very text as their own: then it says so, and
-nothing was erased.
+The text `[erased]` takes the place of such a value, but does not prove an erasure: anybody may save that very text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NOTHING: Places = frozenset()
 
 
 def keep(con: duckdb.DuckDBPyConnection, erased: Mapping[int, Sequence[str]]) -> None:
-    """Note what could not be opened in a batch any more, before it is folded; by position."""
+    """Record the erased places of a batch, by position, before it is folded."""
     rows = [(position, place) for position, places in erased.items() for place in places]
     if len(rows) <= _FEW:
         insert(con, "erased_texts", rows)
@@ -39,36 +38,36 @@ def keep(con: duckdb.DuckDBPyConnection, erased: Mapping[int, Sequence[str]]) ->
 
 
 def erased_at(position: str, field: str) -> str:
-    """The predicate that the words of this field of an event's data were erased; `position` is an SQL expression."""
+    """The predicate that this field of an event's data was erased; `position` is a SQL expression."""
     return f"{position} IN (SELECT position FROM erased_texts WHERE place = {text(_place(field))})"
 
 
 def positions_of(con: duckdb.DuckDBPyConnection, positions: Collection[int], field: str) -> set[int]:
-    """The positions out of these whose event said something in this field that was erased."""
+    """Those of these positions whose event has this field erased."""
     if not positions:
         return set()
-    found = con.execute(
+    rows = con.execute(
         f"SELECT position FROM erased_texts WHERE position IN ({among(positions)}) AND place = {text(_place(field))}"
     ).fetchall()
-    return {position for (position,) in found}
+    return {position for (position,) in rows}
 
 
 def places_of(con: duckdb.DuckDBPyConnection, positions: Collection[int]) -> dict[int, Places]:
-    """What was erased of the events at these positions, by position; nothing of most."""
+    """The erased places in the events at these positions, by position; positions without any are left out."""
     if not positions:
         return {}
-    found: dict[int, set[str]] = {}
+    erased: dict[int, set[str]] = {}
     for position, place in con.execute(
         f"SELECT position, place FROM erased_texts WHERE position IN ({among(positions)})"
     ).fetchall():
-        found.setdefault(position, set()).add(place)
-    return {position: frozenset(places) for position, places in found.items()}
+        erased.setdefault(position, set()).add(place)
+    return {position: frozenset(places) for position, places in erased.items()}
 
 
 def within(places: Places, field: str) -> bool:
-    """Whether something was erased in this field of an event's data, as a whole or in part."""
-    own = _place(field)
-    return any(place == own or place.startswith(f"{own}/") for place in places)
+    """Whether this field of an event's data was erased, as a whole or in part."""
+    root = _place(field)
+    return any(place == root or place.startswith(f"{root}/") for place in places)
 
 
 def _place(field: str) -> str:

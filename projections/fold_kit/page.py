@@ -1,7 +1,7 @@
-"""What is a page of a list? Rows in the order of their creation, how many there are in all, and where the next begins.
+"""Cursor pagination: a page of rows, the newest first, with the total and the cursor of the next page.
 
-`next` is the position at which the last row of a full page was created. A page `before` it goes on exactly there, with
-whatever is written, changed or withdrawn meanwhile: a position of creation never changes, and new ones are higher.
+`next` is the position at which the last row of a full page was created. The page `before` it continues exactly there,
+whatever is written meanwhile: a row's position of creation never changes, and new rows have higher ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ledger.event import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows, newest first; `total` is how many fit, on all pages."""
+    """Some rows, newest first; `total` is the number of matching rows on all pages."""
 
     results: list[JsonObject]
     total: int
@@ -25,8 +25,8 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Which rows of a relation are listed: FROM and WHERE, and the values of both, in their order."""
+class Selection:
+    """The rows to list: FROM and WHERE of a query, and the parameters of both, in their order."""
 
     source: str
     where: Sequence[str]
@@ -36,19 +36,19 @@ class Asked:
 def page_of(
     cursor: duckdb.DuckDBPyConnection,
     columns: str,
-    asked: Asked,
+    selection: Selection,
     *,
     limit: int,
     offset: int = 0,
     before: int | None = None,
 ) -> tuple[list[Sequence[Any]], int, int | None]:
-    """The rows of a page, the total, and where the next page begins; the relation has id and created_position."""
-    matching = f"FROM {asked.source} WHERE {' AND '.join(asked.where)}"
+    """The rows of a page, the total, and the next page's cursor; the relation needs id and created_position."""
+    matching = f"FROM {selection.source} WHERE {' AND '.join(selection.where)}"
     earlier = "" if before is None else f" AND created_position < {int(before)}"
     rows = cursor.execute(
         f"""SELECT {columns}, created_position {matching}{earlier}
             ORDER BY created_position DESC, id LIMIT {int(limit)} OFFSET {int(offset)}""",
-        list(asked.values),
+        list(selection.values),
     ).fetchall()
-    counted = cursor.execute(f"SELECT count(*) {matching}", list(asked.values)).fetchone()
+    counted = cursor.execute(f"SELECT count(*) {matching}", list(selection.values)).fetchone()
     return [row[:-1] for row in rows], int(counted[0]) if counted else 0, rows[-1][-1] if len(rows) == limit else None

@@ -1,7 +1,7 @@
-"""How does an answer to a SELECT become plain values? Column by column; moments that Python cannot hold as their text.
+"""Conversion of Arrow tables to rows of Python values; timestamps that Python cannot represent become text.
 
-DuckDB knows `infinity`, and years before 1 and after 9999; Python's calendar knows none of them. Equal names of columns
-keep their values apart.
+DuckDB has `infinity`, and years before 1 and after 9999; Python's datetime does not. A row is a list, so that columns
+of the same name keep their own values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rows_of(table: pa.Table) -> list[list[Any]]:
 def _values(column: pa.ChunkedArray) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError):  # one of them is beyond the calendar: each is looked at alone
+    except (OverflowError, ValueError):  # one is outside of Python's range: convert them one by one
         return [_value(scalar) for scalar in column]
     return values
 

@@ -1,7 +1,7 @@
-"""How does SQL see an event's schema? Each pydantic model, said once more as DuckDB types and predicates.
+"""Event schemas in SQL: each pydantic model, translated to DuckDB types and predicates.
 
-The model stays the authority. What SQL accepts the model accepts too (a property in the tests); what SQL
-doubts is judged by the model. A constraint that has no SQL form here fails at import, not in a fold.
+The model is the authority. Whatever SQL accepts, the model accepts too (a property in the tests); all other events are
+validated by the model. A constraint without a SQL form fails at import, not in a fold.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _structure(annotation: Any) -> object:
 
 
 def _unwrap(annotation: Any) -> tuple[Any, list[Any]]:
-    """Strip Annotated and `| None`; collect the constraints met on the way."""
+    """Strip Annotated and `| None`; collect the constraints on the way."""
     constraints: list[Any] = []
     while True:
         if hasattr(annotation, "__metadata__"):
@@ -71,11 +71,11 @@ def _unwrap(annotation: Any) -> tuple[Any, list[Any]]:
 
 
 def fits(fact: type[Fact]) -> str:
-    """The predicate over `d` (from json_structure) that holds only for data the model accepts."""
+    """The predicate over `d` (from json_structure) that holds only for data that the model accepts."""
     parts = ["d IS NOT NULL", *_model_checks(fact, "d")]
     if fact.at_least_one:
-        stated = ", ".join(f"d.{name}::VARCHAR" for name in fact.at_least_one)
-        parts.append(f"coalesce({stated}) IS NOT NULL")
+        fields = ", ".join(f"d.{name}::VARCHAR" for name in fact.at_least_one)
+        parts.append(f"coalesce({fields}) IS NOT NULL")
     return " AND ".join(parts)
 
 
@@ -98,12 +98,12 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
     if origin is Literal:
         checks.append(f"{path} IN ({', '.join(text(value) for value in get_args(annotation))})")
     elif origin is dict:
-        # Flat, and each key once: of repeated keys and of depth only the models know what they make.
+        # Flat, and each key once: repeated keys and nested values are left to the models.
         checks.append(f"json_type({path}) = 'OBJECT'")
         checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
-        # A number that is no short whole one has more than one spelling, or no double holds it.
+        # Short integers only: other numbers have more than one spelling, or do not fit a double.
         checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')")
-        # What JSON has no form for, and DuckDB reads all the same.
+        # NaN and infinity are not JSON, but DuckDB parses them.
         checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?(nan|inf)', 'i')")
         checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
     elif origin is list:
@@ -136,15 +136,15 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return [entity_check(path)]
         case AfterValidator(func=scopes.scope_or_value_error):
             return [f"({path} = 'public' OR {entity_check(path)})"]
-        case AfterValidator(func=bounds.check_document):  # flat, with short numbers: see what is asked of an object
+        case AfterValidator(func=bounds.check_document):  # covered by the checks of a dict, see _value_checks
             return []
         case AfterValidator(func=bounds.without_sign_of_zero):
             return [f"NOT ({path} = 0 AND signbit({path}))"]
-        case AfterValidator(func=bounds.legal_id):  # what is printable, only the models know; of plain letters all is
+        case AfterValidator(func=bounds.legal_id):  # stricter than the model, which allows every printable character
             return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')", f"NOT starts_with({path}, {text(MARK)})"]
         case AfterValidator(func=knowledge.each_entity_once):
             return [f"len(list_distinct(list_transform({path}, lambda x: x.entity))) = len({path})"]
-        case AfterValidator(func=resource.times_or_value_error):  # what a moment is, only the models know
+        case AfterValidator(func=resource.times_or_value_error):  # stricter: only the models parse timestamps
             return [f"({path}->>'{name}') IS NULL" for name in resource.TIMES]
     pattern = getattr(constraint, "pattern", None)
     if isinstance(pattern, str) and pattern.startswith("^") and pattern.endswith("$"):

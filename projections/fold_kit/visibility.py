@@ -1,6 +1,7 @@
-"""Who reads a row, who may judge it, and how is it labelled? `ledger.readers` and the contract's scopes in SQL (S3).
+"""Access rules in SQL: who may read a row, who may judge it, and its visibility label.
 
-All of it is over the columns scopes, shared_with and owner: who reads is those in any of them.
+They are `ledger.readers` and `kledger.contract.scopes` over the columns scopes, shared_with and owner: a row's readers
+are the entities in any of these.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from ledger.readers import PERSONAL
 from projections.fold_kit.sql_text import text
 
 EVERYBODY = "CASE WHEN len(shared_with) = 0 THEN scopes ELSE list_distinct(scopes || shared_with) END"
-"""Scopes and the entities of an ACL: the label leaves the owner aside."""
+"""Scopes and the entities of an ACL; without the owner, whom the label does not count as a reader."""
 
 
 def visibility(readers: str = "scopes") -> str:
@@ -21,12 +22,12 @@ def visibility(readers: str = "scopes") -> str:
 
 
 def readers(table: str = "") -> str:
-    """The list of everybody who reads a row."""
+    """The list of all entities that may read a row."""
     return f"list_append({table}scopes || {table}shared_with, {table}owner)"
 
 
 def read_by(entities: str, table: str = "") -> str:
-    """The predicate of rows that one of a list of scopes reads; `entities` is that list in SQL, `public` in it."""
+    """The predicate of rows that any of these scopes may read; `entities` is a SQL list that includes `public`."""
     return (
         f"(list_has_any({table}scopes, {entities}) OR list_contains({entities}, {table}owner) "
         f"OR (len({table}shared_with) > 0 AND list_has_any({table}shared_with, {entities})))"
@@ -34,13 +35,13 @@ def read_by(entities: str, table: str = "") -> str:
 
 
 def shared(readers: str) -> str:
-    """Those in a list of readers that have members: neither users nor agents."""
+    """The readers that have members, such as teams: neither users nor agents."""
     personal = " OR ".join(f"starts_with(x, {text(kind + ':')})" for kind in PERSONAL)
     return f"list_filter({readers}, lambda x: NOT ({personal}))"
 
 
 def may_judge(actor: str, through: str, readers: str, shared: str) -> str:
-    """The predicate of verdicts on what is not public that count, as `ledger.readers.may_judge` says it."""
+    """The predicate of accepted verdicts on an item that is not public: `ledger.readers.may_judge` in SQL."""
     return (
         f"(list_contains({readers}, {actor}) OR "
         f"CASE WHEN {through} IS NULL THEN len({shared}) > 0 ELSE list_contains({shared}, {through}) END)"

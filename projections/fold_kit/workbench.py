@@ -1,6 +1,6 @@
-"""On what do the folds of a large batch work? A connection, and relations that last for one batch.
+"""Workbench: a connection to a view, with the temporary relations of one batch.
 
-They are Arrow tables, read where they lie: what was decoded, what the gate said of it, what a fold computes.
+The relations are Arrow tables, read in place: the decoded events, the gate's verdicts, and what a fold computes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def table_of(fact: type[Fact]) -> str:
 class Workbench:
     """A connection to a view, with the relations of one batch. Used by one thread at a time.
 
-    `keyring` opens what is sealed; one that knows no key leaves every sealed event refused.
+    `keyring` opens sealed values; with an empty one, every sealed event is refused.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
@@ -38,7 +38,7 @@ class Workbench:
 
     @cached_property
     def parser(self) -> Parser:
-        """What decodes the batches that were not decoded ahead."""
+        """The parser of batches that were not decoded ahead."""
         return Parser()
 
     def close(self) -> None:
@@ -48,11 +48,11 @@ class Workbench:
         self.con.close()
 
     def position(self) -> int:
-        """How far the view is folded. Each fold begins with this, and with no transaction open."""
+        """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open."""
         query = "SELECT position FROM checkpoints WHERE name = 'views'"
         try:
             (row,) = self.rows(query)
-        except duckdb.TransactionException:  # one that failed stands open, there was no memory to roll it back
+        except duckdb.TransactionException:  # a failed one is still open: there was no memory to roll it back
             self.con.execute("ROLLBACK")
             (row,) = self.rows(query)
         return int(row[0])
@@ -70,13 +70,13 @@ class Workbench:
         return self.con.execute(query).to_arrow_table()
 
     def present(self, tables: dict[str, pa.Table]) -> None:
-        """Make these tables relations of their names, good until the batch is cleared."""
+        """Register these tables as relations until `clear`."""
         for name, table in tables.items():
             self.con.register(name, table)
             self._loaded[name] = None
 
     def load(self, name: str, columns: Iterable[Any], schema: pa.Schema) -> str:
-        """Make columns of Python values a relation; returns its name, good until the batch is cleared."""
+        """Register columns of Python values as a relation until `clear`; returns its name."""
         arrays = [
             column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, field.type)
             for column, field in zip(columns, schema, strict=True)
@@ -86,7 +86,7 @@ class Workbench:
         return name
 
     def clear(self) -> None:
-        """Forget what was presented and loaded for this batch."""
+        """Unregister the relations of this batch."""
         for name in self._loaded:
             self.con.unregister(name)
         self._loaded.clear()

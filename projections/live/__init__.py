@@ -1,1 +1,1 @@
-"""The live view of a node: its file, the projector that feeds it, rebuilds beside it."""
+"""The live view of a node: its file, the projector that feeds it, and rebuilds."""

@@ -1,7 +1,7 @@
-"""How is a long piece of the log folded fast? Reading, decoding and folding go on at once, each in its own thread.
+"""Catch-up: a pipeline of three stages (read, decode, fold), each with its own thread, for a long piece of the log.
 
-Whatever was read while the others were busy is decoded together, up to a limit: large batches plan fewer statements
-an event. Towards the end they get smaller, so that no stage is left to work alone.
+Events that were read while the other stages were busy form one batch, up to a limit: large batches need fewer
+statements an event. Towards the end the batches get smaller, so that all stages stay busy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from projections.engine.parser import Parser
 from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
 from projections.live.view import View
 
-# Events in a list as it is read, in lists read ahead, and in a batch at most.
+# Events in one read; reads ahead; the most events and bytes in a batch.
 _LIST = 12_288
 _LISTS_AHEAD = 3
 _BATCH = 49_152
@@ -39,14 +39,14 @@ async def catch_up(
     *,
     checkpoint_every: int | None = None,
 ) -> int:
-    """Fold everything up to position `to`, without following on; returns how many events were refused.
+    """Fold everything up to position `to` and stop there; returns how many events were refused.
 
-    `progress` gets the position and the rate in events a second. `checkpoint_every` so many events what was folded is
-    written to the file; nobody may be reading it then. Raises LogGap, BrokerUnavailable, and
-    UnfoldableEvent: only what is `parked` already is passed over.
+    `progress` is called with the position and the rate in events a second. A CHECKPOINT of the file is done after every
+    `checkpoint_every` events; the file must have no readers then. Raises LogGap, BrokerUnavailable, and UnfoldableEvent
+    for an event that cannot be folded and is not in `parked`.
     """
     started, first, refused = time.monotonic(), view.position, 0
-    in_file = first
+    checkpointed = first
     bench, loop = view.instance.bench, asyncio.get_running_loop()
     lists: asyncio.Queue[list[StoredEvent] | LedgerError | None] = asyncio.Queue(_LISTS_AHEAD)
     batches: asyncio.Queue[Ahead | Exception | None] = asyncio.Queue(1)  # decoded while another one is folded
@@ -62,7 +62,7 @@ async def catch_up(
                     await batches.put(
                         await loop.run_in_executor(decoder, decode_ahead, parser, bench.keyring, events, parked)
                     )
-            except Exception as error:  # whatever it is, it is raised where the batch would have been folded
+            except Exception as error:  # raised again where the batch would have been folded
                 await batches.put(error)
             else:
                 await batches.put(None)
@@ -76,15 +76,15 @@ async def catch_up(
                 folded: Folded = await loop.run_in_executor(writer, fold_ahead, bench, decoded, parked)
                 view.instance.position = folded.position
                 refused += folded.refused
-                if checkpoint_every is not None and to > folded.position >= in_file + checkpoint_every:
-                    in_file = folded.position
+                if checkpoint_every is not None and to > folded.position >= checkpointed + checkpoint_every:
+                    checkpointed = folded.position
                     await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
                 progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
         finally:
             for task in (reading, decoding):
                 task.cancel()
             await asyncio.gather(reading, decoding, return_exceptions=True)
-            # A thread may be asking the vault, which answers on this loop: it is not to be held up.
+            # A thread may be waiting for the vault, which answers on this loop: do not block it.
             await asyncio.to_thread(decoder.shutdown)
             await asyncio.to_thread(writer.shutdown)
     return refused
@@ -93,7 +93,7 @@ async def catch_up(
 async def _read_ahead(
     ledger: Ledger, start: int, to: int, lists: asyncio.Queue[list[StoredEvent] | LedgerError | None]
 ) -> None:
-    """Put what is read up to position `to` into the queue, then None; or the error that ended the reading."""
+    """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
     try:
         async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
             async for events in batches:
@@ -107,7 +107,7 @@ async def _read_ahead(
 
 
 async def _gathered(lists: asyncio.Queue[list[StoredEvent] | LedgerError | None], to: int) -> list[StoredEvent]:
-    """What was read meanwhile, as one batch; an empty list at the end. Raises what ended the reading."""
+    """All events that are in the queue, as one batch; an empty list at the end. Raises what ended the reading."""
     events: list[StoredEvent] = []
     size = 0
     while not events or not lists.empty():
@@ -116,7 +116,7 @@ async def _gathered(lists: asyncio.Queue[list[StoredEvent] | LedgerError | None]
             raise read
         if not read:
             if events:
-                lists.put_nowait(None)  # the end is told once more, to who asks next
+                lists.put_nowait(None)  # the end mark again, for the next call
             break
         events += read
         size += sum(len(event.body) for event in read)

@@ -1,4 +1,4 @@
-"""How is a view file opened? The one place that knows DuckDB's settings, and the view's schema version."""
+"""View files in DuckDB: settings, tables, schema version, transactions and the checkpoint row."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from projections.analysts.views import TABLES as ANALYST_VIEWS
 from projections.engine.registry import VIEWS
 from projections.fold_kit.sql_text import text
 
-# Handed a parameter, DuckDB's client looks whether it is one of pandas' values, and where there is no pandas, Python
-# searches for it anew each time: a quarter of the time of reading an item.
+# For each bound parameter, DuckDB's client tries to import pandas. Where it is not installed, Python repeats the search
+# each time: a quarter of the time of reading an item. None in sys.modules makes the import fail at once.
 if find_spec("pandas") is None:
-    pa.array([])  # Arrow looks once, and cannot read Python's mark for what is not there
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # which is that mark
+    pa.array([])  # let Arrow look for pandas first: it cannot handle the None
+    sys.modules["pandas"] = None  # type: ignore[assignment]
 
-# Raised whenever tables or folds change what they hold: an older file is then rebuilt from the log.
+# Increment whenever the content of tables or folds changes: an older file is then rebuilt from the log.
 SCHEMA_VERSION = 7
 
 _CHECKPOINTS = f"""
@@ -43,8 +43,8 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
 
-    Each question runs on the thread that asks it; `threads` above 1 adds workers that all of them share. Measured
-    on two cores: with one worker more, small statements take twice the processor time and no less time.
+    A query runs on the thread that calls it; `threads` above 1 adds workers that all queries share. Measured on two
+    cores: with one worker more, small statements take twice the processor time and are not faster.
 
     Raises duckdb.IOException when another process has it open.
     """
@@ -54,9 +54,9 @@ def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1)
 
 
 def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection:
-    """Make a view file that counts only once it is finished with a CHECKPOINT, and is thrown away otherwise.
+    """Create a view file without a write-ahead log, which would write everything twice. Raises duckdb.IOException.
 
-    So it needs no write-ahead log, which would write everything a second time. Raises duckdb.IOException.
+    The caller ends with a CHECKPOINT, or discards the file.
     """
     con = duckdb.connect(":memory:")
     con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
@@ -66,14 +66,14 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
 
 
 def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) -> None:
-    """Settings, and the tables when there are none yet."""
+    """Apply the settings, and create the tables when the file is new."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET TimeZone = 'UTC'")
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
     con.execute("SET checkpoint_threshold = '1GB'")
     con.execute("SET preserve_insertion_order = false")
-    # Texts are stored as they are (numbers are still packed). Compressing them took most of a checkpoint, and reading
-    # ten items back took five times as long; the price is a file about as large as the log instead of a third of it.
+    # Strings are stored uncompressed (numbers are still packed). Compression took most of a checkpoint and made reading
+    # ten items five times slower; without it the file is about as large as the log instead of a third of it.
     con.execute("SET disabled_compression_methods = 'fsst,dictionary,dict_fsst'")
     con.execute(f"SET threads = {threads}")
     if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
@@ -97,13 +97,13 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def end_left_over(con: duckdb.DuckDBPyConnection) -> None:
-    """Roll back what is open. Without memory even that fails; the next fold does it then."""
+    """Roll back an open transaction. When there is no memory, even that fails; then the next fold does it."""
     with suppress(duckdb.Error):
         con.execute("ROLLBACK")
 
 
 def checkpoint_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
-    """How far the file is: (position, that event's stored microseconds)."""
+    """The file's checkpoint: (position, when the log stored that event, in microseconds)."""
     row = con.execute("SELECT position, stored_us FROM checkpoints WHERE name = 'views'").fetchone()
     if row is None:
         raise RuntimeError("the view file has no checkpoint row: it is damaged; delete it, it is rebuilt from the log")

@@ -1,4 +1,4 @@
-"""Where are the view files of a node? Numbered files and a pointer to the live one; none is ever replaced."""
+"""View files of a node: numbered files and a pointer to the live one; no file is ever overwritten."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def next_file(directory: Path) -> Path:
 
 
 def point_to(path: Path) -> None:
-    """Make `path` the live file, at once and for good: the pointer is renamed into place."""
+    """Make `path` the live file, atomically and durably: the pointer is synced, then renamed into place."""
     pointer = path.parent / "current"
     fresh = path.parent / "current.new"
     with fresh.open("w") as file:
@@ -38,7 +38,7 @@ def point_to(path: Path) -> None:
 
 
 def copy_closed(path: Path, into: Path) -> None:
-    """Copy a view file that nobody writes, with its write-ahead log, which holds what was committed last."""
+    """Copy a view file that nobody writes, with its write-ahead log, which has the last commits."""
     for source, copy in ((path, into), (_log_of(path), _log_of(into))):
         if source.exists():
             shutil.copyfile(source, copy)
@@ -51,7 +51,7 @@ def discard(path: Path) -> None:
 
 
 def discard_others(directory: Path, keep: Path) -> None:
-    """Remove every view file but one: rebuilds that did not end, and files that were replaced."""
+    """Remove every view file but one: those of aborted rebuilds, and those that were replaced."""
     for path in directory.glob("view-*.duckdb*"):
         if not path.name.startswith(keep.name):
             path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""What is folded at once, live? What came in bulk gathers for a moment, unless somebody waits for it.
+"""Batching of the live projector: bulk is collected for a moment, unless a reader waits for one of its positions.
 
-An event or a few are folded as they come. More of them are the beginning of a piece of bulk: the rest is waited for,
-for no longer than until everything is there that somebody waits for.
+A few events are folded as they arrive. More than a few are the beginning of a bulk write: the batch then waits for the
+rest of it, but no longer than until it contains every position that a reader waits for.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from ledger.event import StoredEvent
 from projections.engine.predecode import Ahead
 from projections.live.view import View
 
-# More events than this are a piece of something larger: the server hands over a batch of a thousand in pieces.
+# More events than this are a part of a larger write: the server delivers a batch of a thousand in parts.
 A_FEW = 8
 GATHER_SECONDS = 0.25
-# So many are decoded while more comes.
+# A growing batch is decoded in pieces of this size while more events arrive.
 DECODED_AT_ONCE = 2_000
 # Large events fill the memory long before there are many of them.
 MOST_BYTES = 32 * 1024 * 1024
-# What somebody waits for and is not here yet is on its way, or does not exist yet: it is not waited for any longer.
+# How long to wait for an awaited position that has not arrived: it may be in delivery, or not exist yet.
 ON_ITS_WAY_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class Batch:
-    """Events to fold at once, as they were read; the first of them are decoded in `pieces`, the others in `rest`."""
+    """Events to fold at once. `pieces` are the decoded first ones; `rest` are those after them, not yet decoded."""
 
     events: list[StoredEvent]
     """The batch's own list: it grows."""
     pieces: list[Ahead] = field(default_factory=list)
     rest: list[StoredEvent] = field(default_factory=list)
     decoded_with: object = None
-    """What the pieces were decoded with: they are good for as long as that is the same."""
+    """What the pieces were decoded with; they are invalid once that has changed."""
 
     bytes: int = 0
 
@@ -49,19 +49,22 @@ class Batch:
         return self.events[-1].position
 
     def add(self, events: list[StoredEvent]) -> None:
-        """What comes next; what is here already is delivered again, and is left out."""
+        """Append the next events; redelivered ones are dropped."""
         fresh = [event for event in events if event.position > self.last]
         self.events += fresh
         self.rest += fresh
         self.bytes += _bytes(fresh)
 
     def undecoded(self) -> None:
-        """Forget the pieces."""
+        """Discard the decoded pieces: all events have to be decoded again."""
         self.pieces, self.rest = [], list(self.events)
 
 
 class Arriving:
-    """What a reading gives, read on while earlier events are folded: up to `most` events or MOST_BYTES, and a list."""
+    """Read-ahead buffer over a reading of the log, filled while earlier events are folded.
+
+    Backpressure: the reading stops at `most` events or MOST_BYTES, exceeded by one list at the most.
+    """
 
     def __init__(self, reading: AsyncGenerator[list[StoredEvent], None], most: int) -> None:
         self._reading, self._most = reading, most
@@ -72,31 +75,31 @@ class Arriving:
         self._task = asyncio.create_task(self._read_on())
 
     async def next(self) -> list[StoredEvent]:
-        """All that is here and follows on, once anything is. Raises what the reading raised, after what came before."""
+        """All buffered events that are consecutive; waits for the first. Raises the reading's error after the last."""
         await self._came.wait()
         if not self._lists:
-            assert self._ended is not None  # else nothing has come
+            assert self._ended is not None  # _came is set by a list or by the end
             raise self._ended
-        events = list(self._taken())
+        events = list(self._pop())
         while self._lists and self._lists[0][0].position <= events[-1].position + 1:
             last = events[-1].position
-            events += [event for event in self._taken() if event.position > last]
+            events += [event for event in self._pop() if event.position > last]
         self._room.set()
         if not self._lists and self._ended is None:
             self._came.clear()
         return events
 
-    def _taken(self) -> list[StoredEvent]:
+    def _pop(self) -> list[StoredEvent]:
         events = self._lists.popleft()
         self._events -= len(events)
         self._bytes -= _bytes(events)
         return events
 
     async def come(self, within: float, unless: asyncio.Event | None = None) -> bool:
-        """Whether more events are here before so many seconds are over, or `unless` is set."""
-        waited_for = [self._came] if unless is None else [self._came, unless]
-        if not any(event.is_set() for event in waited_for):
-            tasks = [asyncio.ensure_future(event.wait()) for event in waited_for]
+        """Wait up to `within` seconds for more events, or until `unless` is set; whether there are any."""
+        signals = [self._came] if unless is None else [self._came, unless]
+        if not any(signal.is_set() for signal in signals):
+            tasks = [asyncio.ensure_future(signal.wait()) for signal in signals]
             await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
                 task.cancel()
@@ -104,7 +107,7 @@ class Arriving:
 
     @property
     def ended(self) -> bool:
-        """Whether an error is all that comes."""
+        """Whether the reading has failed and all its events were taken."""
         return self._ended is not None and not self._lists
 
     async def aclose(self) -> None:
@@ -124,15 +127,15 @@ class Arriving:
                     self._room.clear()
                     await self._room.wait()
             self._ended = BrokerUnavailable("the reading of the log has ended")
-        except Exception as error:  # whatever it is, it is raised where the events would have been
+        except Exception as error:  # raised again by `next`, after the events before it
             self._ended = error
         self._came.set()
 
 
 async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[Batch], Awaitable[None]]) -> Batch:
-    """What is folded next, up to `most` events or MOST_BYTES, or a few more; `decode` is given it as it grows.
+    """The next batch to fold, of about `most` events or MOST_BYTES; `decode` is called with it as it grows.
 
-    Raises what the reading raises, once everything before that is folded.
+    Raises what the reading raises, once everything before that was returned.
     """
     batch = Batch(await arriving.next())
     loop = asyncio.get_running_loop()

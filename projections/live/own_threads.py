@@ -1,4 +1,4 @@
-"""Work that nothing can interrupt has a thread of its own, for which the end of the process does not wait."""
+"""Daemon threads for work that cannot be interrupted, so that the process can exit without waiting for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OwnThread(threading.Thread):
 
 
 def within(seconds: float, work: Callable[[], None], name: str) -> bool:
-    """Do `work` and wait for it for so long; False where it goes on after that. Raises what `work` raises in time."""
+    """Run `work` in a thread and wait up to `seconds`; False where it still runs then. Raises what `work` raises."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -40,21 +40,21 @@ def within(seconds: float, work: Callable[[], None], name: str) -> bool:
 
 
 def left_behind(name: str) -> None:
-    """Note a library's thread that can no longer be ended, so that the end of the process does not wait for it."""
+    """Register a library's thread that can no longer be ended, so that the process exits without waiting for it."""
     _left_behind.append(name)
 
 
 def still_running() -> list[str]:
-    """The names of the threads that have not come to their end."""
+    """The names of the threads that have not ended."""
     own = [thread.name for thread in threading.enumerate() if isinstance(thread, OwnThread)]
     return sorted((*own, *_left_behind))
 
 
 def end_without_them() -> None:
-    """End the process at once, with 0, where one of them still runs. Call it when everything else is closed.
+    """Exit with status 0 at once if one of these threads still runs. Call it when everything else is closed.
 
-    A view's file may hold changes that were not checkpointed, as after a kill -9: the next start takes them from the
-    file's own log.
+    A view's file may have changes that were not checkpointed, as after a kill -9: the next start recovers them from the
+    file's write-ahead log.
     """
     if names := still_running():
         log.warning("the process ends while statements of analysts run", threads=names)

@@ -1,7 +1,7 @@
-"""How does the log reach the views? The one loop: read from checkpoint + 1, fold, move the checkpoint, go on.
+"""Projector: the loop that keeps the views at the head of the log. It reads from checkpoint + 1, folds, and goes on.
 
-The same loop runs live and when catching up; a rebuild is the same loop over an empty file. It stops where
-positions are missing (fails closed) and says so; any other trouble is tried again with growing pauses.
+Each fold moves the checkpoint in its own transaction. The loop stops where positions are missing (it fails closed) and
+reports it; after any other error it retries with growing pauses.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-# A list of events to fold at once. Larger ones plan fewer statements an event and take more memory.
+# Events in a batch. Larger batches need fewer statements an event, and more memory.
 BATCH = 10_000
 # Explicit checkpoints bound the write-ahead log, which is read again when a node starts.
 CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
-# What nobody waits for may rest for so long, so that several events are folded at once.
+# The longest delay of events that no reader waits for, so that several are folded at once.
 _REST_SECONDS = 0.1
-# While somebody waits and events come faster than they are folded, folding rests for as long as it worked, up to this.
+# While readers wait and events come faster than they are folded: pause for as long as the last fold took, up to this.
 _BREATH_SECONDS = 0.008
 
 
@@ -62,12 +62,12 @@ class Projector:
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
         self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
-        """Told of each batch once it can be read, and how many seconds that took."""
+        """Called with each batch after it is folded, and with the seconds that this took."""
         self.reopen: Callable[[], Awaitable[None]] | None = None
-        """Serves the view from a file that works, where DuckDB has given up the one that is open."""
+        """Called where DuckDB has invalidated the open file; has to serve the view from a working one."""
 
     async def run(self) -> None:
-        """Fold until cancelled. A gap in the log, or another log, ends the folding, not the node: reads go on."""
+        """Fold until cancelled. A gap in the log, or another log, ends the folding; the node goes on serving reads."""
         pause = 0.05
         while True:
             try:
@@ -87,52 +87,52 @@ class Projector:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
                 return
-            except Exception as error:  # whatever it is, the node says what folding waits for
-                self.trouble = await self._mended_or_trouble(self._view.position, error)
+            except Exception as error:  # any error is reported in the node's status, and retried
+                self.trouble = await self._recover(self._view.position, error)
                 if self.trouble is None:
                     continue
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def _mended_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
-        """None when folding may go on at once: the file is opened again, or the event is parked."""
+    async def _recover(self, position: int, error: Exception) -> LedgerError | None:
+        """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
         if not isinstance(error, duckdb.FatalException) or self.reopen is None:
-            return await self._parked_or_trouble(position, error)
+            return await self._park_or_report(position, error)
         async with self._turn:
             try:
                 await self.reopen()
-            except (duckdb.Error, LedgerError, OSError) as hindered:
-                return _unfoldable(position, hindered)
+            except (duckdb.Error, LedgerError, OSError) as failure:
+                return _unfoldable(position, failure)
         return None
 
-    async def _parked_or_trouble(self, position: int, error: Exception) -> LedgerError | None:
-        """None when the event that could not be folded is parked now, so that the rest goes on."""
+    async def _park_or_report(self, position: int, error: Exception) -> LedgerError | None:
+        """None when the event that could not be folded is parked, else the error to report."""
         if isinstance(error, UnfoldableEvent) and self._parked is not None:
             try:
                 return await park(self._parked, error)
-            except LedgerError as hindered:
-                return hindered
+            except LedgerError as failure:
+                return failure
         return error if isinstance(error, LedgerError) else _unfoldable(position, error)
 
     async def _decode(self, batch: Batch) -> None:
-        """Decode what came of a batch that still grows."""
+        """Decode the new events of a batch that is still growing."""
         if batch.decoded_with != (now := self._decoding_with()):
             batch.undecoded()
             batch.decoded_with = now
         rest, batch.rest = batch.rest, []
         keyring = self._view.instance.bench.keyring
-        batch.pieces.append(await self._written(decode_ahead, self._parser, keyring, rest, self._held_apart()))
+        batch.pieces.append(await self._in_writer(decode_ahead, self._parser, keyring, rest, self._parked_now()))
 
     async def _fold(self, batch: Batch) -> None:
         async with self._turn:
-            instance, parked = self._view.instance, self._held_apart()
+            instance, parked = self._view.instance, self._parked_now()
             if batch.decoded_with != self._decoding_with():
                 batch.undecoded()
             if batch.pieces:
-                folded = await self._written(self._fold_pieces, instance.bench, batch, parked)
+                folded = await self._in_writer(self._fold_pieces, instance.bench, batch, parked)
             else:
-                folded = await self._written(fold_strictly, instance.bench, batch.events, parked)
+                folded = await self._in_writer(fold_strictly, instance.bench, batch.events, parked)
             instance.folded(folded.position, batch.events)
             self._since_checkpoint += len(batch.events)
             await self._view.moved()
@@ -145,22 +145,22 @@ class Projector:
             pieces.append(decode_ahead(self._parser, bench.keyring, batch.rest, parked))
         return fold_ahead(bench, together(self._parser, pieces), parked)
 
-    async def _written(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What some work gives, done by the one thread that decodes and folds."""
+    async def _in_writer(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work` on the one thread that decodes and folds, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, work, *arguments)
 
-    def _held_apart(self) -> Parked:
+    def _parked_now(self) -> Parked:
         return self._parked.parked if self._parked else NONE_PARKED
 
     def _decoding_with(self) -> tuple[int, Parked]:
-        """What decoding depends on beside the events: which are parked, and, from pause to pause, who is forgotten."""
-        return self._pauses, self._held_apart()
+        """What a decoded piece depends on: the parked events and, as erasing pauses the projector, the pauses."""
+        return self._pauses, self._parked_now()
 
     async def _checkpoint(self, instance: Instance) -> None:
-        """Shorten the write-ahead log; an analyst's question under way puts it off until after the next batch."""
+        """Shorten the write-ahead log; deferred to the next batch while a query of an analyst runs."""
         try:
-            await self._written(instance.con.execute, "CHECKPOINT")
-        except duckdb.FatalException:  # the file is given up: it is opened again at once, not when somebody writes
+            await self._in_writer(instance.con.execute, "CHECKPOINT")
+        except duckdb.FatalException:  # DuckDB has invalidated the file: reopen it now, not at the next write
             raise
         except duckdb.Error as error:
             log.info("the checkpoint of the view file is put off", error=str(error))
@@ -168,9 +168,9 @@ class Projector:
             self._since_checkpoint = 0
 
     async def _rest(self, folded: int, seconds: float) -> None:
-        """Let events gather: a fold of one costs nearly as much as one of ten. Whoever waits is not kept waiting."""
+        """Let events collect, as a fold of one costs nearly as much as one of ten; ends once a reader waits."""
         if folded > SMALL:
-            return  # more of it gathers while it is read
+            return  # a bulk write: its next events collect while they are read
         if folded > 1:
             await asyncio.sleep(min(seconds, _BREATH_SECONDS))
         with contextlib.suppress(TimeoutError):
@@ -179,7 +179,7 @@ class Projector:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Hold the view where it is for as long as the body runs; reads go on."""
+        """Pause folding while the body runs; reads go on."""
         async with self._turn:
             self._pauses += 1
             try:

@@ -1,7 +1,7 @@
-"""How is a view made anew from the log, up to any position, while the live one goes on being read?
+"""Rebuild: folds the log from its start, up to any position, into a new view file while the live one serves reads.
 
-In a process of its own (ledger/runtime/subprocess_job.py), so that folding takes neither the node's processor time nor
-its memory. It holds one new file and nothing of the live view.
+It runs in a subprocess (ledger/runtime/subprocess_job.py), apart from the node's interpreter and memory, and shares
+nothing with the live view.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ledger.runtime.logs import log_to_stderr
 from ledger.runtime.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
-from ledger.store.parked import told as told_decisions
+from ledger.store.parked import told as decisions_as_json
 from ledger.stream import Ledger
 from projections.engine.digest import digests, state_digest
 from projections.live.catch_up import catch_up
@@ -34,12 +34,12 @@ from projections.live.view import Instance, View
 
 MEMORY_LIMIT = "384MB"
 CHECKPOINT_EVERY = 75_000
-"""Events after which a new file is written: until then what is committed stays in memory, which grew with the log."""
+"""Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A view made from the log: up to which position, of how many events, how fast, and its digest."""
+    """Result of a rebuild: last position, number of events, speed, and digest."""
 
     position: int
     events: int
@@ -62,9 +62,9 @@ async def rebuild_into(
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
 
-    `progress` gets position, last position and events a second. Raises InvalidPayload when the file exists
+    `progress` is called with position, last position and events a second. Raises InvalidPayload when the file exists
     or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
-    is not `parked`; a file that is not finished is removed.
+    is not in `parked`; then the unfinished file is removed.
     """
     head = (await ledger.head()).position
     last = head if to is None else to
@@ -100,15 +100,15 @@ def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 async def position_at(ledger: Ledger, moment: datetime) -> int:
-    """The last position that the log kept at or before `moment`; 0 when there is none. Reads the log."""
-    wanted, found = int(moment.timestamp() * 1e9), 0
+    """The last position that the log stored at or before `moment`; 0 when there is none. Reads the log."""
+    limit, position = int(moment.timestamp() * 1e9), 0
     async with contextlib.aclosing(ledger.read(1, batch=10_000)) as batches:
         async for events in batches:
             for event in events:
-                if event.stored_ns > wanted:
-                    return found
-                found = event.position
-    return found
+                if event.stored_ns > limit:
+                    return position
+                position = event.position
+    return position
 
 
 async def rebuild_in_own_process(
@@ -120,19 +120,19 @@ async def rebuild_in_own_process(
     *,
     master: bytes = b"",
 ) -> Rebuilt:
-    """rebuild_into, in a process of its own. Raises what it raises; cancelling ends the process.
+    """rebuild_into, in a subprocess. Raises what rebuild_into raises; cancelling ends the process.
 
-    With the `master` key it asks the vault for the keys that it needs.
+    The `master` key lets it read keys from the vault.
     """
     order: JsonObject = {
         "broker": access_told(access, "reader", *(("node",) if master else ())),
         "path": str(path),
         "to": to,
-        "parked": told_decisions(parked.values()),
+        "parked": decisions_as_json(parked.values()),
         "master": master.hex(),
     }
-    told = await in_own_process("projections.live.rebuild", order, progress)
-    return Rebuilt(**told)
+    result = await in_own_process("projections.live.rebuild", order, progress)
+    return Rebuilt(**result)
 
 
 async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
@@ -149,7 +149,7 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    log_to_stderr()  # the other output is for progress
+    log_to_stderr()  # stdout is for progress
     with contextlib.suppress(ImportError):
         import uvloop
 

@@ -1,7 +1,7 @@
-"""What does the node know now, and how is it asked? The live view: one file, one writer, many readers.
+"""Live view: one DuckDB file with one writer and many readers.
 
-A rebuilt file takes the place of the live one without refusing a read: questions that are under way end on the
-old file, new ones go to the new file, and the old one is closed when its last reader is done.
+A rebuilt file replaces the live one without refusing a read: running queries end on the old file, new ones go to the
+new file, and the old one is closed after its last reader.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _ANSWERS_WITHIN_SECONDS = 10.0
 _ASKS_AGAIN_SECONDS = 0.05
 
 READERS = max(2, os.cpu_count() or 2)
-"""Questions answered at a time: more of them than cores only take the interpreter's lock from each other."""
+"""Concurrent queries. More of them than cores only compete for the interpreter's lock."""
 
 
 class Instance:
-    """One open view file. Folding happens on `bench`, in one thread; questions have cursors of their own."""
+    """One open view file. Folding happens on `bench`, in one thread; each query has a cursor of its own."""
 
     def __init__(
         self, con: duckdb.DuckDBPyConnection, path: Path | None = None, keyring: Keyring | None = None
@@ -49,21 +49,21 @@ class Instance:
         self.bench = Workbench(con, keyring)
         self.position, self.stored_us = checkpoint_of(con)
         self.items_position = 0
-        """No event about an item was folded after this position; 0 when none was since the file was opened."""
+        """Position of the last batch with an event about an item; 0 when there was none since the file was opened."""
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 
     def answer(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """What `question(cursor, …)` returns, on this thread.
+        """Run `question(cursor, …)` on this thread and return its result.
 
-        The cursor is the question's own and is closed after it: a result that was not read to its end keeps a
-        transaction open, and with it every row that was replaced since; nothing could be checkpointed.
+        The cursor is closed afterwards: a result that was not read to its end would keep a transaction open, and with
+        it every row replaced since, so that no checkpoint would be possible.
         """
         with contextlib.closing(self.con.cursor()) as cursor:
             return question(cursor, *args, **kwargs)
 
     def folded(self, position: int, events: Sequence[StoredEvent]) -> None:
-        """These events are in the file now, up to this position."""
+        """Record that these events are folded into the file, up to this position."""
         self.position, self.stored_us = position, events[-1].stored_ns // 1000
         if any(entity_of(event.subject) == "knowledge" for event in events):
             self.items_position = position
@@ -74,7 +74,7 @@ class Instance:
 
     @property
     def in_use(self) -> bool:
-        """Whether a question is under way."""
+        """Whether a query is running."""
         return self._users > 0
 
     def enter(self) -> None:
@@ -86,7 +86,7 @@ class Instance:
             self._leaving()
 
     def close_when_unused(self, then: Callable[[], None] = lambda: None) -> None:
-        """Close the file once no question is under way on it; then call `then`."""
+        """Close the file once no query runs on it; then call `then`."""
 
         def close() -> None:
             self.close()
@@ -106,27 +106,27 @@ class View:
         self._moved = asyncio.Condition()
         self._awaited: list[int] = []
         self.awaited = asyncio.Event()
-        """Set while somebody waits for a position."""
+        """Set while a reader waits for a position."""
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
 
     @property
     def position(self) -> int:
-        """The log position that is folded in; 0 before the first event."""
+        """The log position up to which the view is folded; 0 before the first event."""
         return self.instance.position
 
     @property
     def next_awaited(self) -> int | None:
-        """The lowest position that somebody waits for; None when nobody waits."""
+        """The lowest position that a reader waits for; None when there is none."""
         return min(self._awaited, default=None)
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `question(cursor, *args, **kwargs)` on a reader thread and return what it returns.
+        """Run `question(cursor, *args, **kwargs)` on a reader thread and return its result.
 
-        Where an analyst's statement has taken the memory that all questions share, or DuckDB has given up the file and
-        it is opened again, it is asked again for a while. Raises ServiceFailed when that lasts.
+        Retried for a while where an analyst's statement has used up the memory that all queries share, or while a file
+        that DuckDB has invalidated is opened again. Raises ServiceFailed when that lasts.
         """
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + _ANSWERS_WITHIN_SECONDS
+        deadline = loop.time() + _ANSWERS_WITHIN_SECONDS
         while True:
             instance = self.instance
             instance.enter()
@@ -134,7 +134,7 @@ class View:
                 answer = partial(instance.answer, question, *args, **kwargs)
                 return await loop.run_in_executor(self._executor, answer)
             except (duckdb.OutOfMemoryException, duckdb.FatalException) as error:
-                if loop.time() > give_up:
+                if loop.time() > deadline:
                     raise ServiceFailed(
                         "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
                         "again: try again, and see kledger status"
@@ -144,7 +144,7 @@ class View:
             await asyncio.sleep(_ASKS_AGAIN_SECONDS)
 
     async def wait_for(self, position: int, timeout: float = 10.0) -> None:
-        """Return once `position` is folded in. Raises ViewBehind after `timeout` seconds."""
+        """Return once `position` is folded. Raises ViewBehind after `timeout` seconds."""
         if self.position >= position:
             return
         self._awaited.append(position)
@@ -165,25 +165,25 @@ class View:
             )
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return once `holds()`, asked each time that something moved."""
+        """Return once `holds()` is true; it is called after each fold and each swap."""
         async with self._moved:
             await self._moved.wait_for(holds)
 
     async def moved(self) -> None:
-        """Wake those who wait for a position."""
+        """Wake all waiters."""
         async with self._moved:
             self._moved.notify_all()
 
     async def swap(self, instance: Instance, then: Callable[[], None] = lambda: None) -> None:
-        """Serve another file from now on; the old one is closed after its last reader, then `then` is called."""
+        """Serve another file; the old one is closed after its last reader, then `then` is called."""
         old, self.instance = self.instance, instance
         old.close_when_unused(then)
         await self.moved()
 
     def close(self) -> None:
-        """Let questions under way end, then close the file.
+        """Let running queries end, then close the file.
 
-        A statement of an analyst that does not end keeps it open: then it is left as a kill -9 would leave it.
+        An analyst's statement that does not end keeps the file open: then it is left as after a kill -9.
         """
         self._executor.shutdown(wait=True)
         if not self.instance.in_use:

@@ -1,4 +1,4 @@
-"""How is the live view's file opened, served to analysts, and replaced?"""
+"""The live view's file: opening it, serving it to analysts over Quack, and replacing it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LiveFiles:
     def open_live(self) -> Instance:
         """Open the live file, or a new one when there is none that this version can use.
 
-        The views follow from the log: a file that is damaged or of another schema is set aside and folded anew.
+        A file that is damaged or of another schema version is discarded: the views are folded again from the log.
         """
         path = live_file(self.directory)
         if path is not None:
@@ -62,13 +62,13 @@ class LiveFiles:
         return instance
 
     def open(self, path: Path) -> Instance:
-        """Open a view file closed to everything but folding and reading. Raises duckdb.Error."""
+        """Open a view file, locked down to folding and reading. Raises duckdb.Error."""
         con = open_view(path)
-        found = schema_version_of(con)
-        if found != SCHEMA_VERSION:
+        version = schema_version_of(con)
+        if version != SCHEMA_VERSION:
             con.close()
-            raise duckdb.InvalidInputException(f"its schema is version {found}, this program's is {SCHEMA_VERSION}")
-        try:  # opening reads no data: the last event is read to see that it can be
+            raise duckdb.InvalidInputException(f"its schema is version {version}, this program's is {SCHEMA_VERSION}")
+        try:  # opening reads no data: read the last event to check that the file is readable
             con.execute("FROM events WHERE position = (SELECT max(position) FROM checkpoints)").fetchall()
         except duckdb.Error:
             con.close()
@@ -88,12 +88,12 @@ class LiveFiles:
         )
 
     def stop_serving(self, instance: Instance) -> None:
-        """Let go of the analysts' port."""
+        """Stop the Quack server and free its port."""
         if self.address is None:
             return
         try:
             ended = quack.stop(instance.con, self.address)
-        except duckdb.FatalException:  # it stops with its file, which can do nothing more
+        except duckdb.FatalException:  # the server ends with its invalidated file
             return
         if not ended:
             log.warning("a query over Quack has not ended and is not waited for", port=self.address.port)
@@ -101,9 +101,9 @@ class LiveFiles:
     async def reopen(self, view: View) -> None:
         """Serve a copy of the live file, with all that was committed. Raises duckdb.Error, OSError.
 
-        DuckDB gives up a file whose transaction it can neither commit nor roll back (an analyst's statement had taken
-        all memory), and then does nothing more with it until it is opened anew, which one process cannot do beside
-        statements that still hold it.
+        DuckDB invalidates a database whose transaction it can neither commit nor roll back (an analyst's statement had
+        used up all memory). It refuses every statement until the file is opened again, and one process cannot do that
+        while running statements still have it open; hence the copy.
         """
         old = view.instance
         if old.path is None:
@@ -125,7 +125,7 @@ class LiveFiles:
         log.warning("the view's file was given up and is opened again", position=fresh.position)
 
     async def _serve_beside(self, fresh: Instance) -> None:
-        """Serve analysts; a file that was given up serves none and keeps its port while a session is attached."""
+        """Serve analysts from `fresh`. An invalidated file keeps the port while a session is attached to it."""
         if (before := self.address) is None:
             return
         for _ in range(_TRIES_FOR_THE_PORT):
@@ -140,8 +140,8 @@ class LiveFiles:
         log.error("analysts are served at another port until the node starts anew", port=self.address.port)
 
     async def swap(self, view: View, fresh: Instance) -> None:
-        """Put `fresh` in the place of the live file; questions under way end on the old one, which is removed."""
+        """Replace the live file by `fresh`; running queries end on the old one, which is then removed."""
         old = view.instance
-        await asyncio.to_thread(self.stop_serving, old)  # a query that goes on holds this up for some seconds
+        await asyncio.to_thread(self.stop_serving, old)  # a running query blocks this for some seconds
         await view.swap(fresh, then=lambda: discard(old.path) if old.path else None)
         self.serve(fresh)

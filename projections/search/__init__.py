@@ -1,1 +1,1 @@
-"""What helps with a query: tokens, candidates, ranking."""
+"""Search: tokens, candidates, ranking."""

@@ -1,4 +1,4 @@
-"""What helps with this query? The paths' candidates, what the view says of them, and the ranking (K8, R1)."""
+"""Search: candidates from the vector process, their items from the view, and the ranking of both."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from projections.vectors.store.port import Found, Only
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.views.scope_types.ask import priorities
 
-# Source 004: each path looks at its ten best; source 001: twice as many candidates as results. Measured with 20, 30
-# and 50 a path: the same quality, so the fewest.
+# Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
 LEAST_CANDIDATES = 20
 RECENT = 5
 
 
 Readable = Callable[[list[str]], Awaitable[set[str]]]
-"""Which of these items the caller may read now."""
+"""Returns those of the given item ids that the caller may read now."""
 
 
 class Searcher:
-    """Searches one node's knowledge: candidates from the vector process, everything else from the view."""
+    """Search over one node's knowledge: candidates from the vector process, everything else from the view."""
 
     def __init__(self, view: View, feed: VectorFeed) -> None:
         self._view = view
@@ -57,45 +56,45 @@ class Searcher:
         lacking: Callable[[Degraded], None] | None = None,
         only: Only | None = None,
     ) -> list[JsonObject]:
-        """Up to `top_k` active items that one of `visible` reads, best first.
+        """Up to `top_k` active items that one of the scopes in `visible` may read, best first.
 
-        `as_of` is a log position; `paths` is fused, keyword, vector or recency. Items scored below `min_score`
-        or harmed more than they helped are left out, as is what `only` does not admit, and with `readable` those that
-        it does not name: before they are compared, so that none of them moves the relevance of another. What the
-        answer lacks goes to `lacking`. Raises VectorProcessGone.
+        `as_of` is a log position; `paths` is fused, keyword, vector or recency. Left out are items scored below
+        `min_score`, items with a negative quality, items that `only` excludes, and items that `readable` does not
+        return; the latter two before ranking, so that they do not influence the relevance of others. `lacking` is
+        called where the result is degraded. Raises VectorProcessGone.
         """
         if isinstance(as_of, datetime):
             raise TypeError("as_of is a position here: turn the moment into one first")
         wanted = list(types or [])
-        found: list[Found] = []
+        hits: list[Found] = []
         if paths != "recency":
-            answered = await self._feed.search(
+            answer = await self._feed.search(
                 query,
                 list(visible),
                 types=wanted,
                 limit=max(LEAST_CANDIDATES, 2 * top_k),
                 as_of=as_of,
                 only=only or {},
-                paths=paths,  # type: ignore[arg-type]  # the doors admit only these words
+                paths=paths,  # type: ignore[arg-type]  # validated by the interfaces
             )
-            found = answered.found
-            if answered.lacking is not None and lacking is not None:
-                reason = f"{answered.lacking}: the answer goes by words and freshness; see /health for the endpoint"
+            hits = answer.found
+            if answer.lacking is not None and lacking is not None:
+                reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
                 lacking(Degraded("embeddings", reason, self._feed.applied))
         recent = max(RECENT, top_k) if paths == "recency" else 0
-        positions = [each.valid_from for each in found]
+        positions = [each.valid_from for each in hits]
         items: Sequence[Known | Then]
         if as_of is not None or recent:
             items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only or {})
         else:
-            items = await self._remembered().active(org, positions)
+            items = await self._cache().active(org, positions)
         if readable is not None and items:
-            open_now = await readable([item.standing().item_id for item in items])
-            items = [item for item in items if item.standing().item_id in open_now]
+            readable_ids = await readable([item.standing().item_id for item in items])
+            items = [item for item in items if item.standing().item_id in readable_ids]
         now = datetime.now(UTC)
-        scores = {each.valid_from: (each.keyword, each.vector) for each in found}
+        scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
         standings = [item.standing() for item in items]
-        given = [
+        candidates = [
             Candidate(
                 standing.item_id, item.at, *scores.get(item.at, (None, None)), freshness(standing.updated_at, now)
             )
@@ -103,7 +102,7 @@ class Searcher:
         ]
         by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
         ranked = rank(
-            sorted(given, key=lambda each: (-(each.keyword or 0), each.version_position)),
+            sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
             {standing.item_id: standing for standing in standings},
             visible,
             top_k=top_k,
@@ -119,46 +118,46 @@ class Searcher:
         ]
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
-        if not further_types(set(visible) - {EVERYTHING}):  # nearly always, and then no thread is asked
+        if not further_types(set(visible) - {EVERYTHING}):  # the usual case, without a query
             return PRIORITY
         return await self._view.ask(priorities, org, visible)
 
-    def _remembered(self) -> RememberedItems:
-        """What is remembered of the file that is served now: one made anew may lack what was erased."""
+    def _cache(self) -> RememberedItems:
+        """The cache of the live file; a new one after a swap, as a rebuilt file may lack erased items."""
         if self._items.instance is not self._view.instance:
             self._items = RememberedItems(self._view)
         return self._items
 
     async def _learn(self, after: int, upto: int) -> None:
-        """Read what can be searched now before somebody asks for it."""
-        await self._remembered().learn(after, upto)
+        """Warm the cache with the items that became searchable."""
+        await self._cache().learn(after, upto)
 
     @property
     def position(self) -> int:
-        """How far what is searched has come."""
+        """The log position up to which items are searchable."""
         return self._feed.applied
 
     async def wait_for(self, position: int, timeout: float) -> None:
-        """Return once a search finds what `position` said. Raises ViewBehind."""
+        """Return once the events up to `position` are searchable. Raises ViewBehind."""
         await self._feed.wait_for(position, timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """An item as the view had it at a position: the position that made its version, and when it had changed."""
+    """An item as of a position: `at` is the position that made its version, `changed` its last change before."""
 
     item: JsonObject
     at: int
     changed: datetime
 
     def standing(self) -> Standing:
-        """What ranking needs of it."""
-        told = self.item["eval"]
-        counted = (told["score"], told["helpful"], told["harmful"])
-        return Standing(self.item["id"], *counted, scopes_of(self.item), self.changed, self.item["owner"])
+        """The item's data for ranking."""
+        evaluation = self.item["eval"]
+        counts = (evaluation["score"], evaluation["helpful"], evaluation["harmful"])
+        return Standing(self.item["id"], *counts, scopes_of(self.item), self.changed, self.item["owner"])
 
     def shown(self) -> JsonObject:
-        """The item as the doors show it."""
+        """The item as JSON, as the interfaces return it."""
         return self.item
 
 
@@ -172,29 +171,29 @@ def items_then(
     recent: int,
     only: Only | None = None,
 ) -> list[Then]:
-    """What the view said at a position (or says) of these versions, and of the `recent` latest items seen.
+    """The items of these versions, and the `recent` latest items, as of a position (None: now).
 
-    A version that the vectors still show although the view has moved on is left out.
+    A version that the vector store still finds although the view has a newer one is left out.
     """
     source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
     columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
     narrowed = {field: values for field, values in (only or {}).items() if values}
-    asked = orjson.dumps(
+    parameters = orjson.dumps(
         {"tenant": org, "visible": visible, "wanted": types}
         | {f"only_{field}": values for field, values in narrowed.items()}
     ).decode()
-    where = f"""org = asked.tenant AND status = 'active' AND NOT erased
-        AND {"TRUE" if EVERYTHING in visible else read_by("asked.visible")}
-        AND (len(asked.wanted) = 0 OR list_has_any(types, asked.wanted))
-        {"".join(f"AND list_contains(asked.only_{field}, {field})" for field in narrowed)}"""
+    where = f"""org = params.tenant AND status = 'active' AND NOT erased
+        AND {"TRUE" if EVERYTHING in visible else read_by("params.visible")}
+        AND (len(params.wanted) = 0 OR list_has_any(types, params.wanted))
+        {"".join(f"AND list_contains(params.only_{field}, {field})" for field in narrowed)}"""
     queries = []
     if version_positions:
         slots = among(version_positions)
-        queries.append(f"SELECT {columns} FROM {source}, asked WHERE version_position IN ({slots}) AND {where}")
+        queries.append(f"SELECT {columns} FROM {source}, params WHERE version_position IN ({slots}) AND {where}")
     if recent:
         queries.append(
-            f"(SELECT {columns} FROM {source}, asked WHERE {where}"
+            f"(SELECT {columns} FROM {source}, params WHERE {where}"
             f" ORDER BY updated_at DESC, version_position DESC LIMIT {int(recent)})"
         )
     if not queries:
@@ -202,8 +201,8 @@ def items_then(
     lists = "".join(
         f',"{name}":["VARCHAR"]' for name in ("visible", "wanted", *(f"only_{field}" for field in narrowed))
     )
-    statement = f"""WITH asked AS (
+    statement = f"""WITH params AS (
         SELECT unnest(from_json($1, '{{"tenant":"VARCHAR"{lists}}}'))
     ) {" UNION ".join(queries)}"""
-    rows = cursor.execute(statement, [asked]).fetchall()
+    rows = cursor.execute(statement, [parameters]).fetchall()
     return [Then(item_of(row), row[-2], datetime.fromtimestamp(row[-1] / 1e6, UTC)) for row in rows]

@@ -1,4 +1,4 @@
-"""Which results stand before far more relevant ones, and why? The order by scope (source 002) is told of."""
+"""Explanation of results that the order by scope puts before far more relevant ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from projections.search.ranking import Ranked
 
 FAR = 0.5
-"""A result with less than this part of another's relevance is far below it."""
+"""A result is far less relevant than another below this fraction of the other's relevance."""
 
 
 def placed_by_scope(results: Sequence[Ranked]) -> dict[str, str]:
-    """Why, of each result that its scope alone puts before one of far higher relevance, by item id."""
+    """The reason, by item id, for each result that its scope alone puts before a far more relevant one."""
     reasons: dict[str, str] = {}
     best: Ranked | None = None
     for each in reversed(results):

@@ -1,8 +1,7 @@
-"""Given what each path found, what does the caller get, and in which order?
+"""Ranking of the candidates of all search paths, in four pure functions; `rank` applies them all.
 
-Four steps, each a pure function: `fuse` makes one relevance out of the paths' scores, `admitted` leaves out what
-has too low a score or turned harmful, `by_worth` orders by relevance with a small say for quality, and
-`by_scope` puts the most specific scope first. `rank` is all of them.
+`fuse` makes one relevance from the paths' scores, `admitted` filters out items with too low a score or a negative
+quality, `by_worth` orders by relevance adjusted a little by quality, and `by_scope` puts the most specific scope first.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from kledger.contract.scopes import EVERYTHING, PRIORITY, PUBLIC
 
 Fusion = Literal["scores", "rrf"]
 
-# What a path's cosine (-1..1) or freshness (0..1) counts beside the best keyword score, which is 1. Hashed
-# n-grams repeat what keywords say, with noise, and get little; a sentence model finds paraphrases and gets 1.
+# Weights of a cosine (-1..1) and a freshness (0..1) relative to the best keyword score, which is 1. Hashed n-grams
+# repeat the keywords' evidence with noise, so they count little; a sentence model finds paraphrases and counts 1.
 HASHED_VECTOR_WEIGHT = 0.3
 SENTENCE_VECTOR_WEIGHT = 1.0
 RECENCY_WEIGHT = 0.02
 
-QUALITY_SWAY = 0.05  # the most that quality moves a relevance, up or down: five percent
+QUALITY_SWAY = 0.05  # the largest effect of quality on a relevance, up or down: five percent
 _USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
-_RRF_K = 60  # the constant of the paper that named the method (Cormack and others, 2009)
+_RRF_K = 60  # the constant of the paper on reciprocal rank fusion (Cormack and others, 2009)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One item that a path found. A score is None where that path did not find it.
+    """An item found by at least one path. A score is None where that path did not find it.
 
     `version_position` is the position that made the version; `keyword` is a BM25 score (0 and up), `vector` a
     cosine (-1..1), `recency` a freshness (0..1, see `freshness`).
@@ -45,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the view knows of an item now: its evaluation, who reads it (scopes and ACL, the owner), when it changed."""
+    """An item's data from the view: evaluation, readers (scopes and ACL, owner), time of the last change."""
 
     item_id: str
     score: float
@@ -58,7 +57,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """A candidate and its relevance: comparable within one search only."""
+    """A candidate and its relevance, which is comparable within one search only."""
 
     candidate: Candidate
     relevance: float
@@ -66,7 +65,7 @@ class Relevant:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A result: the item, why it stands where it stands, and the scope through which the caller sees it."""
+    """A result: the item, the values that it was ordered by, and the scope through which the caller sees it."""
 
     item_id: str
     version_position: int
@@ -87,14 +86,14 @@ def rank(
     vector_weight: float = HASHED_VECTOR_WEIGHT,
     priority: Mapping[str, float] = PRIORITY,
 ) -> list[Ranked]:
-    """The `top_k` results in the order in which the caller gets them.
+    """The `top_k` results in their final order.
 
-    A candidate without a standing (gone since it was indexed) or that the caller does not read is left out. The cut to
-    `top_k` is made by worth; scope priority then orders what is left, so that a specific but irrelevant item pushes out
-    nothing.
+    A candidate without a standing (removed since it was indexed), or that the caller may not read, is left out. The cut
+    to `top_k` is by worth; scope priority orders only what is left, so that a specific but irrelevant item displaces no
+    other.
     """
     visible = frozenset(visible_scopes)
-    # Before they are compared: what the caller does not see moves no relevance.
+    # Filtered before fusion, so that invisible items do not influence the relevance of others.
     scopes = {
         standing.item_id: scope
         for standing in standings.values()
@@ -124,37 +123,37 @@ def fuse(
     vector_weight: float = HASHED_VECTOR_WEIGHT,
     recency_weight: float = RECENCY_WEIGHT,
 ) -> list[Relevant]:
-    """One relevance a candidate, most relevant first; equals keep the order in which they came.
+    """One relevance for each candidate, most relevant first; the sort is stable.
 
-    "scores" adds calibrated scores: keyword / the best keyword + weight * cosine + weight * freshness. An item
-    that the vector path did not find is at most as near as the last one that it did find, and counts so:
-    nothing is lost by having been found by one path. "rrf" adds 1 / (60 + rank) over the paths; it lets a weak
-    path pull a strong one down, and is there because the sources name it.
+    "scores" adds calibrated scores: keyword / the best keyword + weight * cosine + weight * freshness. An item that the
+    vector path did not find gets the lowest cosine of those that it did find, which is its upper bound: so an item
+    found by one path only has no disadvantage. "rrf" (reciprocal rank fusion) adds 1 / (60 + rank) over the paths; it
+    is there for comparison: with it, a weak path degrades a strong one.
     """
-    given = list(candidates)
-    relevances = _by_ranks(given) if fusion == "rrf" else _by_scores(given, vector_weight, recency_weight)
-    relevant = [Relevant(*pair) for pair in zip(given, relevances, strict=True)]
+    items = list(candidates)
+    relevances = _by_ranks(items) if fusion == "rrf" else _by_scores(items, vector_weight, recency_weight)
+    relevant = [Relevant(*pair) for pair in zip(items, relevances, strict=True)]
     return sorted(relevant, key=lambda each: -each.relevance)
 
 
 def quality(score: float, helpful: int, harmful: int) -> float:
-    """How well an item has served: score + helpful - 2 * harmful (source 001)."""
+    """An item's quality: score + helpful - 2 * harmful."""
     return score + helpful - 2.0 * harmful
 
 
 def admitted(standing: Standing, min_score: float) -> bool:
-    """Whether an item may be shown at all: its score is high enough and it has not turned harmful."""
+    """Whether an item may be a result: its score is high enough and its quality is not negative."""
     worth = quality(standing.score, standing.helpful, standing.harmful)
     return standing.score >= min_score and worth >= 0
 
 
 def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
-    """Most relevant first; quality sways a relevance by at most QUALITY_SWAY; equals keep their order."""
+    """Most relevant first, each relevance adjusted for quality by at most QUALITY_SWAY; the sort is stable."""
     return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * _sway(each.quality)))
 
 
 def by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:
-    """The most specific scope first; within a scope the order stays."""
+    """The most specific scope first; the sort is stable."""
     return sorted(results, key=lambda each: -scope_priority(each.scope, priority))
 
 
@@ -170,10 +169,10 @@ def strongest_scope(
 def reading_scope(
     scopes: Iterable[str], owner: str, visible: Iterable[str], priority: Mapping[str, float] = PRIORITY
 ) -> str | None:
-    """The most specific of the scopes through which an item is read, None when it is not.
+    """The most specific of the scopes through which the caller may read an item; None when it may not.
 
-    It is the owner where no scope is the caller's: that an item is one's own places it no higher than its scope does.
-    Whoever reads all reads the rest through EVERYTHING.
+    The owner counts only where no other scope does: owning an item does not rank it higher. A caller who may read
+    everything reads the rest through EVERYTHING.
     """
     seen = frozenset(visible)
     if (scope := strongest_scope(scopes, seen, priority)) is not None:
@@ -182,15 +181,15 @@ def reading_scope(
 
 
 def scope_priority(scope: str, priority: Mapping[str, float] = PRIORITY) -> float:
-    """How specific a scope is: user > project > agent > team > org > public; a kind unknown here is 0.
+    """How specific a scope is: user > project > agent > team > org > public; 0 for an unknown kind.
 
-    EVERYTHING is as specific as `public`: to whoever names nobody, what is others' is as near as what is for all.
+    EVERYTHING is as specific as `public`.
     """
     return priority.get(PUBLIC if scope == EVERYTHING else scope.partition(":")[0], 0)
 
 
 def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0) -> float:
-    """1 for what changed just now, a half after each half-life; what lies in the future counts as now."""
+    """Exponential decay: 1 for a change just now, half of it after each half-life. Future times count as now."""
     age_days = max(0.0, (now - updated_at).total_seconds() / 86_400)
     return float(0.5 ** (age_days / half_life_days))
 
@@ -210,12 +209,12 @@ def _by_ranks(candidates: Sequence[Candidate]) -> list[float]:
     totals = [0.0] * len(candidates)
     for path in ("keyword", "vector", "recency"):
         scores = [(getattr(each, path), place) for place, each in enumerate(candidates)]
-        found = sorted((pair for pair in scores if pair[0] is not None), key=lambda pair: -pair[0])
-        for place_in_path, (_, place) in enumerate(found):
+        ranked = sorted((pair for pair in scores if pair[0] is not None), key=lambda pair: -pair[0])
+        for place_in_path, (_, place) in enumerate(ranked):
             totals[place] += 1.0 / (_RRF_K + place_in_path + 1)
     return totals
 
 
 def _sway(worth: float) -> float:
-    """Between -1 and 1, 0 for a new item: the tenth helpful case says less than the first."""
+    """Quality scaled to between -1 and 1, 0 for a new item; saturates, so that the tenth case counts less."""
     return math.tanh((worth - _USUAL_QUALITY) / 8)

@@ -1,14 +1,14 @@
-"""Which terms does a text consist of, and how much does each weigh?
+"""Tokeniser: turns a text into a sparse vector of weighted terms.
 
-A text becomes one sparse vector of three kinds of evidence:
+The vector has three kinds of terms:
 
 - *words*: English stems without stop words, Chinese two-character pairs;
 - *pairs* of neighbouring stems, so that words that stand together count for more;
 - *fragments*: character 4-grams of words and single Chinese characters, for typos and command names.
 
 A document's weight is BM25's term-frequency part (saturation and length, with a fixed average length, so
-that no weight depends on another document). The inverse document frequency is the store's to add: it knows
-the corpus. A query names the terms and how much each kind counts.
+that no weight depends on another document). The store adds the inverse document frequency, which depends on the
+corpus. A query's vector has its terms with the weight of each kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import snowballstemmer  # type: ignore[import-untyped]  # the library ships no t
 from numpy.typing import NDArray
 
 MOST_CHARACTERS = 100_000
-"""Of a text, so many characters are searched by: a mebibyte of letters would hold up every search for seconds."""
+"""Only the first characters of a text are searchable: tokenising a mebibyte would block every search for seconds."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
@@ -33,7 +33,7 @@ _STEMMER = snowballstemmer.stemmer("english")
 _FRAGMENT = 4
 _LONG_WORD = 64
 _NORMALISED_AT_ONCE = 4_000
-# Odd and unlike each other: the order of a pair counts, and equal stems do not cancel out.
+# Odd and different: the hash depends on the order of the pair, and two equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
 _STOP_WORDS = """
@@ -43,10 +43,10 @@ should would i me my we our you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-# Measured on bench/recall.py; each weight sits in the middle of a broad plateau, none on a peak.
+# Measured with bench/recall.py; each weight is in the middle of a broad plateau, none at a peak.
 PAIR_WEIGHT = 0.4
 FRAGMENT_WEIGHT = 0.15
-CJK_PAIR_WEIGHT = 0.5  # n characters make n - 1 overlapping pairs: each is half a word's evidence
+CJK_PAIR_WEIGHT = 0.5  # n characters make n - 1 overlapping pairs, so each counts half a word
 CJK_CHARACTER_WEIGHT = 0.2
 
 
@@ -60,14 +60,14 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How one kind of term is weighed in a document: BM25's k1 and b, and the usual number of terms."""
+    """Weighting of one kind of term in a document: BM25's k1 and b, and the average number of terms."""
 
     k1: float
     b: float
     usual: float
 
 
-# Chinese wants a lower k1 and b: its sentences repeat characters by chance, and length says little.
+# Chinese needs a lower k1 and b: its sentences repeat characters by chance, and length is less informative.
 _STEM = _Kind(k1=1.2, b=0.75, usual=50)
 _PAIR = _Kind(k1=1.2, b=0.75, usual=50)
 _PART = _Kind(k1=1.2, b=0.75, usual=200)
@@ -76,7 +76,7 @@ _CJK = _Kind(k1=0.6, b=0.4, usual=50)
 
 @dataclass(slots=True)
 class _Terms:
-    """The terms of one text, hashed, each kind with its counts."""
+    """Counts of the hashed terms of one text, by kind."""
 
     stems: Counter[int]
     pairs: Counter[int]
@@ -86,10 +86,10 @@ class _Terms:
 
 
 def normalise(text: str) -> str:
-    """Full-width and compatibility forms made plain, and lower case: `ＧＩＴ` and `git` are one word.
+    """The searchable part of a text in NFKC form and lower case: `ＧＩＴ` and `git` are one word.
 
-    Of what is searched by: the plain form of one character may have eighteen. Piece by piece: putting accents in their
-    order takes the square of how many of them follow one another.
+    Cut before and after, as NFKC may expand one character to eighteen. Normalised in pieces, as the time to reorder
+    combining marks is quadratic in the number of consecutive ones.
     """
     text = text[:MOST_CHARACTERS]
     pieces = (text[at : at + _NORMALISED_AT_ONCE] for at in range(0, len(text), _NORMALISED_AT_ONCE))
@@ -97,7 +97,7 @@ def normalise(text: str) -> str:
 
 
 def document_terms(task: str, content: str) -> Sparse:
-    """The sparse vector under which an item is stored."""
+    """The sparse vector of an item."""
     terms = _terms(f"{task}\n{content}")
     weights: dict[int, float] = {}
     for counts, kind in (
@@ -110,16 +110,16 @@ def document_terms(task: str, content: str) -> Sparse:
         damping = kind.k1 * (1 - kind.b + kind.b * counts.total() / kind.usual)
         gain = kind.k1 + 1
         for term, count in counts.items():
-            # two terms on one hash are as good as one: their weights add up
+            # on a hash collision the weights add up
             weights[term] = weights.get(term, 0.0) + count * gain / (count + damping)
     return _sparse(weights)
 
 
 def query_terms(text: str, *, words_only: bool = False) -> Sparse:
-    """The sparse vector that a query asks with.
+    """The sparse vector of a query.
 
-    `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments
-    add their evidence. A query of nothing but stop words and signs gives an empty vector.
+    `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments are added. A
+    query of only stop words and punctuation gives an empty vector.
     """
     terms = _terms(text)
     weights: dict[int, float] = {}
@@ -149,7 +149,7 @@ def _terms(text: str) -> _Terms:
             stem, parts = _word(run)
             fragments += parts
             if stem is None:
-                continue  # a stop word neither counts nor keeps its neighbours apart
+                continue  # a stop word is no term, and the stems around it still form a pair
             stems.append(stem)
             if before is not None:
                 pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
@@ -163,8 +163,8 @@ def _terms(text: str) -> _Terms:
 
 
 def _word(word: str) -> tuple[int | None, tuple[int, ...]]:
-    """The hash of the word's stem (None for a stop word), and those of its fragments. No word of a language is long."""
-    return _parts(word) if len(word) > _LONG_WORD else _remembered(word)
+    """The hashes of the word's stem (None for a stop word) and of its fragments; not cached for overlong words."""
+    return _parts(word) if len(word) > _LONG_WORD else _cached_parts(word)
 
 
 def _parts(word: str) -> tuple[int | None, tuple[int, ...]]:
@@ -175,7 +175,7 @@ def _parts(word: str) -> tuple[int | None, tuple[int, ...]]:
     return stem, fragments
 
 
-_remembered = lru_cache(maxsize=1 << 16)(_parts)
+_cached_parts = lru_cache(maxsize=1 << 16)(_parts)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -189,7 +189,7 @@ def _character(character: str) -> int:
 
 
 def _hash(term: str) -> int:
-    """CRC-32: the same in every process, and 100,000 terms share a place about once."""
+    """CRC-32: stable across processes; 100,000 terms have about one collision."""
     return zlib.crc32(term.encode())
 
 

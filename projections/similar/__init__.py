@@ -1,1 +1,1 @@
-"""Which items say the same? Near-duplicates of one owner, seen by the same (mission K5)."""
+"""Near-duplicates: items of one owner and the same readers that say the same."""

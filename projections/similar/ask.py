@@ -1,4 +1,4 @@
-"""Which items could be slimmed, and how do the groups of a slim stand? What the view says of them (mission K5)."""
+"""Queries of slims: the candidate items, and the state of the groups of a slim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from projections.views.knowledge.ask import LISTED, listed, parsed
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """An active item of the owner. Only those whose `among` is equal may be merged: they are seen by the same."""
+    """An active item of the owner. Only items with an equal `among` may be merged, as they have the same readers."""
 
     id: str
     version: int
@@ -32,7 +32,7 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an item has come to."""
+    """An item's present state."""
 
     owner: str
     version: int
@@ -48,7 +48,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """One proposed group, as its event states it; `merged` is (id, version, similarity)."""
+    """One proposed group, from its event; `merged` is (id, version, similarity)."""
 
     group: int
     survivor: str
@@ -63,7 +63,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a survivor became when it absorbed the others: the version that this made."""
+    """The version of a survivor that its merge made, and whether that was reverted."""
 
     version: int
     reverted: bool
@@ -88,12 +88,12 @@ def eligible(
             ORDER BY created_position, id""",
         [org, owner, *values],
     ).fetchall()
-    told = [[*row[:5], parsed(row[5]), *row[6:]] for row in rows]
-    return [Eligible(*values) for values in told]
+    fields = [[*row[:5], parsed(row[5]), *row[6:]] for row in rows]
+    return [Eligible(*each) for each in fields]
 
 
 def standings(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, Standing]:
-    """How these items stand now, whoever may see them: a slim works for their owner."""
+    """The present state of these items, without a check of access: a slim works for their owner."""
     rows = cursor.execute(
         f"""SELECT id, owner, version, status, merged_into, position, resource_ids FROM knowledge
             WHERE org = ? AND id IN ({LISTED})""",
@@ -112,7 +112,7 @@ def proposed_groups(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> l
 
 
 def calls_begun(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> set[str]:
-    """The keys of the calls that a slim has said it makes."""
+    """The keys of the model calls that a slim has recorded as begun."""
     rows = cursor.execute(
         "SELECT data->>'call' FROM events WHERE org = ? AND type = 'slim.started' AND entity_id = ?", [org, slim]
     ).fetchall()
@@ -120,7 +120,7 @@ def calls_begun(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> set[s
 
 
 def absorbed_by(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> dict[str, Merged]:
-    """The survivors of the groups that a slim has merged, with those that were brought back since."""
+    """The survivors of the groups that a slim has merged, those reverted since included."""
     rows = cursor.execute(
         """SELECT v.id, v.version, EXISTS (
                FROM events AS r WHERE r.org = e.org AND r.type = 'knowledge.reverted' AND r.entity_id = e.entity_id

@@ -1,4 +1,4 @@
-"""Which items say the same, and which of them stays? Groups around a survivor that each member is similar to."""
+"""Groups of near-duplicates: each has a survivor that every member is similar to."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from projections.similar.statements import Statement, statement
 from projections.vectors.embedding.hashed import hashed_vectors
 
 THRESHOLD = 0.8
-"""The least share of what two texts say that both say."""
+"""The lowest similarity of near-duplicates: the share of their words that both texts have."""
 LEAST_COSINE = 0.3
-"""Below this the vectors of two texts contradict that they say the same."""
-_ROUNDS = 8  # survivors out of one heap of texts that resemble one another in a chain
+"""Below this cosine, two texts are not taken as near-duplicates, whatever their words."""
+_ROUNDS = 8  # the most survivors of one connected component, in which texts may be similar in a chain only
 _TEXTS_AT_ONCE = 2_000
 
 Vectors = NDArray[np.float32]
@@ -27,7 +27,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One active item: what it says and what it is worth. `quality` is score + helpful - 2 * harmful (K8)."""
+    """One active item: its text and its rank. `quality` is score + helpful - 2 * harmful."""
 
     id: str
     text: str
@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An item that says what the survivor says; `similarity` is 0 to 1."""
+    """An item that says the same as the survivor; `similarity` is 0 to 1."""
 
     id: str
     similarity: float
@@ -60,42 +60,42 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search for near-duplicates found. `candidates` pairs were looked at closely."""
+    """Result of a search for near-duplicates. `candidates` is the number of pairs that were checked."""
 
     candidates: int
     groups: tuple[Group, ...]
 
 
 def similar(items: Sequence[Item], *, threshold: float = THRESHOLD, vectors: Vectors | None = None) -> Found:
-    """The groups of near-duplicates among items of one owner that are seen by the same, in n log n time.
+    """The groups of near-duplicates among items of one owner with the same readers, in n log n time.
 
-    `vectors` are unit vectors of the texts, shape (items, dimensions); hashed ones are made when there are none.
-    Every member of a group is at least `threshold` similar to its survivor itself. No item is in two groups.
+    `vectors` are unit vectors of the texts, shape (items, dimensions); None makes hashed ones.
+    Every member of a group is itself at least `threshold` similar to the survivor. No item is in two groups.
     """
-    # Among many that share a key only the nearest are looked at: the order by id makes them the same ones each time.
+    # Of many texts with one key only neighbours are compared: the order by id makes the result deterministic.
     order = sorted(range(len(items)), key=lambda place: items[place].id)
     items = [items[place] for place in order]
-    told = [statement(item.text) for item in items]
+    statements = [statement(item.text) for item in items]
     used_by: Counter[str] = Counter()
-    for each in told:
+    for each in statements:
         used_by.update(each.words.keys())
     at = _hashed(items) if vectors is None else vectors[order]
-    pairs = neighbours([_numbers(each) for each in told], at)
-    looked = _Look(items, told, used_by, at, threshold)
-    agreeing = [(i, j) for i, j in pairs.tolist() if looked(i, j) is not None]
+    pairs = neighbours([_numbers(each) for each in statements], at)
+    check = _Check(items, statements, used_by, at, threshold)
+    same = [(i, j) for i, j in pairs.tolist() if check(i, j) is not None]
     groups: list[Group] = []
-    for heap in _heaps(agreeing):
-        groups += _around_survivors(heap, items, looked)
+    for component in _components(same):
+        groups += _around_survivors(component, items, check)
     groups.sort(key=lambda group: group.survivor)
     return Found(len(pairs), tuple(groups))
 
 
 @dataclass(slots=True)
-class _Look:
-    """A close look at two of the items: their similarity, or None when they do not say the same."""
+class _Check:
+    """The exact check of two items: their similarity, or None when they do not say the same."""
 
     items: Sequence[Item]
-    told: Sequence[Statement]
+    statements: Sequence[Statement]
     used_by: Counter[str]
     vectors: Vectors
     threshold: float
@@ -104,49 +104,49 @@ class _Look:
         types, others = self.items[one].types, self.items[other].types
         if types and others and set(types).isdisjoint(others):
             return None
-        alike = similarity(self.told[one], self.told[other], self.used_by)
+        alike = similarity(self.statements[one], self.statements[other], self.used_by)
         if alike is None or alike < self.threshold:
             return None
-        blank = not self.vectors[one].any() or not self.vectors[other].any()  # an embedding that is not kept
+        blank = not self.vectors[one].any() or not self.vectors[other].any()  # there is no stored embedding
         return alike if blank or float(self.vectors[one] @ self.vectors[other]) >= LEAST_COSINE else None
 
 
-def _heaps(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The places that the pairs connect, heap by heap."""
+def _components(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The connected components of the graph with these edges (union-find)."""
     parent: dict[int, int] = {}
 
-    def top(place: int) -> int:
+    def root(place: int) -> int:
         while parent.setdefault(place, place) != place:
             parent[place] = place = parent[parent[place]]
         return place
 
     for one, other in pairs:
-        parent[top(one)] = top(other)
-    heaps: dict[int, list[int]] = {}
+        parent[root(one)] = root(other)
+    components: dict[int, list[int]] = {}
     for place in parent:
-        heaps.setdefault(top(place), []).append(place)
-    return list(heaps.values())
+        components.setdefault(root(place), []).append(place)
+    return list(components.values())
 
 
-def _around_survivors(heap: list[int], items: Sequence[Item], look: _Look) -> list[Group]:
-    """The best of a heap with all that resemble it; then the best of the rest, for a few rounds."""
-    left = sorted(heap, key=lambda place: items[place].rank)
+def _around_survivors(component: list[int], items: Sequence[Item], check: _Check) -> list[Group]:
+    """The best of a component with all that are similar to it; then the best of the rest, for a few rounds."""
+    left = sorted(component, key=lambda place: items[place].rank)
     groups: list[Group] = []
     for _ in range(_ROUNDS):
         if len(left) < 2:
             break
         survivor, *others = left
-        alike = {place: told for place in others if (told := look(survivor, place)) is not None}
+        alike = {place: score for place in others if (score := check(survivor, place)) is not None}
         if alike:
-            members = [Member(items[place].id, round(told, 6)) for place, told in alike.items()]
+            members = [Member(items[place].id, round(score, 6)) for place, score in alike.items()]
             members.sort(key=lambda member: (-member.similarity, member.id))
             groups.append(Group(items[survivor].id, tuple(members)))
         left = [place for place in others if place not in alike]
     return groups
 
 
-def _numbers(told: Statement) -> NDArray[np.uint32]:
-    return np.fromiter({zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in told.features}, np.uint32)
+def _numbers(text: Statement) -> NDArray[np.uint32]:
+    return np.fromiter({zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in text.features}, np.uint32)
 
 
 def _hashed(items: Sequence[Item]) -> Vectors:

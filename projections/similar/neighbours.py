@@ -1,9 +1,9 @@
-"""Which pairs of many texts are worth a closer look? Neighbours by shared words and by vectors, in n log n.
+"""Candidate pairs of near-duplicates among many texts: locality-sensitive hashing of words and vectors, in n log n.
 
 Every text gets short keys, so that similar texts share some of them: by words (minima of weighted hashes, rare
 words counting for more: Ioffe's consistent sampling with one weight a word) and by vectors (sides of random
-planes: Charikar). Texts are sorted by each key, and each looks at the few behind it that share the key. Keys,
-bands and looks are constants, so the work is that of sorting.
+planes: Charikar). Texts are sorted by each key, and each is compared with a few that follow it with the same key. The
+numbers of keys, bands and comparisons are constants, so the sort dominates the cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROWS = 3
 PLANE_BANDS = 8
 PLANES = 16
 LOOKS = 4
-"""How many neighbours behind it a text looks at under one key."""
+"""How many following texts each one is compared with under one key."""
 _SEED = 20260305
 
 
@@ -32,7 +32,7 @@ def neighbours(features: Sequence[NDArray[np.uint32]], vectors: NDArray[np.float
     signatures = word_signatures(features)
     keys = [_mixed(signatures[:, at : at + ROWS]) for at in range(0, BANDS * ROWS, ROWS)]
     keys += plane_keys(vectors)
-    # among many that share a key, those alike in other keys come to stand side by side
+    # of many texts with one key, those with equal other keys are sorted next to each other
     kin = _mixed(signatures[:, : 2 * ROWS : ROWS])
     pairs = [_side_by_side(key, kin) for key in keys]
     both = np.unique(np.concatenate(pairs))
@@ -40,19 +40,19 @@ def neighbours(features: Sequence[NDArray[np.uint32]], vectors: NDArray[np.float
 
 
 def word_signatures(features: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64]:
-    """BANDS * ROWS numbers a text; two texts agree in one as often as their words do, weighed by rarity."""
+    """Weighted MinHash: BANDS * ROWS numbers a text; P(two are equal) is the texts' weighted Jaccard index."""
     counts = np.fromiter(map(len, features), np.int64, len(features))
     words = np.concatenate(features) if counts.sum() else np.zeros(0, np.uint32)
     known, places, used_by = np.unique(words, return_inverse=True, return_counts=True)
     weights = np.log1p(len(features) / used_by)
-    weights[used_by < 2] = 1e-9  # shared by nobody: it tells no pair, and stands in only where there is nothing else
+    weights[used_by < 2] = 1e-9  # in one text only: it makes no pair, and is used only where a text has no other word
     out = np.empty((len(features), BANDS * ROWS), np.uint64)
     starts = np.r_[0, np.cumsum(counts)[:-1]]
     blank = counts == 0
     seeds = np.random.default_rng(_SEED).integers(1, 1 << 63, BANDS * ROWS, np.uint64)
     for row, seed in enumerate(seeds):
         hashed = _mix(known.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ seed)
-        # the least of -log(u) / weight falls on a word with a chance in proportion to its weight
+        # the minimum of -log(u) / weight is at a word with a probability in proportion to its weight
         arrival = -np.log((hashed >> np.uint64(11)).astype(np.float64) / (1 << 53) + 1e-18) / weights
         rank = np.empty(len(known), np.uint32)
         rank[np.argsort(arrival, kind="stable")] = np.arange(len(known), dtype=np.uint32)
@@ -60,13 +60,13 @@ def word_signatures(features: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64
         if len(words):
             filled = ~blank
             least[filled] = np.minimum.reduceat(rank[places], starts[filled])
-        least[blank] = np.flatnonzero(blank) + len(known)  # a text without words is like no other
+        least[blank] = np.flatnonzero(blank) + len(known)  # a text without words matches no other
         out[:, row] = least
     return out
 
 
 def plane_keys(vectors: NDArray[np.float32]) -> list[NDArray[np.uint64]]:
-    """PLANE_BANDS keys a text: on which sides of PLANES random planes its vector lies."""
+    """PLANE_BANDS keys for each text: the sides of PLANES random planes on which its vector is."""
     random = np.random.default_rng(_SEED)
     powers = np.uint64(1) << np.arange(PLANES, dtype=np.uint64)
     keys = []
@@ -77,15 +77,15 @@ def plane_keys(vectors: NDArray[np.float32]) -> list[NDArray[np.uint64]]:
 
 
 def _side_by_side(key: NDArray[np.uint64], kin: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Pairs, as i << 32 | j with i < j, of texts that share a key and stand near one another in its order."""
+    """Pairs, as i << 32 | j with i < j, of texts that have the same key and are near each other in its order."""
     order = np.lexsort((kin, key))
     sorted_key = key[order]
-    found = []
+    pairs = []
     for step in range(1, LOOKS + 1):
         same = np.flatnonzero(sorted_key[step:] == sorted_key[:-step])
         one, other = order[same], order[same + step]
-        found.append(np.minimum(one, other).astype(np.int64) << 32 | np.maximum(one, other))
-    return np.concatenate(found)
+        pairs.append(np.minimum(one, other).astype(np.int64) << 32 | np.maximum(one, other))
+    return np.concatenate(pairs)
 
 
 def _mixed(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:

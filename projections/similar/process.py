@@ -1,4 +1,4 @@
-"""How are thousands of items compared without taking the node's own time? In a process of its own."""
+"""Comparison of thousands of items in a subprocess, apart from the node's interpreter."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from projections.similar.groups import Found, Group, Item, Member, similar
 
 
 def grouped(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
-    """The groups within each body of items: those of one owner, seen by the same."""
+    """The groups within each body of items, which have one owner and the same readers."""
     parts = [similar(body, threshold=threshold) for body in bodies]
     return Found(sum(part.candidates for part in parts), tuple(group for part in parts for group in part.groups))
 
 
 async def grouped_in_own_process(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
-    """The same, in a process of its own. Cancelling ends it."""
+    """The same in a subprocess. Cancelling ends it."""
     order = {"bodies": [[asdict(item) for item in body] for body in bodies], "threshold": threshold}
-    told = await in_own_process("projections.similar.process", order, lambda _done, _total, _rate: None)
-    groups = (Group(group["survivor"], tuple(Member(**each) for each in group["merged"])) for group in told["groups"])
-    return Found(told["candidates"], tuple(groups))
+    result = await in_own_process("projections.similar.process", order, lambda _done, _total, _rate: None)
+    groups = (Group(group["survivor"], tuple(Member(**each) for each in group["merged"])) for group in result["groups"])
+    return Found(result["candidates"], tuple(groups))
 
 
 async def _group(order: JsonObject, _progress: Progress) -> JsonObject:
-    bodies = [[Item(**{**told, "types": tuple(told["types"])}) for told in body] for body in order["bodies"]]
+    bodies = [[Item(**{**item, "types": tuple(item["types"])}) for item in body] for body in order["bodies"]]
     return asdict(grouped(bodies, order["threshold"]))
 
 

@@ -1,7 +1,7 @@
-"""Which words may come, go or be exchanged without a change of fact, and which never?
+"""Word lists of the sameness check: function words, synonyms, and words that must not differ.
 
-Small and plain on purpose: a word that is not listed here is taken at its word. The words of one line mean the
-same in knowledge of this kind; the first names the line.
+They are short and plain on purpose: a word that is not listed only matches itself. The words of one line are synonyms
+in knowledge of this kind; the first names the line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import snowballstemmer  # type: ignore[import-untyped]  # the library ships no t
 
 _STEMMER = snowballstemmer.stemmer("english")
 
-# Words whose coming or going changes what is said, whatever else agrees.
+# Words whose presence or absence changes the meaning.
 _SHARP_WORDS = """
 not no nor never none neither without except unless only but instead cannot all any every each both either
 always must mustn should optional before after until since above below up down left right first last
@@ -165,7 +165,7 @@ def without_courtesies(text: str) -> str:
 
 def plain_chinese(text: str) -> str:
     """Chinese text with one word for its synonyms and without courtesies."""
-    return _CHINESE_WORDS.sub(lambda found: _CHINESE_CLASS[found.group()], without_courtesies(text))
+    return _CHINESE_WORDS.sub(lambda match: _CHINESE_CLASS[match.group()], without_courtesies(text))
 
 
 def _exchanges() -> list[tuple[Counter[str], Counter[str]]]:

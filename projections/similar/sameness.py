@@ -1,8 +1,8 @@
-"""Do two texts state the same, and how similar are they? The exact check behind every candidate.
+"""Sameness check: whether two texts say the same, and how similar they are. The exact check of every candidate pair.
 
-What differs is looked at word by word. Function words and courtesies may differ, synonyms and forms of a word
-stand for each other, and a word that nobody else uses may be another's typo. A number, a flag, a name, a
-negation, the order of names, or who does what to whom may not. What is left over may stand on one side only.
+Differences are checked word by word. Function words and courtesies may differ, synonyms and inflections match, and a
+word that occurs nowhere else may be a typo of another. A number, a flag, a name, a negation, the order of names, or who
+does what to whom may not differ. What is left over may be on one side only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from projections.similar.statements import Statement
 
 _CHARACTER_WEIGHT = 0.5  # a Chinese word has two characters
 _TYPO_LENGTH = 5  # in shorter words one letter makes too many other words
-_TYPO_RARITY = 50  # a typo that several make is still so much rarer than the word
-_MOST_LEFT = 12  # pairs of odd words that are looked at for typos: more than that is no near-duplicate
+_TYPO_RARITY = 50  # a frequent typo is still this much rarer than the word
+_MOST_LEFT = 12  # the most differing words that are compared for typos: with more, it is no near-duplicate
 
 
 def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> float | None:
-    """How much of what two texts say is said by both, 0 to 1; None when they differ in a fact.
+    """The share of two texts that both have, 0 to 1; None when they differ in a fact.
 
-    `used_by` says in how many of the texts at hand a word occurs: a typo is a word that nobody else uses.
+    `used_by` is the document frequency of each word: a word that occurs nowhere else may be a typo.
     """
     if one.label and other.label and one.label != other.label:
         return None
@@ -39,7 +39,7 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
     if left and right:
         left, right = _without_rewordings(left, right, used_by)
     if left and right:
-        return None  # each says something that the other does not: an exchange, as of one name for another
+        return None  # each has words that the other lacks: an exchange, such as of one name for another
     odd_characters = _odd_characters(one.characters, other.characters)
     if odd_characters is None:
         return None
@@ -51,7 +51,7 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
 
 
 def _odd_characters(mine: Counter[str], others: Counter[str]) -> int | None:
-    """How many Chinese characters stand on one side only; None when they change what is said."""
+    """The number of Chinese characters on one side only; None when they change the meaning."""
     left, right = mine - others, others - mine
     if left and right:
         for gone, come in CHINESE_EXCHANGES:
@@ -64,7 +64,7 @@ def _odd_characters(mine: Counter[str], others: Counter[str]) -> int | None:
 
 
 def _states_sharply(odd: Counter[str], mine: Statement, other: Statement) -> bool:
-    """Whether something sharp is among the odd words; light ones are taken out. Another mention of a name is not."""
+    """Whether a sharp word is among the differing ones, except a repeated name; removes light words from them."""
     for word in list(odd):
         if word in mine.sharp:
             if word in SHARP_WORDS or word not in other.words or not word.isalpha():
@@ -77,7 +77,7 @@ def _states_sharply(odd: Counter[str], mine: Statement, other: Statement) -> boo
 def _without_rewordings(
     left: Counter[str], right: Counter[str], used_by: Mapping[str, int]
 ) -> tuple[Counter[str], Counter[str]]:
-    """The odd words of both without those that stand for one another."""
+    """The differing words of both without those that match each other as synonyms or typos."""
     meant_left, meant_right = _by_meaning(left), _by_meaning(right)
     if max(left.total(), right.total()) <= _MOST_LEFT:
         _pair_typos(left, right, meant_left, meant_right, used_by)
@@ -98,7 +98,7 @@ def _pair_typos(
     meant_right: Counter[str],
     used_by: Mapping[str, int],
 ) -> None:
-    """Take out of both what one spells wrongly."""
+    """Remove the pairs of a word and its typo from both counters."""
     for word in left:
         for another in right:
             mine, others = meaning(word), meaning(another)
@@ -112,7 +112,7 @@ def _pair_typos(
 
 
 def one_slip_apart(one: str, other: str) -> bool:
-    """Whether two words differ by one letter too many, one too few, one wrong, or two neighbours exchanged."""
+    """Whether two words differ by one insertion, deletion, substitution or transposition of letters."""
     if one == other or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < _TYPO_LENGTH - 1:
         return False
     if max(len(one), len(other)) < _TYPO_LENGTH:
@@ -129,11 +129,11 @@ def one_slip_apart(one: str, other: str) -> bool:
 
 
 def _orders_differ(one: Statement, other: Statement) -> bool:
-    """Whether what is sharp in both stands in another order; sentences may change places or be joined."""
+    """Whether the names in both texts are in different orders; sentences may be reordered or joined."""
     if one.orders == other.orders:
         return False
     both = one.names & other.names
-    mine, others = ([tuple(filter(both.__contains__, order)) for order in told.orders] for told in (one, other))
+    mine, others = ([tuple(filter(both.__contains__, order)) for order in text.orders] for text in (one, other))
     return not (_all_within(mine, others) or _all_within(others, mine))
 
 
@@ -143,11 +143,11 @@ def _all_within(sentences: list[tuple[str, ...]], others: list[tuple[str, ...]])
 
 
 def _roles_exchanged(mine: frozenset[tuple[str, str, str]], others: frozenset[tuple[str, str, str]]) -> bool:
-    """Whether what stood before a link in one stands behind it in the other, and the other way round."""
+    """Whether the terms before and after a linking word in one text are exchanged in the other."""
     only_mine, only_others = mine - others, others - mine
     return any((after, link, before) in only_others for before, link, after in only_mine if before != after)
 
 
-def _weight(told: Statement) -> float:
-    light = sum(told.words[word] for word in LIGHT_WORDS if word in told.words)
-    return told.words.total() - light + _CHARACTER_WEIGHT * told.characters.total()
+def _weight(text: Statement) -> float:
+    light = sum(text.words[word] for word in LIGHT_WORDS if word in text.words)
+    return text.words.total() - light + _CHARACTER_WEIGHT * text.characters.total()

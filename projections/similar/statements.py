@@ -1,7 +1,7 @@
-"""What does a text state, word by word? Its tokens, the sharp ones among them, and the order that matters.
+"""Tokeniser of the sameness check: a text as words, with the sharp ones among them and the order that matters.
 
-A token is a plain word, a sharp piece (a number, a flag, a name, a path, anything that code looks like) or a
-Chinese character. Case and punctuation are no part of plain words; they are part of flags.
+A token is a plain word, a sharp piece (a number, a flag, a name, a path, anything that looks like code) or a
+Chinese character. Case and punctuation are ignored in plain words, but significant in flags.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PIECE = re.compile(
 _ENDS = (".", ":", ";", "!", "?")
 _SOFT = "\"',;:!?()[]*…"
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
-# What a text is about when it says so first: `tar: archive files`
+# The topic that a text begins with: `tar: archive files`
 _LABEL = re.compile(rf"(?:[^\s:,{CJK}]+: )*([^\s:,{CJK}]+)(?=:(?:\s|$))")
 _COURTESIES = "note tip hint reminder remember fyi attention hello hi"
 _NO_LABELS = frozenset(_COURTESIES.split())
@@ -40,22 +40,22 @@ class Statement:
     characters: Counter[str]
     """How often each Chinese character occurs, courtesies left out."""
     sharp: frozenset[str]
-    """Those of `words` that may not differ."""
+    """The words that must not differ."""
     names: frozenset[str]
-    """Those of `sharp` whose order matters: pieces of code, and words that are written as names throughout."""
+    """Those of `sharp` whose order matters: pieces of code, and words that are always capitalised like names."""
     orders: list[tuple[str, ...]]
-    """What is sharp in each sentence, in its order."""
+    """The sharp words of each sentence, in order."""
     roles: frozenset[tuple[str, str, str]]
-    """(what stands before, link, what stands after) for each link such as `from`, `to`, `比`."""
+    """(term before, linking word, term after) for each linking word such as `from`, `to`, `比`."""
     label: str
-    """What the text says first that it is about, in lower case; empty when it says no such thing."""
+    """The topic that the text begins with, in lower case; empty when there is none."""
     features: frozenset[str]
-    """What others may share: meanings of words, sharp pieces, pairs of Chinese characters."""
+    """Features for the candidate search: meanings of words, sharp pieces, pairs of Chinese characters."""
 
 
 @dataclass(slots=True)
 class _Token:
-    """A word or sharp piece: `hard` whatever its case, `capital` by its case alone."""
+    """A word or sharp piece: `hard` if sharp in any case, `capital` if sharp only by its capitals."""
 
     word: str
     hard: bool
@@ -63,11 +63,11 @@ class _Token:
 
 
 def statement(text: str) -> Statement:
-    """What `text` says. The same text gives the same statement."""
+    """Tokenise a text. Deterministic."""
     plain = _CONTRACTIONS.sub(" not", unicodedata.normalize("NFKC", text).replace("’", "'"))
     label = _LABEL.match(plain)
     about = without_courtesies(label.group(1)).lower() if label else ""
-    told = Statement(
+    result = Statement(
         Counter(),
         Counter(),
         frozenset(),
@@ -78,49 +78,49 @@ def statement(text: str) -> Statement:
         frozenset(),
     )
     sharp: set[str] = set()
-    common: set[str] = set()  # words that are written as no name somewhere
+    common: set[str] = set()  # words that occur uncapitalised
     features: set[str] = set()
     roles: set[tuple[str, str, str]] = set()
-    for sentence in _sentences(plain, label.span(1) if label and told.label else (0, 0)):
+    for sentence in _sentences(plain, label.span(1) if label and result.label else (0, 0)):
         tokens = [token for token in sentence if isinstance(token, _Token)]
-        capitals_tell = not _shouted(tokens)
+        capitals_count = not _shouted(tokens)
         order = []
-        chain: list[str] = []  # what has weight, in order: who does what to whom
+        chain: list[str] = []  # the meaningful terms in order, for the roles
         for token in sentence:
             if isinstance(token, str):
-                told.characters.update(without_courtesies(token))
+                result.characters.update(without_courtesies(token))
                 plain = plain_chinese(token)
                 features.update(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
                 chain += plain
                 continue
             word = token.word
-            told.words[word] += 1
+            result.words[word] += 1
             order.append(word)
-            if token.hard or (token.capital and capitals_tell) or word in SHARP_WORDS:
+            if token.hard or (token.capital and capitals_count) or word in SHARP_WORDS:
                 sharp.add(word)
-            if not token.hard and not (token.capital and capitals_tell):
+            if not token.hard and not (token.capital and capitals_count):
                 common.add(word)
             if word in LINKS or word not in LIGHT_WORDS:
                 chain.append(word)
             if word not in LIGHT_WORDS:
                 features.add(meaning(word))
-        told.orders.append(tuple(word for word in order if word in sharp))
+        result.orders.append(tuple(word for word in order if word in sharp))
         for at in range(1, len(chain) - 1):
             if chain[at] in LINKS:
                 roles.update((before, chain[at], chain[at + 1]) for before in chain[max(0, at - 8) : at])
-    told.names = frozenset(sharp - common)
-    told.sharp, told.roles, told.features = frozenset(sharp), frozenset(roles), frozenset(features)
-    return told
+    result.names = frozenset(sharp - common)
+    result.sharp, result.roles, result.features = frozenset(sharp), frozenset(roles), frozenset(features)
+    return result
 
 
 def _shouted(tokens: list[_Token]) -> bool:
-    """Whether a sentence is Written Like a Title or SHOUTED: its capitals tell no names."""
+    """Whether a sentence is Written Like a Title or SHOUTED, so that its capitals do not mark names."""
     long = [token for token in tokens if not token.hard and len(token.word) > 3]
     return len(long) > 1 and sum(token.capital for token in long) * 2 > len(long)
 
 
 def _sentences(plain: str, about: tuple[int, int]) -> Iterator[list[_Token | str]]:
-    """Each sentence's tokens in order, runs of Chinese as they are."""
+    """Each sentence's tokens in order; runs of Chinese characters are kept as strings."""
     sentence: list[_Token | str] = []
     for piece in _PIECE.finditer(plain):
         kind, run = piece.lastgroup, piece.group()
@@ -130,7 +130,7 @@ def _sentences(plain: str, about: tuple[int, int]) -> Iterator[list[_Token | str
         elif kind == "cjk":
             sentence.append(run)
         elif not run.strip(f"{_SOFT}.") and piece.start() and not plain[piece.start() - 1].isspace():
-            yield sentence  # what ends a sentence behind a quotation
+            yield sentence  # punctuation after a quotation ends the sentence
             sentence = []
         else:
             sentence += tokens_of(run, not sentence, kind == "code" or about[0] <= piece.start() < about[1])

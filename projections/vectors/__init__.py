@@ -1,1 +1,1 @@
-"""Vectors and keywords in Qdrant: the port, its adapters, embeddings, and the process they live in."""
+"""Vectors and keywords in Qdrant: the port, its adapters, embeddings, and the vector process."""

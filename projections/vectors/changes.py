@@ -1,7 +1,7 @@
-"""What is to be searched otherwise since a position? Versions that began, and versions that ended, out of the view.
+"""Changes for the vector store since a position: versions that began and versions that ended, from the view.
 
-Whoever the ACL names, and the owner, read like those in the scopes: the store knows all of them as scopes, so that its
-own query filters.
+The entities of an ACL and the owner may read an item like its scopes: the store has all of them as scopes, so that its
+own query filters by access.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from projections.fold_kit.visibility import readers
 from projections.vectors.wire import Change, Close, Store
 
 MOST_CHARACTERS = 8_000_000
-"""Of the texts in one request, or of the one change that has more: the process takes no frame without end."""
+"""The most characters of the texts in one request, unless a single change has more: frames are limited in size."""
 
 _CHANGED = f"""
 WITH changed AS (
@@ -33,9 +33,9 @@ ORDER BY c.moved_at, c.moved_at = v.valid_from
 
 
 def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int) -> tuple[list[Change], int]:
-    """What changed after position `after`, about `most` changes, and the position up to which that is all.
+    """About `most` changes after position `after`, and the position up to which they are complete.
 
-    What was erased with its person is not searchable and is left out.
+    Versions that were erased with a person are not searchable and are left out.
     """
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     if not _anything_after(cursor, after):
@@ -53,7 +53,7 @@ def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most:
 
 
 def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:
-    """Whether any version began or ended since: mostly none did, and asking costs a twentieth of looking for all."""
+    """Whether any version began or ended since: mostly none did, and this check takes a twentieth of the query."""
     later = f"SELECT 1 FROM knowledge_versions WHERE valid_from > {int(after)}"
     ended = f"SELECT 1 FROM knowledge_versions WHERE valid_to > {int(after)}"
     return bool((cursor.execute(f"SELECT EXISTS ({later}) OR EXISTS ({ended})").fetchone() or (True,))[0])

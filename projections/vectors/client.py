@@ -1,4 +1,4 @@
-"""How does the node ask its vector process?"""
+"""Client of the vector process: starts it, and sends it requests from the node."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ log = structlog.get_logger(__name__)
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0
 _END_SECONDS = 30.0
-_LAST_WORDS = 20
+_STDERR_LINES = 20
 _SIGBUS = int(getattr(signal, "SIGBUS", 7))
-_BUS_ERROR = ", a bus error: its disk is full"  # what a file that is mapped into memory ends with then
+_BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
     for kind in (
@@ -45,29 +45,29 @@ _ERRORS: dict[str, type[LedgerError]] = {
 
 
 class Answer(NamedTuple):
-    """What was found, and why the dense vectors had no part in it, or not all of it."""
+    """The hits, and why dense vectors were not used for them, or not for all."""
 
     found: list[Found]
     lacking: str | None
 
 
 class VectorClient:
-    """A running vector process. Every request may run beside others; all raise VectorProcessGone."""
+    """A running vector process. Requests may run concurrently; all raise VectorProcessGone."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
-        self._listening = asyncio.create_task(self._listen(), name="vector-process-listen")
-        self._overhearing = asyncio.create_task(self._overhear(), name="vector-process-stderr")
+        self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._reading = asyncio.create_task(self._read_answers(), name="vector-process-listen")
+        self._reading_stderr = asyncio.create_task(self._read_stderr(), name="vector-process-stderr")
         self.vector_weight = 0.0
 
     @classmethod
     async def start(cls, settings: Settings) -> VectorClient:
-        """Start the process and wait until it can be asked.
+        """Start the process and wait until it is ready.
 
-        Raises VectorProcessGone, and what hinders it: VectorStoreFailed, BrokerUnavailable, InvalidPayload.
+        Raises VectorProcessGone, VectorStoreFailed, BrokerUnavailable, InvalidPayload.
         """
         paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         process = await asyncio.create_subprocess_exec(
@@ -96,8 +96,8 @@ class VectorClient:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there to be asked."""
-        return self._process.returncode is None and not self._listening.done()
+        """Whether the process is running and its answers are read."""
+        return self._process.returncode is None and not self._reading.done()
 
     async def answer(
         self,
@@ -113,9 +113,9 @@ class VectorClient:
     ) -> Answer:
         """Up to `limit` versions of each path, best keyword score first (see `port.VectorStore.search`).
 
-        `paths` "keyword" asks with words alone, "vector" with the dense vector alone.
+        `paths` "keyword" searches by words only, "vector" by the dense vector only.
         """
-        told = await self._ask(
+        result = await self._ask(
             "search",
             query=query,
             visible_scopes=list(visible_scopes),
@@ -126,27 +126,27 @@ class VectorClient:
             only=only,
             paths=paths,
         )
-        return Answer([Found(*row) for row in told["found"]], told["lacking"])
+        return Answer([Found(*row) for row in result["found"]], result["lacking"])
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
-        """Apply the changes of the events in (after, checkpoint]; returns the position then applied.
+        """Apply the changes of the events in (after, checkpoint]; returns the applied position.
 
-        When this returns the changes can be found; they are durable a little later, or after `flush`. Batches
-        are applied in the order in which they are sent. Raises LogGap when a batch before this one is missing,
-        VectorStoreFailed: feed again from the status's `applied`.
+        When this returns the changes are searchable; they are durable a little later, or after `flush`. Batches are
+        applied in the order in which they are sent. Raises LogGap when an earlier batch is missing, VectorStoreFailed;
+        then feed again from the status's `applied`.
         """
         frames = [change_frame(change) for change in changes]
         position: int = await self._ask("index", changes=frames, after=after, checkpoint=checkpoint)
         return position
 
     async def examine(self, stores: Sequence[Store], *, searched: int) -> list[str]:
-        """What is stored otherwise than these versions, in words; `searched` of them are also searched for."""
+        """Differences between the store and these versions, described; `searched` of them are also searched for."""
         frames = [change_frame(change) for change in stores]
-        found: list[str] = await self._ask("examine", changes=frames, searched=searched)
-        return found
+        differences: list[str] = await self._ask("examine", changes=frames, searched=searched)
+        return differences
 
     async def awaiting(self, most: int) -> list[Awaiting]:
-        """Up to `most` versions that await their embedding."""
+        """Up to `most` versions that are not embedded yet."""
         return [Awaiting(*each) for each in await self._ask("awaiting", most=most)]
 
     async def embed(self, texts: Sequence[tuple[str, int, str, str]]) -> None:
@@ -158,8 +158,8 @@ class VectorClient:
 
     async def embeddings(self) -> dict[str, Any]:
         """`awaiting` versions, `trouble` with the queries' embeddings, `calls` paid, queries `missed`."""
-        told: dict[str, Any] = await self._ask("embeddings")
-        return told
+        status: dict[str, Any] = await self._ask("embeddings")
+        return status
 
     async def erase(self, item_ids: Sequence[str]) -> None:
         """Remove every version of these items."""
@@ -171,7 +171,7 @@ class VectorClient:
         return status
 
     async def flush(self) -> int:
-        """Make durable what is applied; returns that position."""
+        """Make everything applied durable; returns that position."""
         position: int = await self._ask("flush")
         return position
 
@@ -181,29 +181,29 @@ class VectorClient:
         return position
 
     async def optimize(self) -> bool:
-        """Build search indexes; with Edge nothing else is answered meanwhile (1.8 s at 9,000 items)."""
+        """Build search indexes; with Edge this blocks all other requests (1.8 s at 9,000 items)."""
         done: bool = await self._ask("optimize")
         return done
 
     async def digest(self) -> str:
-        """The fingerprint of all points, to compare with a rebuild's."""
+        """The digest of all points, to compare with a rebuild's."""
         digest: str = await self._ask("digest")
         return digest
 
     async def close(self) -> None:
-        """Let the process make everything durable and end. Safe to call twice."""
+        """Let the process flush and exit. Idempotent."""
         if self.running:
             with contextlib.suppress(VectorProcessGone):
                 await self._ask("close")
         await self._end()
 
     async def wait(self) -> int:
-        """Wait until the process ends, for whatever reason; returns its exit code."""
+        """Wait until the process exits; returns its exit code."""
         return await self._process.wait()
 
-    async def _ask(self, verb: str, **given: Any) -> Any:
+    async def _ask(self, verb: str, **arguments: Any) -> Any:
         number = next(self._ids)
-        return await self._exchange(number, {"id": number, "do": verb, **given})
+        return await self._exchange(number, {"id": number, "do": verb, **arguments})
 
     async def _exchange(self, number: int, frame: Frame) -> Any:
         if not self.running or self._process.stdin is None:
@@ -214,18 +214,18 @@ class VectorClient:
             self._process.stdin.write(pack(frame))
             await self._process.stdin.drain()
             return await answer
-        except (ConnectionError, RuntimeError):  # uvloop's for a pipe whose other end has gone
+        except (ConnectionError, RuntimeError):  # uvloop raises RuntimeError for a closed pipe
             raise self._gone() from None
         finally:
             self._waiting.pop(number, None)
 
-    async def _listen(self) -> None:
+    async def _read_answers(self) -> None:
         stream = self._process.stdout
         try:
             while stream is not None and (frame := await receive(stream)) is not None:
                 answer = self._waiting.get(frame["id"])
                 if answer is None or answer.done():
-                    continue  # whoever asked has gone
+                    continue  # the request was cancelled
                 if "error" in frame:
                     answer.set_exception(_error(frame["error"]))
                 else:
@@ -234,14 +234,14 @@ class VectorClient:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(self._gone())
-                    answer.exception()  # whoever waits still gets it; nobody must
+                    answer.exception()  # marks it as retrieved: no warning where nobody awaits it
 
-    async def _overhear(self) -> None:
+    async def _read_stderr(self) -> None:
         stream = self._process.stderr
         while stream is not None and (line := await stream.readline()):
-            words = line.decode(errors="replace").rstrip()
-            self._last_words.append(words)
-            log.warning("vector_process_says", line=words)
+            text = line.decode(errors="replace").rstrip()
+            self._stderr_lines.append(text)
+            log.warning("vector_process_says", line=text)
 
     async def _end(self) -> None:
         if self._process.stdin is not None:
@@ -252,14 +252,14 @@ class VectorClient:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        await asyncio.gather(self._listening, self._overhearing, return_exceptions=True)
+        await asyncio.gather(self._reading, self._reading_stderr, return_exceptions=True)
 
     def _gone(self) -> VectorProcessGone:
-        words = "\n".join(self._last_words)
+        stderr = "\n".join(self._stderr_lines)
         return VectorProcessGone(
             f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}"
             f"{_BUS_ERROR if self._process.returncode == -_SIGBUS else ''}); start it "
-            f"again and feed it from its checkpoint" + (f". Its last words:\n{words}" if words else "")
+            f"again and feed it from its checkpoint" + (f". Its last words:\n{stderr}" if stderr else "")
         )
 
 

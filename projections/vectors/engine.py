@@ -1,7 +1,7 @@
-"""How do searching and indexing share one store, so that a search hardly notices an import?
+"""Engine of the vector process: schedules searches and indexing on one store, with priority for searches.
 
-Searches go first: indexing works in slices of a few milliseconds, and every waiting search is answered between
-two of them. While somebody searches, indexing also rests after each slice for twice as long as it worked.
+Indexing works in slices of a few milliseconds, and all waiting searches are answered between two of them. While there
+are searches, indexing also pauses after each slice for twice as long as the slice took.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from projections.vectors.wire import Change, Close, Paths, Store
 
 log = structlog.get_logger(__name__)
 
-REST_FACTOR = 2.0  # how long it then rests, in units of what it worked, while somebody searches
+REST_FACTOR = 2.0  # pause after a slice while there are searches, in units of the slice's time
 SEARCHED_RECENTLY_SECONDS = 1.0
-CHECKPOINT_SECONDS = 2.0  # a checkpoint stops everything for 25-40 ms: not after every batch
+CHECKPOINT_SECONDS = 2.0  # a checkpoint blocks everything for 25-40 ms: not after every batch
 _FIRST_SLICE = 8
 USUAL_SECONDS = 2.0
-"""A version awaits its embedding for a moment; an answer states it when some have awaited theirs for longer."""
+"""The usual time until a version is embedded; searches report a backlog that lasts longer."""
 
 T = TypeVar("T")
 
 
 class Engine:
-    """One store, its embedder, and the work that waits for them. `run` does the work."""
+    """One store, its embedder, and a queue of searches and writes, which `run` works through."""
 
     def __init__(self, store: VectorStore, embedder: Embedder, queries: QueryEmbedder | None = None) -> None:
         self._store = store
@@ -68,12 +68,12 @@ class Engine:
         only: Only | None = None,
         paths: Paths = "fused",
     ) -> tuple[list[Found], str | None]:
-        """See `port.VectorStore.search`; and why the dense vectors had no part or not all of it. VectorStoreFailed."""
+        """See `port.VectorStore.search`; and why dense vectors were not used for all hits. Raises VectorStoreFailed."""
         self._last_search = time.monotonic()
         dense: Vector | None = None
         lacking: str | None = None
         if paths != "keyword" and self._queries is not None:
-            dense, lacking = await self._queries.vector(query)  # waits outside: others are served meanwhile
+            dense, lacking = await self._queries.vector(query)  # awaited here, so that others are served meanwhile
             lacking = lacking or self._behind()
 
         def ask() -> list[Found]:
@@ -101,11 +101,11 @@ class Engine:
         return f"{self._awaiting} versions await their embedding and are found by their words alone"
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
-        """Apply the changes of the events in (after, checkpoint]; returns the position then applied.
+        """Apply the changes of the events in (after, checkpoint]; returns the applied position.
 
-        What was applied before is skipped whole. Raises LogGap when `after` lies beyond what is applied (an
-        earlier batch failed or never came: feed again from the status's `applied`), InvalidPayload,
-        VectorStoreFailed; the batch then does not count as applied. No embedding is waited for: see `embed`.
+        A batch that was applied before is skipped. Raises LogGap when `after` is beyond the applied position (an
+        earlier batch failed or was lost: feed again from the status's `applied`), InvalidPayload, VectorStoreFailed;
+        then the batch is not applied. Does not wait for embeddings: see `embed`.
         """
         if checkpoint < after:
             raise InvalidPayload(f"a batch after {after} cannot end at {checkpoint}")
@@ -116,14 +116,14 @@ class Engine:
             self._pending -= len(changes)
 
     async def examine(self, changes: Sequence[Store], searched: int) -> list[str]:
-        """What the store has otherwise than these versions, in words; `searched` of them are also searched for."""
+        """Differences between the store and these versions, described; `searched` of them are also searched for."""
         if self._store.waits_on_network:
             return await asyncio.to_thread(self._examine, changes, searched)
-        found: list[str] = []
+        result: list[str] = []
         for at in range(0, len(changes), _FIRST_SLICE):
             part = changes[at : at + _FIRST_SLICE]
-            found += await self._queued(partial(self._call, self._examine, part, max(0, searched - at)))
-        return found
+            result += await self._queued(partial(self._call, self._examine, part, max(0, searched - at)))
+        return result
 
     def _examine(self, changes: Sequence[Store], searched: int) -> list[str]:
         vectors = None if self._queries is not None else self._hashed().vectors([text_of(each) for each in changes])
@@ -137,20 +137,20 @@ class Engine:
     async def embed(self, texts: Sequence[tuple[str, int, str, str]]) -> None:
         """Give versions (item, version, task, content) their dense vectors. Raises EmbeddingFailed.
 
-        A blank text gets none. Nobody waits meanwhile but who called.
+        A blank text gets none. Blocks no other request meanwhile.
         """
-        said = [f"{task}\n{content}" for _, _, task, content in texts]
-        vectors = await self._embedder.embed(said)
-        given = [
+        inputs = [f"{task}\n{content}" for _, _, task, content in texts]
+        vectors = await self._embedder.embed(inputs)
+        embedded = [
             ((item_id, version), vector if text.strip() else None)
-            for (item_id, version, _, _), text, vector in zip(texts, said, vectors, strict=True)
+            for (item_id, version, _, _), text, vector in zip(texts, inputs, vectors, strict=True)
         ]
-        for at in range(0, len(given), _FIRST_SLICE):  # searches are answered between two slices
-            await self._queued(partial(self._call, self._store.embed, dict(given[at : at + _FIRST_SLICE])))
+        for at in range(0, len(embedded), _FIRST_SLICE):  # searches are answered between two slices
+            await self._queued(partial(self._call, self._store.embed, dict(embedded[at : at + _FIRST_SLICE])))
         await self._queued(self._count_awaiting)
 
     async def embeddings(self) -> dict[str, Any]:
-        """How many versions await their embedding, and what keeps queries from theirs."""
+        """The number of versions without an embedding, and the error of the queries' embeddings."""
         if self._queries is None:
             return {"awaiting": 0, "trouble": None, "calls": 0, "missed": 0}
         await self._queued(self._count_awaiting)
@@ -167,7 +167,7 @@ class Engine:
             self._behind_since = time.monotonic()
 
     async def erase(self, item_ids: Sequence[str]) -> None:
-        """Remove every version of these items at once, whatever position is applied."""
+        """Remove every version of these items, whatever position is applied."""
         await self._queued(lambda: self._call(self._store.erase, item_ids))
 
     async def flush(self) -> int:
@@ -175,19 +175,19 @@ class Engine:
         return await self._queued(self._flush)
 
     async def clear(self) -> int:
-        """Remove everything, to be fed from the start; returns the position then applied, 0."""
+        """Remove everything, to be fed from the start; returns the applied position, 0."""
         return await self._queued(self._clear)
 
     async def optimize(self) -> bool:
-        """Build search indexes. With Edge nothing else is answered meanwhile."""
+        """Build search indexes. With Edge this blocks all other requests."""
         return await self._queued(lambda: self._call(self._store.optimize))
 
     async def digest(self) -> str:
-        """The store's fingerprint, over everything that was applied before."""
+        """The store's digest, over everything applied so far."""
         return await self._queued(lambda: self._call(self._store.digest))
 
     async def status(self) -> dict[str, Any]:
-        """What is applied, what is durable, how much there is and how much waits."""
+        """The applied and the durable position, the number of points, and the pending work."""
         if self._store.waits_on_network and not self._pending:  # another node may have written meanwhile
             self._durable = max(self._durable, await self._call(self._store.checkpoint))
             self._applied = max(self._applied, self._durable)
@@ -205,7 +205,7 @@ class Engine:
         }
 
     async def run(self) -> None:
-        """Do the work as it comes, until cancelled."""
+        """Process searches and writes until cancelled."""
         while True:
             await self._serve_searches()
             if not self._writes.empty():
@@ -219,7 +219,7 @@ class Engine:
                 self._work.set()
 
     async def close(self) -> None:
-        """Keep what was applied, and let go of the store. Call after `run` has ended."""
+        """Flush and close the store. Call after `run` has ended."""
         await self._flush()
         await self._call(self._store.close)
 
@@ -229,7 +229,7 @@ class Engine:
         async def do() -> None:
             try:
                 result = await write()
-            except Exception as error:  # every failure belongs to whoever asked for the write
+            except Exception as error:  # raised in the caller of the write
                 if not done.done():
                     done.set_exception(error)
             else:
@@ -273,7 +273,7 @@ class Engine:
             if isinstance(change, Store):
                 points.append(point_of(change, vector))
                 continue
-            self._store.upsert(points)  # what came before a close or an erasure is stored before it
+            self._store.upsert(points)  # keeps the order: points before a close or an erasure are stored before it
             points = []
             if isinstance(change, Close):
                 self._store.close_version(change.item_id, change.version, change.valid_to)
@@ -342,9 +342,9 @@ class Engine:
 
 
 def _resolve(done: asyncio.Future[T], ask: Callable[[], T]) -> None:
-    if done.done():  # whoever asked has gone
+    if done.done():  # the search was cancelled
         return
     try:
         done.set_result(ask())
-    except Exception as error:  # every failure belongs to whoever asked
+    except Exception as error:  # raised in the caller of the search
         done.set_exception(error)

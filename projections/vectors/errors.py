@@ -1,4 +1,4 @@
-"""What can go wrong between the ledger and its vectors?"""
+"""Errors of the vector process and its store."""
 
 from __future__ import annotations
 

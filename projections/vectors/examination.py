@@ -1,4 +1,4 @@
-"""What is wrong with a stored point? Held against the point as it ought to be."""
+"""Examination of a stored point: its differences from the point as it should be."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _LIMIT = 20
 
 
 class Among(TypedDict, total=False):
-    """What a search is narrowed to."""
+    """Filters of a search."""
 
     types: Sequence[str]
     as_of: int
 
 
 def differences(store: VectorStore, points: Sequence[Point], searched: int) -> list[str]:
-    """What the store has otherwise than these points, in words; `searched` of them are also searched for."""
-    found = []
+    """Differences between the store and these points, described; `searched` of them are also searched for."""
+    result = []
     try:
         there = store.read([(point.item_id, point.version) for point in points])
         for place, point in enumerate(points):
@@ -32,16 +32,16 @@ def differences(store: VectorStore, points: Sequence[Point], searched: int) -> l
             wrong = difference(point, stored)
             if wrong is None and stored is not None and place < searched:
                 wrong = unfound(store, point, stored)
-            found += [wrong] if wrong else []
+            result += [wrong] if wrong else []
     except VectorsDamaged as error:
-        found.append(error.message)
-    return found
+        result.append(error.message)
+    return result
 
 
 def difference(point: Point, stored: Whole | None) -> str | None:
-    """In words what a stored point has otherwise; None when it is as it ought to be.
+    """The first difference of a stored point, described; None when there is none.
 
-    A point with a dense vector is compared with it; without one, that the stored one is usable, or that none is due.
+    A dense vector is compared where `point` has one; otherwise the stored one has to be usable, or not due.
     """
     name = f"version {point.version} of {point.item_id!r}"
     if stored is None:
@@ -66,14 +66,14 @@ def difference(point: Point, stored: Whole | None) -> str | None:
 
 
 def _near(expected: np.ndarray, stored: np.ndarray, by: float) -> bool:
-    """Whether no number differs by more; one that is none differs. np.allclose was a tenth of an examination."""
+    """Whether no number differs by more; NaN differs. np.allclose took a tenth of the time of an examination."""
     return not len(expected) or bool(np.abs(expected - stored).max() <= by)
 
 
 def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:
-    """Whether a version that is valid now is found by its own words and vector by who reads it.
+    """A description, if a version that is valid now is not found by its own words or vector by one of its readers.
 
-    By its words also among those of its type and as of the event that made it: each goes by other indexes.
+    Searches by words are repeated with its type and as of its event, as each uses other indexes.
     """
     if point.valid_to is not None or point.retired or not point.scopes:
         return None
@@ -87,9 +87,9 @@ def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:
         ("vector", stored.dense, None, plain),
     ):
         if not np.any(point.sparse.values if dense is None else dense):
-            continue  # a text without a word or a letter has nothing to be found by
+            continue  # a text without words has no terms, and one without letters no vector
         hits = store.search(dense=dense, sparse=sparse, visible_scopes=reader, limit=_LIMIT, **among)
-        # Where as many others fit as well, it need not be among them.
+        # With more matches than the limit, it need not be among them.
         if len(hits) < _LIMIT and all(hit.item_id != point.item_id for hit in hits):
             return f"version {point.version} of {point.item_id!r} is not found by its own {path}"
     return None

@@ -1,7 +1,7 @@
-"""How do the folded versions reach the vector process? By position, from the view, and again after any trouble.
+"""Vector feed: sends folded versions from the view to the vector process, by position, and resumes after any failure.
 
-The feed asks the view what changed after the position that the vectors have applied, sends it, and waits for the
-view to move on. The vector process says how far it is, so a process that died is started again and fed from there.
+The feed queries the view for changes after the position that the vectors have applied, sends them, and waits for the
+view to move on. The vector process reports its position, so that after a crash it is restarted and fed from there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from projections.vectors.wire import Paths, Settings
 
 log = structlog.get_logger(__name__)
 
-# Changes in one request; the process works them off in slices of milliseconds.
+# Changes in one request; the process applies them in slices of milliseconds.
 CHANGES = 500
 _LONGEST_PAUSE = 5.0
-# Unless somebody waits for it, a change may rest for this long, so that several go in one request.
+# The longest delay of a change that nobody waits for, so that several go in one request.
 _GATHER_SECONDS = 0.1
 _RESTART_PATIENCE = 10.0
-# How often a node that does not write looks how far the one is that does.
+# How often a standby node polls the position of the vectors.
 _LOOK_SECONDS = 0.1
 
 
 class VectorFeed:
-    """The vector process of a node: started, fed, restarted, asked."""
+    """Manages a node's vector process: starts, feeds and restarts it, and sends it searches."""
 
     def __init__(
         self, view: View, settings: Settings, org: str, *, may_write: Callable[[], bool] = lambda: True
@@ -53,29 +53,29 @@ class VectorFeed:
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._anew = Path(settings.directory or ".") / "begin-anew"
+        self._reset_marker = Path(settings.directory or ".") / "begin-anew"
         self._awaited = 0
         self._hurry = asyncio.Event()
         self.turn = asyncio.Lock()
-        """Held while changes are on their way; whoever holds it may replace the process."""
+        """Held while changes are being sent; its holder may replace the process."""
         self.applied = 0
-        self._answered_from = 0  # the furthest position that searches had; after a restart they wait for it
-        self._begun = 0  # how far the changes go that are on their way: searches may have had some of them
+        self._answered_from = 0  # the highest position that searches have seen; after a restart they wait for it
+        self._begun = 0  # last position of the changes being sent: searches may have seen some of them
         self._outage = Outage("feeding the vectors pauses", "feeding the vectors goes on", log)
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
         self.backlog = Backlog(view, org, self._running, may_write)
-        """Embeds what is indexed already, where there is a model."""
+        """Embeds indexed versions, where a model is configured."""
         self.canary = Canary(self, view)
-        """Looks whether the vectors hold what the view says."""
+        """Checks samples of the vectors against the view."""
         self.ending: Callable[[], bool] = lambda: False
-        """Whether the node stops: then a process that is gone is not started again."""
+        """Whether the node is stopping: then a process that has exited is not restarted."""
         self.fed: Callable[[int, int], Awaitable[None]] | None = None
-        """Told of each (after, upto) whose changes can be searched from now on."""
+        """Called with each (after, upto) whose changes have become searchable."""
 
     @property
     def settings(self) -> Settings:
-        """What the process was started with."""
+        """The settings of the process."""
         return self._settings
 
     @property
@@ -85,18 +85,18 @@ class VectorFeed:
 
     @property
     def comes(self) -> bool:
-        """Whether this node brings the vectors to where its view is: it writes them, and nothing hinders it."""
+        """Whether this node is feeding the vectors: it may write them, and there is no error."""
         return self.trouble is None and self._may_write()
 
     @property
     def vector_weight(self) -> float:
-        """What a cosine of this model counts beside the best keyword score."""
+        """Weight of this model's cosine relative to the best keyword score."""
         return self._client.vector_weight if self._client else 0.0
 
     async def start(self) -> None:
-        """Start the process. Raises what hinders it, unless it has worked here before: then `run` says so.
+        """Start the process. Raises its error, unless there are vectors on disk: then `run` reports it.
 
-        Loading 140,000 points takes two seconds, in which a node can do everything but search: searches wait for it.
+        In that case it does not wait: loading 140,000 points takes two seconds, and only searches need them.
         """
         self.applied = _loaded_before(self._settings)
         self._starting = asyncio.create_task(self._start(), name="vector-process-start")
@@ -119,21 +119,21 @@ class VectorFeed:
         except BaseException:
             await client.close()
             raise
-        self._client, self.applied = client, applied  # both at once: a search must not take the one for the other's
-        self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
+        self._client, self.applied = client, applied  # together, so that a search sees matching values
+        self._watching = asyncio.create_task(self._notify_on_exit(client), name="vector-process-watch")
         await self._view.moved()
 
     async def run(self) -> None:
         """Feed until cancelled."""
-        beside = [asyncio.create_task(self.canary.run(), name="vector-canary")]
+        background = [asyncio.create_task(self.canary.run(), name="vector-canary")]
         if self._settings.embedding is not None:
-            beside.append(asyncio.create_task(self.backlog.run(), name="embedding-backlog"))
+            background.append(asyncio.create_task(self.backlog.run(), name="embedding-backlog"))
         try:
             await self._run()
         finally:
-            for task in beside:
+            for task in background:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*background, return_exceptions=True)
 
     async def _run(self) -> None:
         pause = 0.05
@@ -146,7 +146,7 @@ class VectorFeed:
                     await self._restart()
                 if not self._may_write():
                     await self._stand_by()
-                elif self._anew.exists():
+                elif self._reset_marker.exists():
                     await self.begin_anew()
                 else:
                     await self._feed()
@@ -157,33 +157,33 @@ class VectorFeed:
                 self._outage.met(self.trouble.message, applied=self.applied)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
-                await self._ask_how_far()
+                await self._refresh_applied()
 
     def will_begin_anew(self) -> None:
-        """Note that the vectors follow from a view that is about to go: they are made anew, also after a crash."""
-        self._anew.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self._anew, "")
+        """Mark the vectors for a reset, as their view is about to be replaced; the mark survives a crash."""
+        self._reset_marker.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._reset_marker, "")
 
     async def begin_anew(self) -> None:
-        """Remove all vectors and feed them from the start of the view as it is now.
+        """Remove all vectors and feed them again from the start of the view, if they are marked for it.
 
-        Searches wait for them meanwhile. Where another node writes them, that one sees to it as it is rebuilt.
+        Searches wait meanwhile. A standby node only removes its mark: the writing node resets them when it is rebuilt.
         """
         if not self._may_write():
-            self._anew.unlink(missing_ok=True)
+            self._reset_marker.unlink(missing_ok=True)
             return
-        async with self.turn:  # what is examined meanwhile would be missed
-            if self._anew.exists():  # else they began anew while this waited for its turn
-                with contextlib.suppress(VectorProcessGone):  # the next one begins anew
+        async with self.turn:  # an examination meanwhile would report missing points
+            if self._reset_marker.exists():  # else they were reset while this waited for the lock
+                with contextlib.suppress(VectorProcessGone):  # the next process resets them
                     self.applied = await self._running().clear()
-                    self._anew.unlink(missing_ok=True)
+                    self._reset_marker.unlink(missing_ok=True)
                     self.canary.damage = None
         await self._view.moved()
 
     async def _feed(self) -> None:
         client = self._running()
         if self._view.position <= self.applied:
-            # A start that was under way while another process took the place may have failed since: that is over.
+            # A start that ran while `replace` installed another process may have failed: its error is obsolete.
             self.trouble = None
             self._outage.over(applied=self.applied)
             await self._view.until(lambda: self._view.position > self.applied or not client.running)
@@ -208,24 +208,21 @@ class VectorFeed:
         await self._view.moved()
 
     async def replace(self, client: VectorClient, settings: Settings, applied: int) -> None:
-        """Answer from another process from now on, which is at position `applied`; end the one before.
-
-        The caller holds `turn`.
-        """
+        """Switch to another process, which is at position `applied`, and close the old one. The caller holds `turn`."""
         old, self._settings = self._client, settings
         self.canary.damage = self.trouble = None
         self._client, self.applied = client, applied
         self._answered_from, self._begun = min(self._answered_from, applied), min(self._begun, applied)
         if self._watching is not None:
             self._watching.cancel()
-        self._watching = asyncio.create_task(self._tell_when_gone(client), name="vector-process-watch")
+        self._watching = asyncio.create_task(self._notify_on_exit(client), name="vector-process-watch")
         await self._view.moved()
         if old is not None:
             with contextlib.suppress(VectorProcessGone):
                 await old.close()
 
     async def _stand_by(self) -> None:
-        """Another node writes: see how far it is, often while somebody waits for it."""
+        """Another node writes: poll the applied position, more often while a reader waits for one."""
         before = self.applied
         self.applied = int((await self._running().status())["applied"])
         self._answered_from = max(self._answered_from, self.applied)
@@ -243,11 +240,11 @@ class VectorFeed:
             self._answered_from = max(self._answered_from, self._begun)
         await self._start()
 
-    async def _tell_when_gone(self, client: VectorClient) -> None:
+    async def _notify_on_exit(self, client: VectorClient) -> None:
         await client.wait()
         await self._view.moved()
 
-    async def _ask_how_far(self) -> None:
+    async def _refresh_applied(self) -> None:
         with contextlib.suppress(LedgerError):
             self.applied = int((await self._running().status())["applied"])
 
@@ -267,10 +264,10 @@ class VectorFeed:
         only: Only,
         paths: Paths,
     ) -> Answer:
-        """See VectorClient.answer; waits while the process is started again, for a while.
+        """See VectorClient.answer; waits up to a limit while the process restarts.
 
-        A process that was started again may have lost what it had not made durable: until it was fed that again,
-        an answer would lack what earlier ones had. Raises ViewBehind when that takes too long.
+        A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
+        results that earlier ones had. Raises ViewBehind when that takes too long.
         """
         failed: VectorClient | None = None
         while True:
@@ -285,7 +282,7 @@ class VectorFeed:
                 failed = client
 
     async def _until_whole(self, failed: VectorClient | None) -> VectorClient:
-        """The process, once it is another one than `failed` and has all that searches had before."""
+        """The process, once it is another one than `failed` and has everything that earlier searches saw."""
 
         def whole() -> bool:
             client = self._client
@@ -306,7 +303,7 @@ class VectorFeed:
         return self._running()
 
     async def status(self) -> dict[str, Any]:
-        """What VectorClient.status says."""
+        """See VectorClient.status."""
         return await self._running().status()
 
     async def wait_for(self, position: int, timeout: float) -> None:
@@ -331,7 +328,7 @@ class VectorFeed:
             )
 
     async def close(self) -> None:
-        """Let the process make everything durable and end."""
+        """Let the process flush and exit."""
         with contextlib.suppress(LedgerError):
             await self._started()
         if self._watching is not None:
@@ -342,9 +339,9 @@ class VectorFeed:
 
 
 def _loaded_before(settings: Settings) -> int:
-    """The position that an engine of our own has on disk, 0 where there is none yet or it is a server's."""
+    """The checkpoint of Edge's files on disk; 0 where there are none, and for a Qdrant server."""
     if settings.qdrant_url is not None or settings.directory is None:
         return 0
-    wanted = settings.embedding
-    named = (MODEL, DIMENSIONS) if wanted is None else (wanted.model, wanted.dimensions)
-    return read_checkpoint(Path(settings.directory) / model_slug(*named))
+    embedding = settings.embedding
+    model = (MODEL, DIMENSIONS) if embedding is None else (embedding.model, embedding.dimensions)
+    return read_checkpoint(Path(settings.directory) / model_slug(*model))

@@ -1,10 +1,10 @@
-"""Which of the vector directories is the one in use? A pointer names it; a renewed one takes its place whole.
+"""Generations of the vector directory: a pointer names the current one; a renewed one replaces it as a whole.
 
     <data>/vectors/                  the first generation, when there is no pointer
     <data>/vectors/generation-0001/  a later one
-    <data>/vectors/current           the name of the one in use
+    <data>/vectors/current           the name of the current one
 
-Erasing points inside a shard leaves their bytes in its segments and its log, so a shard is made anew beside.
+Erasing points inside a shard leaves their bytes in its segments and its log, so a new shard is built beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = re.compile(r"generation-(\d{4,})")
 
 
 def directory_in_use(root: Path) -> Path:
-    """The directory that the pointer names; `root` itself without one. What else lies there is removed."""
+    """The directory that the pointer names; `root` itself without one. Other generations are removed."""
     directory = _pointed(root)
     discard_others(root, directory)
     return directory
@@ -33,12 +33,12 @@ def next_directory(root: Path) -> Path:
 
 
 def point_to(root: Path, directory: Path) -> None:
-    """Make `directory` the one in use, at once and for good."""
+    """Make `directory` the current one, atomically and durably."""
     replace_file(root / "current", directory.name + "\n")
 
 
 def discard_others(root: Path, keep: Path) -> None:
-    """Remove every generation but one: renewals that did not end, and shards that were replaced."""
+    """Remove every generation but one: those of aborted renewals, and those that were replaced."""
     if not root.is_dir():
         return
     for path in root.iterdir():
@@ -48,7 +48,7 @@ def discard_others(root: Path, keep: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory, also one out of which a process that is ending still takes files."""
+    """Remove a directory, also while a process that is exiting still deletes files in it."""
     while path.exists():
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(path)

@@ -1,9 +1,9 @@
 """The vector process: `python -m projections.vectors.process`.
 
-Qdrant Edge holds the interpreter's lock while it works, so it has a process of its own, which also makes the
-vectors. It gets its settings in the first frame on standard input, answers requests on standard output until
-the input ends, and then ends too: it never outlives its parent. What it has to say in words goes to standard
-error. Frames as in `wire.py`; `client.py` is the other end.
+Qdrant Edge holds the interpreter's lock while it works, so it has a process of its own, which also computes the
+vectors. It reads its settings from the first frame on standard input, answers requests on standard output until the
+input ends, and then exits: it never outlives its parent. It logs to standard error. Frames as in `wire.py`; `client.py`
+is the other end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_
 
 log = structlog.get_logger(__name__)
 
-_QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still come, and is kept then
+_QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still arrive, and is stored then
 
 
 async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asy
     listening = asyncio.create_task(_listen(engine, requests, answers))
     try:
         await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():  # it has no end but a failure: say so by ending, rather than leave everyone waiting
+        if working.done():  # the engine ends only by a failure: exit, rather than leave requests waiting
             await working
     finally:
         working.cancel()
@@ -100,8 +100,8 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            found, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
-            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in found]
+            hits, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in hits]
             return {"found": rows, "lacking": lacking}
         case "index":
             changes = [read_change(change) for change in given["changes"]]
@@ -134,7 +134,7 @@ async def _do(engine: Engine, frame: Frame) -> Any:
 async def _embedder(
     settings: Settings, open_until_the_end: contextlib.AsyncExitStack
 ) -> tuple[Embedder, QueryEmbedder | None]:
-    """Who embeds items, and who queries: an endpoint is asked for both, and a query has no time for retries."""
+    """The embedders of items and of queries; with an endpoint they are two, as a query has no time for retries."""
     wanted = settings.embedding
     if wanted is None:
         return HashedEmbedder(), None
@@ -186,20 +186,20 @@ def _store(settings: Settings, embedder: Embedder) -> VectorStore:
 
 
 async def _answer(answers: asyncio.StreamWriter, frame: Frame) -> None:
-    with contextlib.suppress(ConnectionError):  # the parent has gone: the end of its requests will say so
+    with contextlib.suppress(ConnectionError):  # the parent has exited: its closed stream ends this process too
         answers.write(pack(frame))
         await answers.drain()
 
 
 def _fault(error: LedgerError) -> Frame:
-    told: Frame = {"code": error.code, "message": error.message}
+    fault: Frame = {"code": error.code, "message": error.message}
     if isinstance(error, EmbeddingFailed):
-        told |= {"retry_after": error.retry_after, "refused": error.refused, "useless": error.useless}
-    return told
+        fault |= {"retry_after": error.retry_after, "refused": error.refused, "useless": error.useless}
+    return fault
 
 
 async def _main() -> None:
-    # frames go to the first output alone: whatever prints would spoil them
+    # stdout is for frames only: any other print would corrupt them
     output = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     loop = asyncio.get_running_loop()
@@ -210,7 +210,7 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    for kind in (signal.SIGINT, signal.SIGTERM):  # of Ctrl-C, or a service's stop: the parent decides
+    for kind in (signal.SIGINT, signal.SIGTERM):  # on Ctrl-C or a service's stop, the parent decides when to end
         signal.signal(kind, signal.SIG_IGN)
     log_to_stderr()
     collect_seldom()

@@ -1,7 +1,7 @@
-"""How are vectors made anew, so that no byte of what was erased is left in any file, while searches go on?
+"""Renewal of the vectors: builds them again, so that no byte of erased texts is left in any file, while searches go on.
 
-A second vector process fills a directory of its own from the view; when it has all, it answers in the place of the
-first one, whose directory is removed. A Qdrant server keeps its own files: there the points are erased.
+A second vector process fills a new directory from the view; when it has caught up, it replaces the first one, whose
+directory is removed. A Qdrant server manages its own files: there the points are only erased.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ log = structlog.get_logger(__name__)
 
 
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
-    """Leave nothing in the vectors that the view does not say. `erased` are the ids of erased items.
+    """Replace the vectors by ones built from the view alone. `erased` are the ids of erased items.
 
-    Raises VectorProcessGone, VectorStoreFailed; then the vectors are as they were.
+    Raises VectorProcessGone, VectorStoreFailed; then the vectors are unchanged.
     """
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:
         async with feed.turn:
@@ -39,11 +39,11 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
     try:
         applied = await _filled(client, feed, view, 0)
         if settings.embedding is not None:
-            # From what is kept, mostly; what the endpoint does not give now follows later.
+            # Most embeddings are in the store; those that the endpoint refuses now stay in the backlog.
             with contextlib.suppress(EmbeddingFailed):
                 while await feed.backlog.step(client):
                     pass
-        async with feed.turn:  # what came meanwhile, while nothing more goes to the other one
+        async with feed.turn:  # the changes since then, while the old process gets no more
             applied = await _filled(client, feed, view, applied)
             await client.flush()
             point_to(root, directory)
@@ -56,7 +56,7 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
 
 
 async def mended(feed: VectorFeed, view: View, root: Path, found: dict[str, Any]) -> dict[str, Any]:
-    """Make the vectors anew unless they hold what the view says, as was `found` before (soundness.py:sound)."""
+    """Rebuild the vectors unless they equal the view; `found` is the result of soundness.py:sound."""
     if found["equal"]:
         return {**found, "made_anew": False}
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:

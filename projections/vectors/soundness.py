@@ -1,9 +1,9 @@
-"""Do the vectors hold what the view says? Compared point by point, and searched as a caller would.
+"""Soundness check: compares the vectors with the view, point by point and by searches.
 
-Compared are the ids, the versions, who reads them, from when until when, the hash of the text, every term with its
-weight, and the count. A hashed vector is compared number by number; what a model gave cannot be computed again, so of
-that it is compared that it is there, of the right size and of length one. A few versions are also searched for by their
-own words and vectors, which finds damaged indexes. A node does this with a few versions every few seconds.
+Compared are the ids, the versions, their readers, their validity, the hash of the text, every term with its weight, and
+the count. A hashed vector is compared number by number; a model's vector cannot be computed again, so only its
+presence, its size and its length of one are checked. A few versions are also searched for by their own words and
+vectors, which detects damaged indexes. A node checks a few versions every few seconds.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ log = structlog.get_logger(__name__)
 CANARIES = 4
 EVERY_SECONDS = 5.0
 _AT_ONCE = 500
-# Of the first slice that is compared whole, and of each later one, so many are also searched for.
+# How many versions of the first slice, and of each later one, are also searched for.
 _SEARCHED, _SEARCHED_LATER = 8, 2
 _SHOWN = 5
 _WITHIN_SECONDS = 10.0
 
 
 class Canary:
-    """Looks at a few versions every few seconds; `damage` is what it found, until the vectors are made anew."""
+    """Examines a few versions every few seconds; `damage` is the last finding, until the vectors are rebuilt."""
 
     def __init__(self, feed: VectorFeed, view: View) -> None:
         self._feed = feed
@@ -46,7 +46,7 @@ class Canary:
         self.damage: VectorsDamaged | None = None
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Examine until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             try:
@@ -55,16 +55,16 @@ class Canary:
                 log.warning("the vectors could not be examined", error=str(error))
 
     async def look(self) -> None:
-        """Examine a few versions drawn by chance."""
+        """Examine a random sample of versions."""
         async with self._feed.turn:
             applied = self._feed.applied
             some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
-            found = await self._feed.client.examine(some, searched=len(some))
-            if found:  # noted in the turn: a renewal that comes next takes it back
-                self.found(found)
+            wrong = await self._feed.client.examine(some, searched=len(some))
+            if wrong:  # while the lock is held, so that a renewal after it clears the finding
+                self.report(wrong)
 
-    def found(self, wrong: Sequence[str]) -> None:
-        """Note damage."""
+    def report(self, wrong: Sequence[str]) -> None:
+        """Record damage."""
         if self.damage is None:
             log.error("the vectors are damaged", found=list(wrong[:_SHOWN]))
         self.damage = VectorsDamaged(
@@ -73,11 +73,11 @@ class Canary:
 
 
 async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
-    """All versions in the vectors beside those of the view, at the position that the vectors have applied."""
+    """Comparison of all versions in the vectors with those of the view, at the vectors' applied position."""
     wrong: list[str] = []
     positions = await view.ask(_positions, feed.org, feed.applied)
     for at in range(0, len(positions), _AT_ONCE):
-        async with feed.turn:  # of one slice at a time: new items are indexed between two
+        async with feed.turn:  # for one slice at a time, so that new items are indexed between two
             stores = await view.ask(_versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
             wrong += await feed.client.examine(stores, searched=_SEARCHED_LATER if at else _SEARCHED)
     async with feed.turn:
@@ -92,7 +92,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
             digest = None
             wrong.append(error.message)
         if wrong:
-            feed.canary.found(wrong)
+            feed.canary.report(wrong)
     return {
         "position": applied,
         "versions": len(positions),
@@ -105,7 +105,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
 
 
 async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
-    """What `examined` says, once the vectors have come as far as the view; a process that is gone holds nothing."""
+    """The result of `examined`, once the vectors have caught up with the view; any failure counts as unequal."""
     try:
         with contextlib.suppress(ViewBehind):
             await feed.wait_for(view.position, _WITHIN_SECONDS)
@@ -115,7 +115,7 @@ async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
 
 
 def vector_reasons(feed: VectorFeed) -> list[str]:
-    """Why a node is not well, as far as it is damage or the embedding endpoint."""
+    """Reasons for which a node is unhealthy: damaged vectors, or errors of the embedding endpoint."""
     reasons = []
     if (damage := feed.canary.damage) is not None:
         reasons.append(f"vectors: {damage.message} ({damage.code})")
@@ -126,17 +126,17 @@ def vector_reasons(feed: VectorFeed) -> list[str]:
 
 
 def _positions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int) -> list[int]:
-    found = cursor.execute(
+    rows = cursor.execute(
         "SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2 AND NOT erased ORDER BY 1",
         [org, applied],
     )
-    return [row[0] for row in found.fetchall()]
+    return [row[0] for row in rows.fetchall()]
 
 
 def _some(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, most: int) -> list[Store]:
     drawn = cursor.execute(
         f"""SELECT valid_from FROM (SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2)
-        USING SAMPLE {int(most)} ROWS""",  # no text is read but that of those drawn
+        USING SAMPLE {int(most)} ROWS""",  # only positions: texts are read of the sample alone
         [org, applied],
     )
     return _versions(cursor, org, applied, [row[0] for row in drawn.fetchall()])

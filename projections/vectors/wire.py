@@ -1,4 +1,4 @@
-"""What do the node and the vector process say to each other?
+"""Wire protocol between the node and the vector process.
 
 Frames over the process's standard input and output: four bytes of length, little endian, then one JSON document.
 A request has an `id` and a verb in `do`; its answer has the same id and either `ok` or `error`.
@@ -25,10 +25,10 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One version of an item is to be searchable. Positions as in `port.Point`; vectors are made from the texts.
+    """Store one version of an item. Positions as in `port.Point`; vectors are made from the texts.
 
-    What happens to a version later (it is retired, its scopes change) is the same version with the position of
-    the event that said so, and `valid_from` as it was.
+    A later change of the version (it is retired, its scopes change) is another Store of it, with the position of that
+    event and the original `valid_from`.
     """
 
     item_id: str
@@ -56,7 +56,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """These items are to be forgotten in every version."""
+    """Erase these items in every version."""
 
     item_ids: Sequence[str]
 
@@ -71,7 +71,7 @@ _CHANGES: Mapping[str, type[Store] | type[Close] | type[Erase]] = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An OpenAI-compatible endpoint and the model to ask it for; `shorten` asks for shorter vectors.
+    """An OpenAI-compatible endpoint and its model; `shorten` requests shorter vectors.
 
     A search waits `deadline` seconds for the vector of its query.
     """
@@ -89,7 +89,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class KeptAt:
-    """The broker that keeps paid embeddings, and the user that may read and publish `embedding.>`."""
+    """The broker that stores paid embeddings, and the user that may read and publish `embedding.>`."""
 
     url: str
     role: str = "reader"
@@ -98,10 +98,9 @@ class KeptAt:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the vector process needs to start: a directory for Edge or a server's URL, and who embeds.
+    """Settings of the vector process: a directory for Edge or a server's URL, and the embedding model.
 
-    Without `embedding` the vectors are hashed n-grams. With it and without `kept_at` embeddings are kept as long
-    as the process lives.
+    Without `embedding` the vectors are hashed n-grams. Without `kept_at`, embeddings are stored in memory only.
     """
 
     directory: str | None = None
@@ -112,12 +111,12 @@ class Settings:
 
 
 def settings_frame(settings: Settings) -> Frame:
-    """The first frame that the process gets."""
+    """The first frame to the process."""
     return asdict(settings)
 
 
 def read_settings(frame: Frame) -> Settings:
-    """The settings in the first frame. Raises InvalidPayload."""
+    """The settings from the first frame. Raises InvalidPayload."""
     try:
         given = dict(frame)
         embedding, kept_at = given.pop("embedding", None), given.pop("kept_at", None)
@@ -131,13 +130,13 @@ def read_settings(frame: Frame) -> Settings:
 
 
 def change_frame(change: Change) -> Frame:
-    """A change as it goes over the wire."""
+    """A change as a JSON frame."""
     kind = {Store: "store", Close: "close", Erase: "erase"}[type(change)]
     return {"kind": kind, **asdict(change)}
 
 
 def read_change(frame: Frame) -> Change:
-    """A change as it came over the wire. Raises InvalidPayload."""
+    """A change from a JSON frame. Raises InvalidPayload."""
     given = dict(frame)
     kind = given.pop("kind", None)
     try:

@@ -1,1 +1,1 @@
-"""The views, a folder each: tables, fold, rules, and the questions that they answer."""
+"""The views, a folder each: tables, fold, rules, and queries."""

@@ -1,7 +1,7 @@
-"""What does a view hold of a person? Whose an item is, the texts that were embedded, what is left in clear.
+"""Personal data in the views: the owners of items, the embedded texts, and what is left in clear.
 
-What a person wrote into somebody else's item, by an ACL that lets them, is theirs as well. That an ACL lets them read
-an item makes nothing of it theirs.
+What a person wrote into another's item, as a writer in its ACL, is theirs as well. Being a reader in its ACL makes
+nothing of it theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from projections.live.view import Instance, View
 from projections.views.knowledge.ask import LISTED, listed
 
 MOST_REMEMBERED = 20_000
-"""Items whose persons are remembered at a time."""
+"""Capacity of the cache, in items."""
 
 _WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
 """The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
@@ -25,9 +25,9 @@ _SOURCE = """CASE WHEN json_type(data, '$.source') = 'OBJECT' THEN concat(
         nullif(data->>'$.source.name', $2), nullif(data->>'$.source.category', $2),
         nullif(data->>'$.source.submitted_by', $2),
         array_to_string(list_filter(data->>'$.source.urls[*]', lambda x: x <> $2), '')) END"""
-"""What an event says of a source, where it is readable."""
+"""The text of an event's source, where it is readable."""
 _MAY_BE_SOMEBODYS = f"(starts_with(owner, '{USER}') OR array_to_string(scopes, ' ') LIKE '%{USER}%')"
-"""True of every version that belongs to a person; most belong to none, and are found so without being grouped."""
+"""True of every version that belongs to a person; most belong to none, and are filtered out before the grouping."""
 
 
 def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
@@ -37,14 +37,14 @@ def persons_of(cursor: duckdb.DuckDBPyConnection, org: str, item_ids: Sequence[s
            WHERE org = ? AND id IN ({LISTED}) AND {_MAY_BE_SOMEBODYS} GROUP BY id, owner""",
         [org, listed(item_ids)],
     ).fetchall()
-    found: dict[str, set[str]] = {}
+    by_item: dict[str, set[str]] = {}
     for item_id, owner, scopes in rows:
-        found.setdefault(item_id, set()).update(persons(owner, scopes))
-    return {item_id: sorted(each) for item_id, each in found.items()}
+        by_item.setdefault(item_id, set()).update(persons(owner, scopes))
+    return {item_id: sorted(each) for item_id, each in by_item.items()}
 
 
 class PersonsOfItems:
-    """Whose items are. The view is asked anew after an event about an item was folded, and for items not asked for."""
+    """Cache of the persons of items, cleared whenever an event about an item is folded."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -52,19 +52,19 @@ class PersonsOfItems:
         self._known: dict[tuple[str, str], list[str]] = {}
 
     async def of(self, org: str, item_ids: Sequence[str]) -> dict[str, list[str]]:
-        """See persons_of; an item of nobody has an empty list."""
+        """See persons_of; an item without persons has an empty list."""
         now = (self._view.instance, self._view.instance.items_position)
         if now != self._as_of or len(self._known) > MOST_REMEMBERED:
             self._as_of, self._known = now, {}
         known = self._known
-        if asked := [item_id for item_id in item_ids if (org, item_id) not in known]:
-            found = await self._view.ask(persons_of, org, asked)
-            known |= {(org, item_id): found.get(item_id, []) for item_id in asked}
+        if missing := [item_id for item_id in item_ids if (org, item_id) not in known]:
+            loaded = await self._view.ask(persons_of, org, missing)
+            known |= {(org, item_id): loaded.get(item_id, []) for item_id in missing}
         return {item_id: known[org, item_id] for item_id in item_ids}
 
 
 def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
-    """SHA-256 (hexadecimal) of each text of the person that an embedding may be kept of: items, searches, goals."""
+    """SHA-256 (hexadecimal) of each text of the person that may have a stored embedding: items, searches, goals."""
     rows = cursor.execute(
         f"""SELECT DISTINCT sha256(said) FROM (
                SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
@@ -74,7 +74,7 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
            )""",
         [person, ERASED],
     ).fetchall()
-    return sorted(found for (found,) in rows)
+    return sorted(text_hash for (text_hash,) in rows)
 
 
 def items_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
@@ -95,7 +95,7 @@ def resources_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     return [resource_id for (resource_id,) in rows]
 
 
-_SAID = f"""
+_TEXTS = f"""
 SELECT org, entity_id, position, unnest(['task', 'content', 'tags', 'source']) AS field,
     unnest([data->>'task', data->>'content', data->>'tags', {_SOURCE}]) AS said
 FROM events WHERE entity = 'knowledge'
@@ -107,14 +107,14 @@ SELECT s.position FROM (
     FROM knowledge_versions AS v, (SELECT unnest(['task', 'content', 'tags', 'source']) AS field) AS p
     WHERE owner = $1 OR (NOT starts_with(owner, '{USER}') AND list_contains(scopes, $1))
 ) AS v
-ASOF JOIN (FROM ({_SAID}) WHERE said IS NOT NULL) AS s
+ASOF JOIN (FROM ({_TEXTS}) WHERE said IS NOT NULL) AS s
     ON s.org = v.org AND s.entity_id = v.id AND s.field = v.field AND v.valid_from >= s.position
 WHERE s.said NOT IN ('', '{{}}', $2)
 """
 
 
 def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
-    """Positions of the events that hold words of the person which are readable still: they were never sealed."""
+    """Positions of the events with text of the person that is still readable, as it was never sealed."""
     rows = cursor.execute(
         f"""{_WORDS}
            UNION SELECT position FROM events WHERE actor = $1 AND type IN ('knowledge.revised', 'knowledge.evolved')
@@ -139,7 +139,7 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
 
 
 def forgotten(cursor: duckdb.DuckDBPyConnection) -> list[tuple[str, str, int]]:
-    """(person, receipt, position) of everybody whom the log says is forgotten, in its order."""
+    """(person, receipt, position) of every forgotten person, in the order of the log."""
     return cursor.execute(
         """SELECT data->>'subject', data->>'receipt', position
            FROM events WHERE type = 'subject.forgotten' ORDER BY position"""

@@ -29,7 +29,7 @@ from ledger.wire.subjects import stated_by_in
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest
-from projections.engine.model_check import judged
+from projections.engine.model_check import validated
 from projections.engine.seals_without_mac import Examination
 from tests.projections.histories import histories, new_view, replace_position, rows, state, stored
 
@@ -328,7 +328,7 @@ def treated(event: StoredEvent, mode: str, keys: list[DataKey]) -> StoredEvent:
 
 def fits(event: StoredEvent) -> bool:
     try:
-        judged(event)
+        validated(event)
     except LedgerError:
         return False
     return True

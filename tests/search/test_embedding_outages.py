@@ -301,8 +301,8 @@ async def test_a_query_that_missed_its_deadline_has_its_answer_the_next_time(end
     queries = QueryEmbedder(KeptEmbedder(paid, MemoryEmbeddings()), paid, 0.1)
     assert await queries.vector("bread") == (None, "small gave no vector within 0.1 s")
     async with asyncio.timeout(30):
-        while queries._under_way:
-            await asyncio.wait(queries._under_way.values())
+        while queries._pending:
+            await asyncio.wait(queries._pending.values())
     vector, reason = await queries.vector("bread")
     assert vector is not None
     assert reason is None

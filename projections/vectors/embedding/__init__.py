@@ -1,1 +1,1 @@
-"""Texts to dense vectors: models, the embeddings that are kept, and the backlog."""
+"""Dense vectors of texts: models, stored embeddings, and the backlog."""

@@ -1,9 +1,9 @@
-"""What is found by its words alone gets its dense vector as soon as the endpoint gives one.
+"""Embedding backlog: gives versions that are indexed by keywords only their dense vectors, as the endpoint allows.
 
-Versions are searchable before they are embedded. This loop asks the vector process which ones wait, reads their texts
-from the view, and has them embedded, a batch at a time, each text asked for once. A failure is tried again with one
-text, after a growing pause or when the endpoint says so; a text that the endpoint refuses is passed over, and the
-others go on.
+Versions are searchable before they are embedded. This loop asks the vector process for those without a vector, reads
+their texts from the view, and has them embedded in batches, each distinct text once. After a failure it retries with
+one text, after a growing pause or when the endpoint allows it (Retry-After); a text that the endpoint refuses is
+skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 BATCH = 128
 _LOOK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
-_LONGEST_STATED = 300.0
+_LONGEST_RETRY_AFTER = 300.0
 
 Text = tuple[str, int, str, str]
 """A version that waits: item, version, task, content."""
@@ -35,18 +35,18 @@ Text = tuple[str, int, str, str]
 
 @dataclass(slots=True)
 class Embeddings:
-    """How it stands with the embeddings of a node that has a model."""
+    """State of the embeddings of a node with a model."""
 
     awaiting: int = 0
     trouble: str | None = None
     calls: int = 0
     missed: int = 0
     refused: int = 0
-    """Texts that the endpoint did not take: they are found by their words."""
+    """Texts that the endpoint refused; they are found by keywords only."""
 
 
 class Backlog:
-    """Embeds what waits; `state` is how far it is."""
+    """Embeds versions without a vector; `state` is its progress."""
 
     def __init__(self, view: View, org: str, client: Callable[[], VectorClient], may_write: Callable[[], bool]) -> None:
         self._view = view
@@ -57,7 +57,7 @@ class Backlog:
         self._pause = 0.0
         self._failed: str | None = None
         self.more = asyncio.Event()
-        """Set when there is something new to embed."""
+        """Set when there are new versions to embed."""
         self.state = Embeddings()
 
     async def run(self) -> None:
@@ -71,12 +71,12 @@ class Backlog:
             except (LedgerError, RuntimeError, duckdb.Error) as error:
                 worked = False
                 self._failed = error.message if isinstance(error, LedgerError) else str(error)
-                stated = getattr(error, "retry_after", None)
-                longest = _LONGEST_STATED if getattr(error, "useless", False) else _LONGEST_PAUSE
+                retry_after = getattr(error, "retry_after", None)
+                longest = _LONGEST_RETRY_AFTER if getattr(error, "useless", False) else _LONGEST_PAUSE
                 self._pause = min(max(1.0, self._pause * 2), longest)
-                self._batch = 1  # what fails may be paid for all the same: the next try is for one text
-                if stated is not None:
-                    self._pause = min(max(stated, self._pause), _LONGEST_STATED)
+                self._batch = 1  # a failed call may be billed: retry with one text
+                if retry_after is not None:
+                    self._pause = min(max(retry_after, self._pause), _LONGEST_RETRY_AFTER)
                 log.warning("embedding pauses", error=self._failed, pause=self._pause)
             await self._look()
             if not worked:
@@ -89,7 +89,7 @@ class Backlog:
             return False
         texts = await self._view.ask(_texts, self._org, [each.valid_from for each in waiting])
         known = {(item_id, version) for item_id, version, _, _ in texts}
-        # What the view does not know any more is on its way out: there is nothing to ask for.
+        # Versions that the view no longer has are about to be removed: nothing to embed.
         gone = [(each.item_id, each.version, "", "") for each in waiting if (each.item_id, each.version) not in known]
         try:
             await client.embed([*texts, *gone])
@@ -97,7 +97,7 @@ class Backlog:
             if not error.refused:
                 raise
             if len(texts) > 1:
-                self._batch = max(1, len(texts) // 2)  # one of them is refused: find it
+                self._batch = max(1, len(texts) // 2)  # one of the texts is refused: bisect
                 return True
             self.state.refused += 1
             log.error("a text is refused by the embedding endpoint: it is found by its words", item=texts[0][0])
@@ -107,13 +107,13 @@ class Backlog:
 
     async def _look(self) -> None:
         with contextlib.suppress(LedgerError, RuntimeError):
-            told = await self._client().embeddings()
+            status = await self._client().embeddings()
             state = self.state
-            state.awaiting, state.calls, state.missed = told["awaiting"], told["calls"], told["missed"]
-            state.trouble = told["trouble"] or self._failed
+            state.awaiting, state.calls, state.missed = status["awaiting"], status["calls"], status["missed"]
+            state.trouble = status["trouble"] or self._failed
 
     async def _rest(self) -> None:
-        """Wait for something new, or until it is worth another try, looking how it stands meanwhile."""
+        """Wait for new versions or the next retry, and refresh the state meanwhile."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._pause
         while True:
@@ -127,9 +127,9 @@ class Backlog:
 
 
 def _texts(cursor: duckdb.DuckDBPyConnection, org: str, positions: Sequence[int]) -> list[Text]:
-    found = cursor.execute(
+    rows = cursor.execute(
         f"""SELECT id, version, task, content FROM knowledge_versions
         WHERE org = $1 AND valid_from IN ({among(positions)})""",
         [org],
     )
-    return found.fetchall()
+    return rows.fetchall()

@@ -1,7 +1,7 @@
-"""Is it any use to ask the endpoint now? Not after it failed several times in a row, until it is known to be back.
+"""Circuit breaker of the embedding endpoint: open after several failures in a row, until a probe succeeds.
 
-A library was looked for: those that are kept count failures and let a real call through to see whether the other end
-is back. Here no search may be that call, and how long to wait is what a refusal states (Retry-After).
+Existing libraries count failures and let a real call through to probe the endpoint. Here no search may be that call,
+and the pause is the one that a refusal states (Retry-After).
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 
 FAILURES = 3
-"""In a row, before the circuit opens."""
+"""Consecutive failures that open the circuit."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 LONGEST_STATED = 300.0
-"""The most that a Retry-After is followed."""
+"""Upper limit of a Retry-After."""
 
 
 class Breaker:
-    """A circuit: closed while calls go well, open after FAILURES in a row, closed again by a probe that goes well."""
+    """Circuit breaker: closed while calls succeed, open after FAILURES in a row, closed again by a successful probe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -29,13 +29,13 @@ class Breaker:
         """Why the circuit is open; None while it is closed."""
 
     def succeeded(self) -> None:
-        """A call went well: the circuit is closed."""
+        """Record a success: closes the circuit."""
         self._failures, self._pause, self.reason = 0, FIRST_PAUSE, None
 
     def failed(self, reason: str, retry_after: float | None = None, *, useless: bool = False) -> None:
-        """A call failed. One that states when to come again, or that was answered uselessly, opens the circuit at once.
+        """Record a failure. One with a Retry-After, or with a useless answer, opens the circuit at once.
 
-        Useless answers are paid for: the pauses between probes grow longer than others.
+        Useless answers are billed: the pauses between probes then grow longer.
         """
         self._failures += 1
         if self.reason is None and self._failures < FAILURES and retry_after is None and not useless:

@@ -1,4 +1,4 @@
-"""Who turns texts into dense vectors: a model behind an OpenAI-compatible endpoint, or nobody's model at all?"""
+"""Embedders: a model behind an OpenAI-compatible endpoint, or hashed n-grams without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from projections.vectors.errors import EmbeddingFailed
 Vectors = NDArray[np.float32]
 
 PROBE = "Is the embedding endpoint back?"
-"""What it is asked to see whether it answers usefully."""
+"""The text of a probe, to check that the endpoint answers usefully."""
 MAX_CHARACTERS = 6_000
 """A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
 
@@ -25,8 +25,8 @@ MAX_CHARACTERS = 6_000
 class Embedder(Protocol):
     """Turns texts into unit vectors of `dimensions` numbers.
 
-    `batch_size` is the most texts it takes in one call outside; `vector_weight` what its cosines count beside
-    the best keyword score.
+    `batch_size` is the most texts in one call to an endpoint; `vector_weight` the weight of its cosines relative to the
+    best keyword score.
     """
 
     model: str
@@ -35,12 +35,12 @@ class Embedder(Protocol):
     vector_weight: float
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, float32; a blank text is a row of zeros. Raises EmbeddingFailed."""
+        """A float32 row for each text; a blank text is a row of zeros. Raises EmbeddingFailed."""
         ...
 
 
 class HashedEmbedder:
-    """Character n-grams, thrown on the dimensions: free, the same everywhere (see `hashed.py`)."""
+    """Hashed character n-grams: free and deterministic (see `hashed.py`)."""
 
     vector_weight = HASHED_VECTOR_WEIGHT
     batch_size = 256
@@ -54,16 +54,15 @@ class HashedEmbedder:
         return self.vectors(texts)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """The same at once: there is nothing to wait for."""
+        """The same, synchronously."""
         return hashed_vectors(texts, self.dimensions)
 
 
 class OpenAIEmbedder:
     """A model behind an endpoint that speaks OpenAI's embeddings API.
 
-    `timeout` in seconds a request; `retries` after a refused or failed one, with the client's own backing off;
-    at most `concurrency` requests at once. `shorten` asks the endpoint for vectors of `dimensions` numbers,
-    which only some models can give.
+    `timeout` of a request in seconds; `retries` after a refused or failed one, with the client's own backoff; at most
+    `concurrency` requests at once. `shorten` requests vectors of `dimensions` numbers, which only some models can give.
     """
 
     vector_weight = SENTENCE_VECTOR_WEIGHT
@@ -85,7 +84,7 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
         self.batch_size = batch_size
         self._shorten = shorten
-        import openai  # takes a third of a second, which every start of a node without a model would pay
+        import openai  # imported here as it takes a third of a second, which a node without a model does not need
 
         self._client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries)
         self._base_url = base_url
@@ -104,18 +103,18 @@ class OpenAIEmbedder:
     async def _ask(self, texts: Sequence[str]) -> Vectors:
         import openai
 
-        asked = [text[:MAX_CHARACTERS] for text in texts]
+        inputs = [text[:MAX_CHARACTERS] for text in texts]
         try:
             async with self._places:
                 answer = await self._client.embeddings.create(
-                    input=asked,
+                    input=inputs,
                     model=self.model,
                     encoding_format="float",
                     dimensions=self.dimensions if self._shorten else openai.omit,
                 )
         except openai.OpenAIError as error:
             failure = self._failure(error, len(texts))
-            if failure.refused and len(texts) == 1 and asked != [PROBE]:
+            if failure.refused and len(texts) == 1 and inputs != [PROBE]:
                 await self._takes_others()
             raise failure from error
         part = {item.index: item.embedding for item in answer.data if 0 <= item.index < len(texts)}
@@ -133,7 +132,7 @@ class OpenAIEmbedder:
         return _unit(rows)
 
     async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
-        """An answer for a part of the texts counts: only the others are asked for again."""
+        """Accept an answer for a part of the texts: only the others are requested again."""
         missing = [place for place in range(len(texts)) if place not in part]
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         vectors[list(part)] = _unit(list(part.values()))
@@ -141,7 +140,7 @@ class OpenAIEmbedder:
         return vectors
 
     async def _takes_others(self) -> None:
-        """An endpoint that refuses everything refuses no text: its model or its address is wrong, not the text."""
+        """Probe the endpoint. If it refuses that too, its model or address is wrong, not the text: raises its error."""
         try:
             await self._ask([PROBE])
         except EmbeddingFailed as error:
@@ -157,12 +156,12 @@ class OpenAIEmbedder:
         )
         if isinstance(error, openai.APIStatusError):
             failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
-            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then there is a pause of our own
+            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then our own pause applies
                 failure.retry_after = float(error.response.headers["retry-after"])
         return failure
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.close()
 
 

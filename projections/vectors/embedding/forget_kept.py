@@ -1,4 +1,4 @@
-"""How is an embedding that was paid for forgotten? Deleted with its bytes, whichever model made it."""
+"""Erasure of stored embeddings: deletes a text's embeddings of every model, with their bytes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _NO_STREAM, _NOT_FOUND = 10059, 10037
 
 
 async def forget_embeddings(connection: BrokerConnection, text_hashes: Iterable[str]) -> int:
-    """Erase every kept embedding of these texts (SHA-256, hexadecimal); returns how many there were.
+    """Erase every stored embedding of these texts (SHA-256, hexadecimal); returns how many there were.
 
-    Somebody else's embedding of the very same text goes too, and is paid for again when it is needed. Raises
+    Another owner's embedding of an equal text is erased too, and paid for again when it is needed. Raises
     BrokerUnavailable, BrokerMisconfigured.
     """
     count = 0
     for text_hash in text_hashes:
-        asked = {"subjects_filter": f"embedding.*.*.{text_hash}"}
-        info = await connection.api(f"STREAM.INFO.{EMBEDDINGS_STREAM}", asked)
+        request = {"subjects_filter": f"embedding.*.*.{text_hash}"}
+        info = await connection.api(f"STREAM.INFO.{EMBEDDINGS_STREAM}", request)
         if error_code(info) == _NO_STREAM:
             return 0
         if error_code(info):
@@ -31,11 +31,11 @@ async def forget_embeddings(connection: BrokerConnection, text_hashes: Iterable[
 
 
 async def _erase(connection: BrokerConnection, subject: str) -> int:
-    found = await connection.api(f"STREAM.MSG.GET.{EMBEDDINGS_STREAM}", {"last_by_subj": subject})
-    if error_code(found):
+    stored = await connection.api(f"STREAM.MSG.GET.{EMBEDDINGS_STREAM}", {"last_by_subj": subject})
+    if error_code(stored):
         return 0
-    order = {"seq": found["message"]["seq"], "no_erase": False}
-    answer = await connection.api(f"STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}", order)
+    request = {"seq": stored["message"]["seq"], "no_erase": False}
+    answer = await connection.api(f"STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}", request)
     if error_code(answer) not in (0, _NOT_FOUND):
         raise error_of(answer, "the erasure of a kept embedding")
     return 1

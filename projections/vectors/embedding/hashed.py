@@ -1,8 +1,8 @@
-"""How does a text become a dense vector when no model is configured?
+"""Hashed n-grams: dense vectors without a model.
 
-Hashed character n-grams: three letters of a word around each of its letters, single Chinese characters and
-pairs of them, each thrown on one of the dimensions with a sign of its own. Free, deterministic in every
-process, in both languages. It finds the same fact in other spellings, not in other words.
+Three letters of a word around each of its letters, single Chinese characters and pairs of them are each hashed to one
+dimension, with a sign of its own. Free, deterministic in every process, in both languages. They match other spellings
+of the same fact, not paraphrases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from projections.search.tokens import STOP_WORDS, normalise
 
 DIMENSIONS = 512
-MODEL = "hashed-ngrams-1"  # the number changes with the numbers that come out: other vectors, another store
+MODEL = "hashed-ngrams-1"  # increment when the vectors change: another model name is another store
 
 _OTHER, _LETTER, _CJK = 0, 1, 2
 _CJK_RANGES = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xAC00, 0xD7AF))
@@ -23,12 +23,12 @@ _CJK_PAIR_WEIGHT = 0.5
 
 
 def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
-    """One unit vector a text, as rows: shape (texts, dimensions). A text without letters gives zeros."""
+    """Unit vectors of texts, as rows: shape (texts, dimensions). A text without letters gives zeros."""
     out = np.zeros((len(texts), dimensions), np.float32)
     features, weights, owners = _features([normalise(text) for text in texts])
     if not len(features):
         return out
-    # a feature that occurs n times in one text counts √n, so that repetition does not drown the rest
+    # a feature that occurs n times in one text counts √n, so that repetition does not dominate
     order = np.lexsort((features, owners))
     features, weights, owners = features[order], weights[order], owners[order]
     first = np.r_[True, (features[1:] != features[:-1]) | (owners[1:] != owners[:-1])]
@@ -72,7 +72,7 @@ def _features(
     pair = _mix(wide[two] << np.uint64(21) | wide[two + 1] | np.uint64(1 << 63))
     return (
         np.concatenate((trigram, single, pair)),
-        # a long word does not outweigh a short one by its length alone
+        # normalised by length, so that a long word does not outweigh a short one
         np.concatenate((1 / np.sqrt(size[word]), np.ones(len(one)), np.full(len(two), _CJK_PAIR_WEIGHT))),
         np.concatenate((owner[at], owner[one], owner[two])),
     )
@@ -81,7 +81,7 @@ def _features(
 def _word_keys(
     codes: NDArray[np.uint64], at: NDArray[np.int64], starts: NDArray[np.int64], word: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """One number a word, from its letters and their places; equal words have equal keys."""
+    """One hash for each word, from its letters and their places."""
     place = (at - starts[word]).astype(np.uint64)
     edges = np.flatnonzero(np.r_[True, word[1:] != word[:-1]])
     return np.asarray(np.add.reduceat(_mix(np.bitwise_or(codes[at], place << np.uint64(21))), edges), np.uint64)

@@ -1,7 +1,7 @@
-"""Was this embedding paid for before? Then it is never asked for again.
+"""Store of embeddings, so that none is paid for twice.
 
-The key of an embedding is its model, its dimensions and the SHA-256 of its text. What an endpoint gave is put
-into the store before anyone sees it, batch by batch, so that a failure in a later batch loses nothing.
+The key of an embedding is its model, its dimensions and the SHA-256 of its text. An endpoint's answers are stored
+before they are used, batch by batch, so that a failure in a later batch loses nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingKey:
-    """What an embedding is kept under; `text_hash` is 64 hexadecimal digits."""
+    """Key of a stored embedding; `text_hash` is 64 hexadecimal digits."""
 
     model: str
     dimensions: int
@@ -30,19 +30,19 @@ class EmbeddingKey:
 
 
 class EmbeddingStore(Protocol):
-    """Keeps embeddings for good."""
+    """Permanent store of embeddings."""
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
-        """Those of the embeddings that are kept."""
+        """The stored ones of these embeddings."""
         ...
 
     async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
-        """Keep these; returns when they are durable."""
+        """Store these; returns when they are durable."""
         ...
 
 
 class MemoryEmbeddings:
-    """Keeps embeddings as long as the process lives: for tests and notebooks."""
+    """Store of embeddings in memory: for tests and notebooks."""
 
     def __init__(self) -> None:
         self._kept: dict[EmbeddingKey, Vector] = {}
@@ -57,7 +57,7 @@ class MemoryEmbeddings:
 
 
 class KeptEmbedder:
-    """A paid embedder that pays once a text. `paid_calls` and `paid_texts` count what was asked outside."""
+    """Cache around a paid embedder: pays once for each text. `paid_calls` and `paid_texts` count the calls to it."""
 
     def __init__(self, embedder: Embedder, store: EmbeddingStore) -> None:
         self.model = embedder.model
@@ -76,7 +76,7 @@ class KeptEmbedder:
         known = await self._store.get_many(wanted)
         missing = [(key, text) for key, text in wanted.items() if key not in known]
         batches = [missing[at : at + self.batch_size] for at in range(0, len(missing), self.batch_size)]
-        # a failed batch does not call off the others: they are paid for already
+        # a failed batch does not cancel the others: they are billed already
         answers = await asyncio.gather(*map(self._pay, batches), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):

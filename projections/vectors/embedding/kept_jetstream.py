@@ -1,8 +1,8 @@
-"""Where are embeddings kept, so that a new node makes no call either? In the log's own storage.
+"""Store of embeddings in JetStream, beside the log, so that a new node needs no call either.
 
-One stream, one message an embedding, its subject `embedding.<model>.<dimensions>.<sha256 of the text>`, its body
-the float32 numbers, little endian, their SHA-256 in a header: one that is damaged is asked for again. One message a
-subject: keeping the same embedding twice changes nothing.
+One stream, one message for each embedding: the subject is `embedding.<model>.<dimensions>.<sha256 of the text>`, the
+body the float32 numbers, little endian, with their SHA-256 in a header; a damaged one is computed again. A subject
+keeps one message, so storing an embedding twice is idempotent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from projections.vectors.embedding.kept import EmbeddingKey, Vector
 log = structlog.get_logger(__name__)
 
 DIGEST = "Kledger-Sha256"
-"""The header that says the SHA-256 of the numbers."""
+"""The header with the SHA-256 of the numbers."""
 _CONCURRENCY = 64
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -37,7 +37,7 @@ class EmbeddingNotKept(LedgerError):
 
 
 def stream_settings(replicas: int = 1) -> JsonObject:
-    """The stream as the broker's API wants it described."""
+    """The stream's configuration for the broker's API."""
     return {
         "name": EMBEDDINGS_STREAM,
         "description": "Every embedding that was ever paid for",
@@ -60,12 +60,12 @@ async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -
 
 
 def digest_of(body: bytes) -> str:
-    """What tells whether the numbers are still those that were kept: 64 hexadecimal digits."""
+    """SHA-256 of the numbers, to detect damage: 64 hexadecimal digits."""
     return hashlib.sha256(body).hexdigest()
 
 
 def subject_of(key: EmbeddingKey) -> str:
-    """The subject of one embedding; whatever is not safe in a subject stands as `=` and hexadecimal digits."""
+    """The subject of one embedding; characters that are unsafe in a subject are escaped as `=` and hex digits."""
     model = "".join(c if c in _SAFE else "=" + c.encode().hex() + "=" for c in key.model)
     return f"embedding.{model}.{key.dimensions}.{key.text_hash}"
 
@@ -78,7 +78,7 @@ class JetStreamEmbeddings:
         self._places = asyncio.Semaphore(_CONCURRENCY)
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
-        """See `EmbeddingStore.get_many`. Raises BrokerUnavailable: not to know is not a reason to pay."""
+        """See `EmbeddingStore.get_many`. Raises BrokerUnavailable, so that an outage causes no paid calls."""
         wanted = list(dict.fromkeys(keys))
         bodies = await asyncio.gather(*map(self._get, wanted))
         return {key: body for key, body in zip(wanted, bodies, strict=True) if body is not None}
@@ -94,8 +94,8 @@ class JetStreamEmbeddings:
         if not reply.data and headers.get("Status"):
             return None  # there is none
         vector = np.frombuffer(reply.data, "<f4").astype(np.float32) if len(reply.data) == 4 * key.dimensions else None
-        # Those kept by an earlier version have no digest; what is no number can still be told.
-        whole = headers.get(DIGEST, told := digest_of(reply.data)) == told
+        # Those stored by an earlier version have no digest; invalid numbers are still detected.
+        whole = headers.get(DIGEST, digest := digest_of(reply.data)) == digest
         if vector is None or not whole or not np.isfinite(vector).all():
             log.error("a kept embedding is damaged and is asked for again", subject=subject_of(key))
             return None

@@ -1,8 +1,8 @@
-"""How does a query become a dense vector without a search ever waiting for an endpoint?
+"""Embedding of queries with a deadline, so that no search waits long for an endpoint.
 
-The endpoint has a deadline. What misses it goes on beside (its answer is kept, and the same words have it the next
-time), and the search is answered by its words. After several failures in a row no search asks any more: a probe of its
-own finds out when the endpoint is back within the deadline.
+A call that misses the deadline goes on in the background: its answer is stored, and the same query has it next time.
+The search itself is then answered by keywords. After several failures in a row searches call no more: a separate probe
+detects when the endpoint answers within the deadline again.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from projections.vectors.embedding.kept import Vector
 from projections.vectors.errors import EmbeddingFailed
 
 MOST_AT_ONCE = 16
-"""Queries that wait for the endpoint; a further one is answered by its words at once."""
+"""The most queries that wait for the endpoint; a further one is answered by keywords at once."""
 
 
 class QueryEmbedder:
-    """Asks `kept` for the vectors of queries, and `endpoint` itself to see whether it is back."""
+    """Embeds queries through the cache `kept`, and probes `endpoint` directly after an outage."""
 
     def __init__(self, kept: Embedder, endpoint: Embedder, deadline: float, breaker: Breaker | None = None) -> None:
         self._kept = kept
         self._endpoint = endpoint
         self._deadline = deadline
         self.breaker = breaker or Breaker()
-        self._under_way: dict[str, asyncio.Task[Vectors]] = {}
+        self._pending: dict[str, asyncio.Task[Vectors]] = {}
         self._probing: asyncio.Task[None] | None = None
         self.missed = 0
         """Queries that were answered without their vector."""
@@ -42,25 +42,25 @@ class QueryEmbedder:
         if self.breaker.reason is not None:
             self._probe()
             return None, self.breaker.reason
-        asking = self._under_way.get(query)
-        if asking is None:
-            if len(self._under_way) >= MOST_AT_ONCE:
+        call = self._pending.get(query)
+        if call is None:
+            if len(self._pending) >= MOST_AT_ONCE:
                 return None, f"{MOST_AT_ONCE} queries wait for {self._kept.model} already"
-            asking = self._under_way[query] = asyncio.create_task(self._kept.embed([query]))
-            asking.add_done_callback(lambda _: self._under_way.pop(query, None))
-            asking.add_done_callback(_noted)
+            call = self._pending[query] = asyncio.create_task(self._kept.embed([query]))
+            call.add_done_callback(lambda _: self._pending.pop(query, None))
+            call.add_done_callback(_noted)
         try:
             async with asyncio.timeout(self._deadline):
-                vectors = await asyncio.shield(asking)
+                vectors = await asyncio.shield(call)
         except TimeoutError:
             reason = f"{self._kept.model} gave no vector within {self._deadline:g} s"
             self._failed(reason)
             return None, reason
         except EmbeddingFailed as error:
-            if not error.refused:  # what is wrong with one query keeps no other from its vector
+            if not error.refused:  # a refused query says nothing about others
                 self._failed(error.message, error.retry_after, useless=error.useless)
             return None, error.message
-        except Exception as error:  # the broker that keeps embeddings is as outside as the endpoint
+        except Exception as error:  # the broker with the stored embeddings may fail too
             reason = str(error) or repr(error)
             self._failed(reason)
             return None, reason
@@ -90,15 +90,15 @@ class QueryEmbedder:
                 self.breaker.succeeded()
 
     async def close(self) -> None:
-        """Ask nothing any more."""
-        left = [*self._under_way.values(), *([self._probing] if self._probing else [])]
+        """Cancel all calls."""
+        left = [*self._pending.values(), *([self._probing] if self._probing else [])]
         for task in left:
             task.cancel()
         with contextlib.suppress(Exception):
             await asyncio.gather(*left, return_exceptions=True)
 
 
-def _noted(asked: asyncio.Task[Vectors]) -> None:
-    """A failure after the deadline was answered for already."""
-    if not asked.cancelled():
-        asked.exception()
+def _noted(call: asyncio.Task[Vectors]) -> None:
+    """Mark a failure after the deadline as retrieved: its query has been answered already."""
+    if not call.cancelled():
+        call.exception()

@@ -1,8 +1,8 @@
-"""Which embedding model is configured? The environment says: an OpenAI-compatible endpoint, or none.
+"""Settings of the embedding model, from the environment: an OpenAI-compatible endpoint, or none.
 
 KLEDGER_EMBEDDING_MODEL and KLEDGER_EMBEDDING_DIMENSIONS name the model; KLEDGER_EMBEDDING_URL its endpoint (by
 default OpenAI's); the key is KLEDGER_EMBEDDING_KEY or OPENAI_API_KEY. Without a model the vectors are hashed
-n-grams, which find words and near-words, not paraphrases.
+n-grams, which match words and similar spellings, not paraphrases.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class _Environment(BaseSettings):
 def embedding_from_environment() -> EmbeddingModel | None:
     """The configured model, or None. Raises InvalidPayload for a setting that makes no sense."""
     try:
-        said = _Environment()
+        environment = _Environment()
     except ValidationError as error:
         raise invalid_payload("the KLEDGER_EMBEDDING settings", error) from error
-    if not said.model:
+    if not environment.model:
         return None
     return EmbeddingModel(
-        base_url=said.url,
-        api_key=said.key.get_secret_value() or "none",
-        model=said.model,
-        dimensions=said.dimensions,
-        shorten=said.shorten,
-        deadline=said.deadline,
+        base_url=environment.url,
+        api_key=environment.key.get_secret_value() or "none",
+        model=environment.model,
+        dimensions=environment.dimensions,
+        shorten=environment.shorten,
+        deadline=environment.deadline,
     )

@@ -1,1 +1,1 @@
-"""Vector stores behind one port: Qdrant in this process, and a Qdrant server."""
+"""Vector stores behind one port: Qdrant Edge in this process, and a Qdrant server."""

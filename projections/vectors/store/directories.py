@@ -1,10 +1,10 @@
-"""Where on disk does each model's shard lie, and how far has it come?
+"""Directories of the shards, one for each model, with their checkpoints.
 
     <directory>/<model-slug>/checkpoint   the position up to which the shard is complete
     <directory>/<model-slug>/shard/       Qdrant Edge's own files
 
-Another model has a folder of its own, and the one before keeps its shard. The checkpoint is replaced as a whole:
-after a crash either the old or the new content is there.
+Each model has its own folder, so that changing the model keeps the shard of the previous one. The checkpoint is
+replaced atomically: after a crash it has either the old or the new content.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from pathlib import Path
 from projections.vectors.errors import VectorStoreFailed
 
 FORMAT = 4
-"""How points are stored; another number is another folder, which is fed from the start.
+"""Format of the points; another number is another folder, which is fed from the start.
 
-1: the engine weighs terms by their rarity among all documents. 2: terms in whole numbers, weighed by what the caller
-sees. 3: with the label of visibility, by which searches are narrowed, as by the owner. 4: with what says `[erased]`
-in so many words, and was not erased.
+1: the engine weights terms by their frequency among all documents. 2: integer weights, and the frequencies among what
+the caller sees. 3: with the visibility label as a filter. 4: with items whose text is literally `[erased]`.
 """
 
 
@@ -34,18 +33,18 @@ def model_slug(model: str, dimensions: int, point_format: int = FORMAT) -> str:
 
 
 def earlier_slugs(model: str, dimensions: int) -> list[str]:
-    """The names under which this model's points lay in earlier formats."""
+    """The folder names of this model's points in earlier formats."""
     return [model_slug(model, dimensions, earlier) for earlier in range(1, FORMAT)]
 
 
 def discard_earlier(directory: Path, model: str, dimensions: int) -> None:
-    """Remove this model's points in earlier formats: nothing reads them, and nothing would be forgotten in them."""
+    """Remove this model's points in earlier formats: they are not read, and persons would not be erased in them."""
     for name in earlier_slugs(model, dimensions):
         shutil.rmtree(directory / name, ignore_errors=True)
 
 
 def read_checkpoint(folder: Path) -> int:
-    """The position in this model's folder, 0 when it has none."""
+    """The checkpoint in this model's folder, 0 when it has none."""
     path = folder / "checkpoint"
     if not path.exists():
         return 0
@@ -56,7 +55,7 @@ def read_checkpoint(folder: Path) -> int:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file so that a crash leaves either the old or the new content, and the new one is durable."""
+    """Replace a file's content atomically and durably."""
     draft = path.with_name(f"{path.name}.draft")
     with draft.open("w") as file:
         file.write(text)

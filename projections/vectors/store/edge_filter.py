@@ -1,4 +1,4 @@
-"""Which points may a search of the engine in this process find? What is read, as of when, of which kind."""
+"""Filter of a search in Qdrant Edge: by readers, by validity at a position, and by type."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""How rare is a term among the documents that the caller may see? Document frequencies, kept per reader.
+"""Document frequencies of terms, kept for each reader, so that relevance depends only on what the caller may see.
 
-An inverse document frequency over all documents lets a caller probe for words in items that are hidden from them:
-relevance would change with them. So each reader (a scope, or who an ACL names) has counts of its own, and a query
-is weighed by the sum over the readers that the caller stands for. A document that the caller sees through two
-readers counts twice, in its terms and in the number of documents alike; one that the caller does not see counts
-in nothing; to EVERYTHING each counts once. Only versions that are valid now are counted.
+An inverse document frequency over all documents would let a caller probe for words in items that are hidden from them,
+as relevance would change with them. So each reader (a scope, or an entity of an ACL) has its own counts, and a query
+is weighted by the sum over the readers that the caller stands for. A document that the caller sees through two
+readers counts twice, both in its terms and in the number of documents; one that the caller does not see does not count
+at all; for EVERYTHING each counts once. Only versions that are valid now are counted.
 
-Weights are whole numbers, small enough that every sum of products is exact in 32-bit floating point: the same
-document has the same score in whatever order the engine adds, and so whatever else the engine holds.
+Weights are integers, small enough that every sum of products is exact in 32-bit floating point: a document has the same
+score whatever the order of the engine's additions, and so whatever else the engine holds.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Terms = NDArray[np.uint32]
 STEPS = 800
 """A document's weights are stored in steps of 1/STEPS."""
 MOST_STEPS = 2_047
-"""The greatest weight of a term in a document; two terms with one hash reach it at most."""
-_EXACT = 2**24 - 1  # whole numbers up to here are exact in 32-bit floating point
-_RECENT = 4_096  # terms that are counted apart before they are merged into the large arrays
+"""The greatest weight of a term in a document, reached only by two terms with one hash."""
+_EXACT = 2**24 - 1  # integers up to here are exact in 32-bit floating point
+_RECENT = 4_096  # terms in the small arrays before they are merged into the large ones
 
 
 class Counted(NamedTuple):
-    """A document that began (`by` 1) or ceased (`by` -1) to be readable by these."""
+    """A document that became readable (`by` 1) or unreadable (`by` -1) for these readers."""
 
     readers: Sequence[str]
     terms: Terms
@@ -43,14 +43,14 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A query in whole numbers; a score divided by `scale` is the BM25 score."""
+    """A query with integer weights; a score divided by `scale` is the BM25 score."""
 
     sparse: Sparse
     scale: float
 
 
 class Frequencies:
-    """Document frequencies by reader: about 8 bytes for each reader and term. One thread writes and asks."""
+    """Document frequencies by reader: about 8 bytes for each reader and term. Used by one thread."""
 
     def __init__(self) -> None:
         self._readers: dict[str, _Reader] = {}
@@ -72,11 +72,11 @@ class Frequencies:
                 del self._readers[reader]
 
     def clear(self) -> None:
-        """Nothing is counted."""
+        """Remove all counts."""
         self._readers.clear()
 
     def weigh(self, query: Sparse, visible: Collection[str]) -> Weighed:
-        """The query with each term weighed by its rarity among what these readers see (BM25's idf)."""
+        """The query weighted by BM25's inverse document frequency over what these readers see."""
         frequency, documents = np.zeros(len(query.indices), np.int64), 0
         for reader in {EVERYTHING} if EVERYTHING in visible else set(visible):
             if (kept := self._readers.get(reader)) is not None:
@@ -87,7 +87,7 @@ class Frequencies:
 
 
 def stored(terms: Sparse) -> Sparse:
-    """A document's terms as they are stored: weights in whole numbers."""
+    """A document's terms as stored, with integer weights."""
     steps = np.clip(np.rint(terms.values.astype(np.float64) * STEPS), 1, MOST_STEPS)
     return Sparse(terms.indices, steps.astype(np.float32))
 
@@ -102,7 +102,7 @@ def _in_whole_numbers(indices: Terms, weights: NDArray[np.float64]) -> Weighed:
 
 @dataclass(slots=True)
 class _Counts:
-    """Terms in order and how many documents hold each."""
+    """Sorted terms with their document frequencies."""
 
     terms: Terms = field(default_factory=lambda: np.zeros(0, np.uint32))
     counts: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -125,7 +125,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Reader:
-    """What one reader sees: large arrays, and small ones with what came since."""
+    """Counts of one reader: large arrays, and small ones with the latest changes."""
 
     documents: int = 0
     large: _Counts = field(default_factory=_Counts)

@@ -1,4 +1,4 @@
-"""How does a version become a point? Its text, its terms, and its dense vector when there is one already."""
+"""Conversion of a version to a point: its text, its terms, and its dense vector if there is one already."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What must a vector store be able to do?
+"""Port of a vector store: what each adapter implements.
 
-The one narrow port between the ledger's fold and Qdrant, whichever form it has. A point is one version of one
-item; it stays after it is superseded, so that a search can ask as of any position. Every write is guarded by
-position: what is older than what the point already says changes nothing, so redelivery is harmless.
+The one narrow port between the ledger's fold and Qdrant. A point is one version of one item; it stays after it is
+superseded, so that a search can ask as of any position. Every write is guarded by position: a write older than the
+point's state changes nothing, so redelivery is harmless.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from projections.search.tokens import Sparse
 _NAMESPACE = uuid.UUID("6f0e7f4e-3a52-5d0b-9a0c-6d1b6b0f5a11")
 
 AWAITED, GIVEN, NONE = 1, 0, 2
-"""`awaits` of a version: its dense vector is awaited, it is there, or it will have none."""
+"""`awaits` of a version: not embedded yet, embedded, or never to be embedded (a blank text)."""
 
 Only = Mapping[str, Sequence[str]]
-"""What else a version has to have to be found: for a field of its payload (owner, visibility), any of these values."""
+"""Further filters of a search: for a field of the payload (owner, visibility), any of these values."""
 
 OPEN = 2**53 - 1
-"""`valid_to` of a version that nothing has superseded, as it is stored: greater than any position."""
+"""Stored `valid_to` of a version that is not superseded: greater than any position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Found:
 
 
 class Awaiting(NamedTuple):
-    """A version that is found by its words alone until its text is embedded."""
+    """A version that is not embedded yet, and so found by keywords only."""
 
     item_id: str
     version: int
@@ -74,7 +74,7 @@ class Awaiting(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """All that is stored of a version; `dense` is empty where there is none."""
+    """The stored data of a version; `dense` is empty where there is none."""
 
     payload: Mapping[str, object]
     terms: Sparse
@@ -84,18 +84,18 @@ class Whole(NamedTuple):
 class VectorStore(Protocol):
     """A store of points of one model. Methods block.
 
-    Only one caller writes at a time. `waits_on_network` says that a blocked call leaves the processor free, so
-    that several searches may run at once in threads; otherwise all calls come from one thread.
+    Only one caller writes at a time. With `waits_on_network`, calls wait for a server, so that several searches may
+    run at once in threads; otherwise all calls have to come from one thread.
     """
 
     waits_on_network: bool
 
     def upsert(self, points: Sequence[Point]) -> int:
-        """Store points; those no newer than what is stored change nothing. Returns how many were written."""
+        """Store points; those not newer than the stored state change nothing. Returns how many were written."""
         ...
 
     def close_version(self, item_id: str, version: int, valid_to: int) -> None:
-        """Say that a version was superseded at position `valid_to`. Unknown versions are left alone."""
+        """Record that a version was superseded at position `valid_to`. Unknown versions are ignored."""
         ...
 
     def erase(self, item_ids: Sequence[str]) -> None:
@@ -116,36 +116,36 @@ class VectorStore(Protocol):
     ) -> list[Found]:
         """The `limit` best of each path among what the caller may see, best keyword score first.
 
-        Only versions that share a scope with `visible_scopes` are looked at, inside the store's own query; no
-        visible scope finds nothing, EVERYTHING among them all. `types` empty means any, `only` narrows. `as_of` asks
-        for the versions valid at that position (valid_from <= as_of < valid_to), else for those valid now. A path
-        whose vector is None, empty or all zero is not asked. How rare a term is follows from what is valid now and
-        visible to the caller alone: nothing else may move a score or an order.
+        The store's own query filters by `visible_scopes`: a version needs one of them; none finds nothing, EVERYTHING
+        among them finds all. Empty `types` means any; `only` filters further. With `as_of`, the versions valid at that
+        position (valid_from <= as_of < valid_to), else those valid now. A path whose vector is None, empty or all zero
+        is skipped. The document frequencies count only what is valid now and visible to the caller: nothing else may
+        influence a score or the order.
         """
         ...
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
-        """Those of these versions (item, version) that are stored."""
+        """The stored ones of these versions (item, version)."""
         ...
 
     def awaiting(self, most: int) -> list[Awaiting]:
-        """Up to `most` versions that await their embedding."""
+        """Up to `most` versions that are not embedded yet."""
         ...
 
     def count_awaiting(self) -> int:
-        """How many there are."""
+        """The number of versions that are not embedded yet."""
         ...
 
     def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
-        """Give versions (item, version) their dense vectors; None: there will be none. Those gone are passed over."""
+        """Set the dense vectors of versions (item, version); None: there is none. Missing versions are skipped."""
         ...
 
     def clear(self) -> None:
-        """Remove every point, and the checkpoint: the store is as new."""
+        """Remove every point, and the checkpoint: the store is empty."""
         ...
 
     def count(self) -> int:
-        """How many points there are: versions, superseded ones included."""
+        """The number of points: versions, superseded ones included."""
         ...
 
     def checkpoint(self) -> int:
@@ -153,36 +153,36 @@ class VectorStore(Protocol):
         ...
 
     def set_checkpoint(self, position: int) -> None:
-        """Make all writes so far durable, then remember the position. Going back is refused by ignoring it."""
+        """Make all writes so far durable, then store the position. A lower one than before is ignored."""
         ...
 
     def digest(self) -> str:
-        """A fingerprint of all points, the same for any order of writes that ends in the same state."""
+        """A digest of all points, the same for any order of writes that ends in the same state."""
         ...
 
     def optimize(self) -> bool:
-        """Build the indexes that make search fast; may take long. True when there was something to do."""
+        """Build the search indexes; may take long. True when there was something to do."""
         ...
 
     def close(self) -> None:
-        """Flush, and let go of files and connections."""
+        """Flush, and close files and connections."""
         ...
 
 
 def point_id(item_id: str, version: int) -> str:
-    """The same UUID for the same version of the same item, wherever and whenever it is stored."""
+    """A deterministic UUID (version 5) of a version of an item."""
     return str(uuid.uuid5(_NAMESPACE, f"{item_id}\x00{version}"))
 
 
 def text_hash(task: str, content: str) -> str:
-    """SHA-256 over both texts: what the vectors were made of, without keeping the text itself."""
+    """SHA-256 over both texts, to identify what the vectors were made of without storing it."""
     return hashlib.sha256(f"{task}\x00{content}".encode()).hexdigest()
 
 
 def payload_of(point: Point) -> dict[str, object]:
-    """What is stored beside the vectors.
+    """The payload that is stored beside the vectors.
 
-    `applied` is the newest position that this point has heard of. `now` repeats the scopes while the version is
+    `applied` is the position of the last event applied to this point. `now` repeats the scopes while the version is
     the valid one, so that the usual search filters by one condition: measured, that is a third faster.
     """
     valid_to = OPEN if point.valid_to is None else point.valid_to
@@ -205,33 +205,33 @@ def payload_of(point: Point) -> dict[str, object]:
 
 
 def now_readers(payload: Mapping[str, object]) -> list[str]:
-    """Who may read this version and finds it in the usual search; nobody once it is superseded or retired."""
+    """The readers who find this version in the usual search; none once it is superseded or retired."""
     now = payload.get("now")
     return [str(reader) for reader in now] if isinstance(now, list) else []
 
 
 def applied(point: Point) -> int:
-    """The newest position that this point tells of."""
+    """The position of the last event that is part of this point's state."""
     return max(point.position, point.valid_to or 0)
 
 
 def closing(valid_to: int) -> dict[str, object]:
-    """What changes in the payload of a version that was superseded at this position."""
+    """The payload fields to update in a version that was superseded at this position."""
     return {"valid_to": valid_to, "applied": valid_to, "now": []}
 
 
 def embedded(
     vectors: Mapping[str, NDArray[np.float32] | None], there: Iterable[str]
 ) -> Iterator[tuple[int, list[str]]]:
-    """What `awaits` becomes of the points that are there, and of which: they have their vector, or will have none."""
-    given: dict[int, list[str]] = {GIVEN: [], NONE: []}
+    """The new values of `awaits`, each with the existing points that get it: GIVEN or NONE."""
+    by_state: dict[int, list[str]] = {GIVEN: [], NONE: []}
     for key in there:
-        given[NONE if vectors[key] is None else GIVEN].append(key)
-    return ((state, keys) for state, keys in given.items() if keys)
+        by_state[NONE if vectors[key] is None else GIVEN].append(key)
+    return ((state, keys) for state, keys in by_state.items() if keys)
 
 
 def newest(points: Iterable[Point]) -> dict[str, Point]:
-    """Of each version only the newest state, by point id; of equally new ones the last."""
+    """The newest state of each version, by point id; of equally new ones the last."""
     kept: dict[str, Point] = {}
     for point in points:
         key = point_id(point.item_id, point.version)
@@ -242,18 +242,18 @@ def newest(points: Iterable[Point]) -> dict[str, Point]:
 
 def merged(keyword: Iterable[tuple[Found, float]], vector: Iterable[tuple[Found, float]]) -> list[Found]:
     """Both paths' hits as one list, best keyword score first and then best vector score."""
-    found: dict[tuple[str, int], Found] = {}
+    by_version: dict[tuple[str, int], Found] = {}
     for hit, score in keyword:
-        found[hit.item_id, hit.version] = Found(hit.item_id, hit.version, hit.valid_from, score, None)
+        by_version[hit.item_id, hit.version] = Found(hit.item_id, hit.version, hit.valid_from, score, None)
     for hit, score in vector:
         key = (hit.item_id, hit.version)
-        known = found.get(key)
-        found[key] = Found(*key, hit.valid_from, known.keyword if known else None, score)
-    return list(found.values())
+        known = by_version.get(key)
+        by_version[key] = Found(*key, hit.valid_from, known.keyword if known else None, score)
+    return list(by_version.values())
 
 
 class Digest:
-    """Fingerprint of a set of points: each point's hash is added up, so no order matters."""
+    """Digest of a set of points: the sum of their hashes, so that the order does not matter."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -273,5 +273,5 @@ class Digest:
         self._count += 1
 
     def hexdigest(self) -> str:
-        """The fingerprint: 64 hexadecimal digits."""
+        """The digest: 64 hexadecimal digits."""
         return hashlib.sha256(f"{self._model}:{self._count}:{self._sum:064x}".encode()).hexdigest()

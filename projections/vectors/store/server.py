@@ -1,8 +1,9 @@
-"""How are vectors stored and searched on a Qdrant server or cluster?
+"""Vector store on a Qdrant server or cluster.
 
-The same points, filters and guard as `edge.py`, through the official client: one collection a model, and the
+The same points, filters and guard as `edge.py`, through the official client: one collection for each model, and the
 checkpoint as a point of its own that no search can find. One node writes at a time. The client's local mode
-(`QdrantClient(":memory:")`) answers alike and serves the tests; at real sizes it is 100 times slower than Edge.
+(`QdrantClient(":memory:")`) gives the same answers and serves the tests; at real sizes it is 100 times slower than
+Edge.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _WANTED = ["item_id", "version", "valid_from"]
 _CHECKPOINT = point_id("", 0)  # no item has an empty id
 _PAGE = 256
 LEAST_SERVER = [1, 19]
-"""The first Qdrant that counts a term's rarity among what a filter admits."""
+"""The first Qdrant that computes document frequencies over the points that match a filter."""
 
 
 class ServerStore:
@@ -72,7 +73,7 @@ class ServerStore:
             _check_version(client.info().version)
             if not client.collection_exists(self._name):
                 self._create()
-            for earlier in earlier_slugs(model, dimensions):  # nothing would be forgotten in them
+            for earlier in earlier_slugs(model, dimensions):  # persons would not be erased in them
                 if client.collection_exists(f"knowledge-{earlier}"):
                     client.delete_collection(f"knowledge-{earlier}")
 
@@ -136,25 +137,25 @@ class ServerStore:
         if not visible_scopes:
             return []
         admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
-        asked: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
+        requests: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
             seen = _filter(visible_scopes, (), None, False, {})
-            asked[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
+            requests[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
-            asked[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
-        if not asked:
+            requests[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
+        if not requests:
             return []
 
         def request(path: str, most: int) -> models.QueryRequest:
-            query, params = asked[path]
+            query, params = requests[path]
             return models.QueryRequest(
                 query=query, using=path, filter=admitted, limit=most, with_payload=_WANTED, params=params
             )
 
         hits: dict[str, Hits] = {}
         with _named(self._name):
-            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in asked])
-            for path, answer in zip(asked, answers, strict=True):
+            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in requests])
+            for path, answer in zip(requests, answers, strict=True):
 
                 def more(most: int, path: str = path) -> Hits:
                     return _found(self._client.query_batch_points(self._name, [request(path, most)])[0].points)
@@ -181,8 +182,8 @@ class ServerStore:
         """See `port.VectorStore.awaiting`."""
         with _named(self._name):
             page, _ = self._client.scroll(self._name, limit=most, scroll_filter=_AWAITING, with_payload=_WANTED)
-        said = [record.payload or {} for record in page]
-        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in said]
+        payloads = [record.payload or {} for record in page]
+        return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in payloads]
 
     def count_awaiting(self) -> int:
         """See `port.VectorStore.count_awaiting`."""
@@ -217,7 +218,7 @@ class ServerStore:
         return int((records[0].payload or {})["checkpoint"]) if records else 0
 
     def set_checkpoint(self, position: int) -> None:
-        """See `port.VectorStore.set_checkpoint`. Writes wait until they are applied, so order is enough."""
+        """See `port.VectorStore.set_checkpoint`. Writes return once they are applied, so their order is enough."""
         if position > self.checkpoint():
             with _named(self._name):
                 mark = models.PointStruct(id=_CHECKPOINT, vector={}, payload={"checkpoint": position})
@@ -255,13 +256,13 @@ class ServerStore:
         self._client.close()
 
     def _applied(self, keys: Iterable[str]) -> dict[str, int]:
-        """How far each of these points has come, of those that exist."""
+        """The last applied position of those of these points that exist."""
         records = self._client.retrieve(self._name, list(keys), with_payload=["applied"])
         return {str(record.id): int((record.payload or {})["applied"]) for record in records}
 
 
 def _check_version(version: str) -> None:
-    """An earlier server passes over the population of a term's rarity, and would weigh with what callers do not see."""
+    """Check the server's version: earlier ones ignore the filter of document frequencies and so leak hidden points."""
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     if numbers < LEAST_SERVER:
         raise VectorStoreFailed(f"the Qdrant server is {version}: take one from {'.'.join(map(str, LEAST_SERVER))} on")
@@ -269,7 +270,7 @@ def _check_version(version: str) -> None:
 
 @contextmanager
 def _named(collection: str) -> Iterator[None]:
-    """Turn whatever the client raises into our error, naming the collection."""
+    """Convert all errors of the client into VectorStoreFailed, with the collection's name."""
     try:
         yield
     except VectorStoreFailed:
@@ -321,10 +322,10 @@ def _filter(
 
 
 def _found(points: Iterable[models.ScoredPoint]) -> Hits:
-    found = []
+    hits = []
     for point in points:
         stored = point.payload or {}
         hit = Found(stored["item_id"], stored["version"], stored["valid_from"], None, None)
-        # The server adds in an order that depends on all that it holds: the last digits are noise.
-        found.append((hit, float(f"{point.score:.5g}")))
-    return found
+        # The server's order of additions depends on all points that it holds: the last digits are noise.
+        hits.append((hit, float(f"{point.score:.5g}")))
+    return hits

@@ -1,7 +1,7 @@
-"""Which of several equally good hits belong to the best? The oldest, whatever order the engine found them in.
+"""Tie-breaking of equally good hits: the oldest first, independent of the engine's order.
 
-An engine cuts equal scores where it happens to stand, which depends on everything that it holds, also on what the
-caller may not see. So one hit more than wanted is asked for; where that one is as good as the last one wanted, more.
+An engine cuts off equal scores at an arbitrary place, which depends on everything that it holds, also on points that
+the caller may not see. So one hit more than wanted is requested; where it ties with the last wanted one, more are.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from projections.vectors.store.port import Found
 Hits = list[tuple[Found, float]]
 
 MOST = 4_096
-"""Beyond so many equal hits the engine's own order decides."""
+"""With more equal hits than this, the engine's own order decides."""
 
 
 def best(hits: Hits, limit: int, ask: Callable[[int], Hits]) -> Hits:
-    """The `limit` best, best first, equals by age. `hits` are those for `limit + 1`; `ask` gets more."""
-    asked = limit + 1
-    while len(hits) == asked and hits[-1][1] == hits[limit - 1][1] and asked < MOST:
-        asked = min(asked * 4, MOST)
-        hits = ask(asked)
+    """The `limit` best hits, best first, ties by age. `hits` are those for `limit + 1`; `ask` gets more."""
+    requested = limit + 1
+    while len(hits) == requested and hits[-1][1] == hits[limit - 1][1] and requested < MOST:
+        requested = min(requested * 4, MOST)
+        hits = ask(requested)
     return sorted(hits, key=lambda hit: (-hit[1], hit[0].valid_from, hit[0].item_id))[:limit]

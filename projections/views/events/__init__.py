@@ -1,1 +1,1 @@
-"""Every event that counts, flat: the log as a table for analysts."""
+"""View of all accepted events: the log as a flat table for analysts."""

@@ -1,4 +1,4 @@
-"""Which events count, flat? `events` has one row each; `event_keys` finds an id that was seen before."""
+"""Fold of accepted events into `events`, one row each, and `event_keys`, the index that finds duplicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     insert(
         con,
         "events",
@@ -64,7 +64,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 
 
 def key_of(event_id: str) -> int:
-    """What DuckDB's md5_number_lower makes of an event id."""
+    """DuckDB's md5_number_lower of an event id."""
     return int.from_bytes(hashlib.md5(event_id.encode(), usedforsecurity=False).digest()[8:], "little")
 
 

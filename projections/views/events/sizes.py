@@ -1,4 +1,4 @@
-"""How much do the events of the log say, by what they are about?"""
+"""Query of the sizes of events, by entity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import duckdb
 
 
 def event_bytes(cursor: duckdb.DuckDBPyConnection, after: int, upto: int) -> dict[str, int]:
-    """Bytes of what the accepted events between two positions say, by the kind of entity."""
+    """Bytes of the data of the accepted events between two positions, by the kind of entity."""
     rows = cursor.execute(
         f"""SELECT entity, sum(strlen(data::VARCHAR))::BIGINT FROM events
             WHERE position > {int(after)} AND position <= {int(upto)} GROUP BY entity"""

@@ -1,1 +1,1 @@
-"""Every case in which an item helped or harmed."""
+"""View of the cases in which items helped or harmed."""

@@ -1,4 +1,4 @@
-"""How did an item do? Its helpful and harmful cases, with the lineage of each (mission K3)."""
+"""Queries of an item's helpful and harmful cases, with the lineage of each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NAMES = [
 
 
 def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None) -> list[JsonObject]:
-    """Every case of an item, oldest first. The caller may read the item: ask projections.views.knowledge first.
+    """Every case of an item, oldest first. Does not check access: ask projections.views.knowledge first.
 
-    `timestamp` is the case's own, `time` the moment the event states, `position` where the log keeps it.
+    `timestamp` is the case's own, `time` the event's, `position` the event's in the log.
     """
     rows = cursor.execute(
         """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, credit,
@@ -40,11 +40,11 @@ def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int 
     return [{**dict(zip(_NAMES, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
 
 
-def histories(found: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Cases as `helpful_history` and `harmful_history` (source 001)."""
-    told = [({name: value for name, value in case.items() if name != "verdict"}, case["verdict"]) for case in found]
-    return [case for case, verdict in told if verdict == "helpful"], [
-        case for case, verdict in told if verdict == "harmful"
+def histories(all_cases: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Cases as `helpful_history` and `harmful_history`."""
+    judged = [({name: part for name, part in case.items() if name != "verdict"}, case["verdict"]) for case in all_cases]
+    return [case for case, verdict in judged if verdict == "helpful"], [
+        case for case, verdict in judged if verdict == "harmful"
     ]
 
 
@@ -52,12 +52,12 @@ def judged_item(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
 ) -> JsonObject | None:
     """One item with its histories under `eval`; None when there is none that the caller may read."""
-    found = knowledge.item(cursor, org, caller, item_id, as_of)
-    if found is not None:
-        judged = found["position"] != found.pop("created_position")  # else nothing was said of it since
-        helpful, harmful = histories(cases(cursor, org, item_id, as_of) if judged else [])
-        found["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
-    return found
+    item = knowledge.item(cursor, org, caller, item_id, as_of)
+    if item is not None:
+        changed = item["position"] != item.pop("created_position")  # without a later event there are no cases
+        helpful, harmful = histories(cases(cursor, org, item_id, as_of) if changed else [])
+        item["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
+    return item
 
 
 def life(

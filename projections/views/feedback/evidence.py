@@ -1,11 +1,11 @@
-"""How sure is the ledger of an item? Its stated confidence, moved by the evidence that counts (mission K3).
+"""Confidence in an item: the one stated at its save, adjusted by the evidence that counts.
 
     confidence = (2 x stated + supporting) / (2 + supporting + 2 x opposing)
 
-What was stated weighs as much as two cases. `supporting` are helpful cases and confirmations, `opposing` harmful
-cases, each of which weighs double, as in the quality formula of source 001. A case counts unless it names a trace to
-which the item was never served (`credit` is `not_served`): that one is kept and shown, and moves nothing. A
-confirmation counts all the same: who says a thing without having been told it is the better witness.
+The stated confidence weighs as much as two cases. `supporting` are helpful cases and confirmations, `opposing` harmful
+cases, each of which weighs double, as in the quality formula. A case counts unless it names a trace to which the item
+was never served (`credit` is `not_served`): such a case is kept and shown, but is no evidence. A confirmation always
+counts: an actor to whom the item was not served is an independent source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 PRIOR = 2
 
 CONFIDENCE = f"(({PRIOR} * {{stated}} + {{supporting}}) / ({PRIOR} + {{supporting}} + 2 * {{opposing}}))"
-"""The same in SQL."""
+"""The formula in SQL."""
 
 SUPPORTING = "count(*) FILTER (verdict = 'confirmed' OR (verdict = 'helpful' AND credit <> 'not_served'))"
 OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
@@ -21,5 +21,5 @@ OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
 
 
 def confidence(stated: float, supporting: int, opposing: int) -> float:
-    """Between 0 and 1; what was stated, where there is no evidence yet."""
+    """Between 0 and 1; equal to `stated` where there is no evidence yet."""
     return (PRIOR * stated + supporting) / (PRIOR + supporting + 2 * opposing)

@@ -1,7 +1,7 @@
-"""Where did an item help, where did it harm, who said it again? One row a case, never changed (mission K3).
+"""Fold of verdicts and confirmations: one row for each case, never changed.
 
-A case that names a trace, or comes from one, earns credit only when the item was served to one of them before
-(`recalls`): what it then adds to the evidence is counted on the item's narrow row.
+A case that names a trace, or comes from one, earns credit only when the item was served to that trace before
+(`recalls`): only then it is added to the evidence in the item's narrow row.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
     if not rated:
         return
@@ -91,11 +91,11 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 
 
 def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:
-    """The positions of those one of whose traces was served the item before."""
+    """The positions of those cases whose item was served before to one of their traces."""
     traced: list[tuple[Value, ...]] = [
         (c.position, c.org, c.entity_id, trace) for c in rated for trace in c.named("trace_id")
     ]
     if not traced:
         return set()
-    told = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
-    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {told}")).fetchall()}
+    values = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
+    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {values}")).fetchall()}

@@ -1,1 +1,1 @@
-"""What each agent works towards, and which knowledge it was given for that."""
+"""View of goals: what each agent works towards, and the knowledge injected for it."""

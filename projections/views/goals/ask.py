@@ -1,4 +1,4 @@
-"""What is this goal, and which of its knowledge may its reader see now?"""
+"""Queries of a goal, with those of its items that the reader may see now."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_MERGES = 16
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """One item as it was put before the agent: which version, and how relevant it was."""
+    """One item that was injected for an agent: its version and its relevance."""
 
     id: str
     version: int
@@ -49,7 +49,7 @@ class Goal:
 def goal(
     cursor: duckdb.DuckDBPyConnection, org: str, owners: Sequence[str], goal_id: str, event_id: str | None = None
 ) -> Goal | None:
-    """The goal of the first of `owners` who has one of this id, as it was focused last, or by that event."""
+    """The goal with this id of the first of `owners` who has one, as of its last focus or of the focus by an event."""
     rows = cursor.execute(
         f"""SELECT owner, description, item_id, item_version, relevance, recall_id, trace_id, message_id, event_id,
                 position, epoch_us(time) FROM goal_focuses
@@ -58,10 +58,10 @@ def goal(
     ).fetchall()
     owner = next((each for each in owners if any(row[0] == each for row in rows)), None)
     own = [row for row in rows if row[0] == owner]
-    stated = [row for row in own if event_id in (None, row[8])]
-    if not stated:
+    matching = [row for row in own if event_id in (None, row[8])]
+    if not matching:
         return None
-    last = stated[-1]
+    last = matching[-1]
     position = last[9]
     return Goal(
         goal_id=goal_id,
@@ -83,40 +83,40 @@ def goal(
 def shown_items(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, goal: Goal
 ) -> tuple[list[JsonObject], int]:
-    """What was injected and the caller sees now, as it is now, in the order of relevance then; how many it does not.
+    """The injected items that the caller sees now, as they are now, in their order then; and how many it does not.
 
-    What was closed, retired or erased since is left out; in the place of what was merged stands what took its place.
-    `focused_id` and `focused_version` say what was injected.
+    Left out are items that were retired or erased since, or that the caller may no longer see; a merged item is
+    replaced by its survivor. `focused_id` and `focused_version` are those that were injected.
     """
-    holding = _holding(cursor, org, [each.id for each in goal.injected])
+    current = _current_positions(cursor, org, [each.id for each in goal.injected])
     seen, values = seen_by(caller)
     rows = cursor.execute(
-        f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(holding.values())})
+        f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(current.values())})
             AND org = ? AND status = 'active' AND NOT erased AND {seen}""",
         [org, *values],
     ).fetchall()
-    found = {row[-1]: item_of(row) for row in rows}
+    items = {row[-1]: item_of(row) for row in rows}
     shown: dict[int, JsonObject] = {}
     for each in goal.injected:
-        at = holding.get(each.id)
-        if at is not None and at in found and at not in shown:  # two that were merged into one stand there once
+        at = current.get(each.id)
+        if at is not None and at in items and at not in shown:  # two items may have been merged into one
             injected = {"relevance": each.relevance, "focused_id": each.id, "focused_version": each.version}
-            shown[at] = {**found[at], **injected}
-    return list(shown.values()), sum(holding.get(each.id) not in found for each in goal.injected)
+            shown[at] = {**items[at], **injected}
+    return list(shown.values()), sum(current.get(each.id) not in items for each in goal.injected)
 
 
-def _holding(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, int]:
-    """The version position of each of these items, or of what it was merged into, while that is in recall."""
+def _current_positions(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, int]:
+    """The version position of each of these items, or of the one it was merged into, if that is active."""
     follows = {item_id: item_id for item_id in ids}
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for _ in range(MAX_MERGES):
-        # Narrow first: versions are then found by their positions, not by a scan of texts.
+        # The narrow table first: versions are then looked up by position, without a scan of texts.
         states = cursor.execute(
             f"SELECT id, status, version_position FROM knowledge_state WHERE org = ? AND id IN ({LISTED})",
             [org, listed(sorted(set(follows.values())))],
         ).fetchall()
         active = {item_id: at for item_id, status, at in states if status == "active"}
-        found |= {first: active[now] for first, now in follows.items() if now in active}
+        positions |= {first: active[now] for first, now in follows.items() if now in active}
         merged = {item_id: at for item_id, status, at in states if status == "merged"}
         if not merged:
             break
@@ -126,4 +126,4 @@ def _holding(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) ->
             ).fetchall()
         )
         follows = {first: into[now] for first, now in follows.items() if now in into}
-    return found
+    return positions

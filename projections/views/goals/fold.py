@@ -1,4 +1,4 @@
-"""Which knowledge was each goal given, each time that it was focused? One row an item injected (mission K12)."""
+"""Fold of goal events: one row for each item injected, each time a goal is focused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     insert(
         con,
         "goal_focuses",

@@ -1,4 +1,4 @@
-"""May this happen to this goal? The decider of goal events: a goal is its owner's, and may be focused ever again."""
+"""Rules of goal events: a goal belongs to its owner, and may be focused any number of times."""
 
 from __future__ import annotations
 

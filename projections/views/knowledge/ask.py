@@ -1,7 +1,7 @@
-"""What does the ledger know, now and at any position? Items, their versions, and who may see them.
+"""Queries of knowledge items and their versions, now and at any position, restricted to what the caller may see.
 
-Every question carries the caller into its SQL: an item is seen through its scopes or its ACL, by its owner, and (by its
-id alone) by the operator of the node: `seen_by` and `readable_by`. Values are bound, never written into a statement.
+Every query has the caller's access in its SQL: an item is visible through its scopes or its ACL, to its owner, and (by
+id only) to the operator of the node: `seen_by` and `readable_by`. Values are bound, never written into a statement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibi
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
     shared_with, writers, origin::VARCHAR, status"""
 
-# The same of a version as it was made, without a look at what its item has come to.
+# The same columns of a version as it was made, without the present state of its item.
 VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
     epoch_us(valid_from_time), NULL, shared_with, writers, origin::VARCHAR, status"""
@@ -31,9 +31,9 @@ VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, vis
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a change needs to know of an item.
+    """State of an item that a change is checked against.
 
-    `visible`: the caller sees it, not as the operator alone; `writers`: who may revise it beside its owner.
+    `visible`: the caller sees it, and not only as the operator; `writers`: who may revise it beside its owner.
     """
 
     id: str
@@ -49,9 +49,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class SavedStatement:
-    """What the first version of an item said, its counts apart; `acl`: what it was shared with in the same breath.
+    """Content of an item's first version, without its counts; `acl`: the ACL that was set directly after the save.
 
-    `erased`: what it said was erased with a person.
+    `erased`: the content was erased with a person.
     """
 
     event_id: str
@@ -62,19 +62,19 @@ class SavedStatement:
     erased: bool
 
 
-# DuckDB's Python client looks for pandas anew for each bound value: 50 µs each, holding the interpreter.
+# A bound value costs 50 µs in DuckDB's Python client, with the interpreter's lock held: a list is bound as one text.
 _LIST = "from_json(?, '[\"VARCHAR\"]')"
 LISTED = f"SELECT unnest({_LIST})"
-"""The values of a list that is bound as one text; see `listed`."""
+"""The values of a list that is bound as one JSON text; see `listed`."""
 
 
 def listed(values: Sequence[str]) -> str:
-    """Values as LISTED takes them."""
+    """The values as the parameter of LISTED."""
     return orjson.dumps(list(values)).decode()
 
 
 def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of what the caller sees through scopes, the ACL or as its owner, and its values (source 002)."""
+    """The predicate of rows that the caller sees through scopes, the ACL or as the owner, and its parameters."""
     if caller.reads_all:
         return "TRUE", []
     visible, named = caller.visible_scopes(), caller.reading_as()
@@ -85,7 +85,7 @@ def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
 
 
 def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of what the caller may read by id: what it sees; for the operator anything."""
+    """The predicate of rows that the caller may read by id: those that it sees; for the operator all."""
     return ("TRUE", []) if caller.is_operator else seen_by(caller, table)
 
 
@@ -104,26 +104,26 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
 def item(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
 ) -> JsonObject | None:
-    """One item whole (`whole`), with its `created_position`; None when there is none that the caller may read.
+    """One item in full (`whole`), with its `created_position`; None when there is none that the caller may read.
 
-    As of a position it has to be readable then and now: what was closed since stays closed.
+    As of a position, it has to be readable both then and now: access that was withdrawn since stays withdrawn.
     """
     may, values = readable_by(caller)
     if as_of is None:
-        found = _item_now(cursor, org, item_id, may, values)
+        row = _item_now(cursor, org, item_id, may, values)
     else:
-        found = cursor.execute(
+        row = cursor.execute(
             f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_at(?) WHERE org = ? AND id = ? AND {may}
                 AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
         ).fetchone()
-    return None if found is None else {**whole(found), "created_position": found[-1]}
+    return None if row is None else {**whole(row), "created_position": row[-1]}
 
 
 def _item_now(
     cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, may: str, values: Sequence[str]
 ) -> tuple[Any, ...] | None:
-    """The row that the view `knowledge` shows, out of its two tables: planned alone, each takes a third of the time."""
+    """The item's row of the view `knowledge`, from its two tables: two plain queries take less time than the join."""
     state = cursor.execute(
         """SELECT helpful, harmful, position, epoch_us(created_at), epoch_us(updated_at), created_position,
             version_position, supporting, opposing FROM knowledge_state WHERE org = ? AND id = ?""",
@@ -140,10 +140,10 @@ def _item_now(
     ).fetchone()
     if version is None:
         return None
-    *said, stated, number, merged_into, shared_with, writers, origin, status = version
-    sure = confidence(stated, *evidence)
+    *fields, initial_confidence, number, merged_into, shared_with, writers, origin, status = version
+    present_confidence = confidence(initial_confidence, *evidence)
     return (
-        *(*said, helpful, harmful, sure, number, position, created, updated),
+        *(*fields, helpful, harmful, present_confidence, number, position, created, updated),
         *(merged_into if status == "merged" else None, shared_with, writers, origin, status, created_position),
     )
 
@@ -159,9 +159,9 @@ def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, id
 
 
 def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> list[JsonObject]:
-    """Every version of an item that the caller may read, oldest first: each by the scopes it had then.
+    """Every version of an item that the caller may read, oldest first; each is checked by the scopes it had then.
 
-    The caller may read the item itself: ask `item` first.
+    Call `item` first, to check that the caller may read the item itself.
     """
     may, values = readable_by(caller, "v.")
     rows = cursor.execute(
@@ -194,18 +194,18 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
         "message_id",
         "event_id",
     ]
-    found = []
+    result = []
     for row in rows:
-        told = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
-        told["tags"], told["source"] = parsed(told["tags"]), _said(told["source"])
+        version = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
+        version["tags"], version["source"] = parsed(version["tags"]), _filled_fields(version["source"])
         for name in ("valid_from_time", "valid_to_time"):
-            told[name] = None if told[name] is None else rfc3339(told[name])
-        found.append(told)
-    return found
+            version[name] = None if version[name] is None else rfc3339(version[name])
+        result.append(version)
+    return result
 
 
 def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[str]:
-    """Who owns an item, and who owned it before."""
+    """The present and former owners of an item."""
     rows = cursor.execute(
         "SELECT DISTINCT owner FROM knowledge_versions WHERE org = ? AND id = ?", [org, item_id]
     ).fetchall()
@@ -213,7 +213,7 @@ def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[st
 
 
 def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
-    """What the items out of `ids` that exist said first, whoever may see them: an id is taken or free."""
+    """The first versions of those of `ids` that exist, without a check of access: an id is taken or free."""
     rows = cursor.execute(
         f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes,
                v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers, v.erased
@@ -245,7 +245,7 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
 
 
 def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
-    """What a save says, comparable with SavedStatement.statement."""
+    """The content of a save, comparable with SavedStatement.statement."""
     return (
         fact.types,
         fact.task,
@@ -259,18 +259,18 @@ def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
 
 
 def rfc3339(microseconds: int) -> str:
-    """UTC text of a moment, given as microseconds since 1970."""
+    """RFC 3339 text in UTC of microseconds since 1970."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
 
 
 def item_of(row: Sequence[Any]) -> JsonObject:
-    """An item as lists show it, without what nobody filled in, out of a row that begins with ITEM_COLUMNS.
+    """An item as lists show it, without its empty fields, from a row that begins with ITEM_COLUMNS.
 
-    `message_id` is what its save states of the whole item, else what its source says.
+    `message_id` is that of its origin, else that of its source.
     """
     score, helpful, harmful, confidence = row[10:14]
-    source = _said(row[9])
+    source = _filled_fields(row[9])
     message_id = parsed(row[21]).get("message_id") or source.get("message_id")
     return {
         "id": row[0],
@@ -295,47 +295,47 @@ def item_of(row: Sequence[Any]) -> JsonObject:
     }
 
 
-_UNSAID: JsonObject = Source().model_dump()
+_EMPTY_SOURCE: JsonObject = Source().model_dump()
 
 
 def whole(row: Sequence[Any]) -> JsonObject:
-    """An item with every field of sources 000 and 001, null or empty where nobody filled it in, and its `status`.
+    """An item with every field, null or empty ones included, and its `status`.
 
-    `origin` is what its save states of the whole item: trace, message, and the dates of where it was before.
+    `origin`, from its save, is about the whole item: trace, message, and the dates that it had where it was before.
     """
     item = item_of(row)
     origin = None if row[21] is None else parsed(row[21])
     return {
         **item,
         "message_id": item.get("message_id"),
-        "source": _UNSAID | item["source"],
+        "source": _EMPTY_SOURCE | item["source"],
         "origin": origin,
         "status": row[22],
     }
 
 
 def acl_of(shared_with: Sequence[str], writers: Sequence[str]) -> list[JsonObject]:
-    """An ACL as it was stated (source 002): entities, each with `read` or `read_write`."""
+    """An ACL as its event has it: entities, each with `read` or `read_write`."""
     return [{"entity": entity, "permission": "read_write" if entity in writers else "read"} for entity in shared_with]
 
 
 def scopes_of(item: JsonObject) -> list[str]:
-    """Every scope and entity of the ACL through which an item, as it is shown, is read beside its owner."""
+    """Every scope and ACL entity that may read an item (given as JSON), beside its owner."""
     return [*item["scopes"], *(entry["entity"] for entry in item.get("acl", ()))]
 
 
 def _acl(shared_with: Sequence[str], writers: Sequence[str]) -> JsonObject:
-    """`acl`, for an item that has one."""
+    """`acl`, where the item has one."""
     return {"acl": acl_of(shared_with, writers)} if shared_with else {}
 
 
 def parsed(text: str | None) -> Any:
-    """JSON text of a column as a document; nothing is `{}`."""
+    """The JSON document in a column's text; `{}` for null."""
     return {} if text is None else orjson.loads(text)
 
 
-def _said(text: str | None) -> JsonObject:
-    """A source without the fields that nobody filled in."""
+def _filled_fields(text: str | None) -> JsonObject:
+    """A source without its null fields."""
     return {name: value for name, value in parsed(text).items() if value is not None}
 
 

@@ -1,9 +1,8 @@
-"""How is a batch of plain events judged and counted? As a set: thousands come in one import or request (mission K3).
+"""Fast path of the gate: judges a batch of plain events as a set, as imports bring thousands of them at once.
 
-Plain is what most of a log is: items saved, revised by their owners, and rated. Where every one of them counts, a few
-questions tell so, and two statements say what the items are then; where that is not so, or one of them hands an item
-over, each is judged by itself like everything else (projections/engine/gate.py, rules.py beside this): the same comes
-out.
+Plain events are most of a log: items saved, revised by their owners, and rated. A few queries check that all of a batch
+are valid, and two statements update the state of their items. If any is not, or changes an owner, each event is judged
+on its own like all others (projections/engine/gate.py, rules.py beside this). Both paths give the same result.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _KNOWN = """
 SELECT org, id, owner, version, version_position FROM knowledge_state
 WHERE id IN (SELECT entity_id FROM envelopes)
 """
-# Whether each item that is rated was there before, and is read by who rates it: in a batch of nothing but ratings, and
-# in any. What is public is read by everybody, and its readers are not looked at.
+# Whether each rated item exists and may be read by its rater: in a batch of ratings only (_RATED_ALONE), and in any
+# (_RATED, _READ). Public items may be read by everybody and are skipped.
 _RATED_ALONE = f"""
 AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id)
 AND NOT EXISTS (
@@ -75,7 +74,7 @@ SELECT NOT EXISTS (
         AND NOT {may_judge("actor", "through", readers(), shared(readers()))}
 )
 """
-# The first version of an item that nobody knew is the one that is saved; the others build on it.
+# The first version of a new item is made by its save; later ones build on it.
 _VERSIONS = f"""
 SELECT position, item_version::INTEGER AS item_version, closes,
     CASE type WHEN '{KnowledgeSaved.name}' THEN item_version = 1 AND coalesce(owner, actor) = actor
@@ -118,15 +117,14 @@ FROM ({_ITEMS}) WHERE saved
 
 
 def plain(facts: Collection[type[Fact]]) -> bool:
-    """Whether these are what plain events say."""
+    """Whether all of these facts are plain."""
     return _PLAIN.issuperset(facts)
 
 
 def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None:
-    """position, item_version and closes of each plain event that makes a version, in the order of the log.
+    """position, item_version and closes of each event in `envelopes` that makes a version, in the order of the log.
 
-    They are asked of the relation `envelopes`. None where not every one of its events is sure to count; a table without
-    columns where all do and none makes a version.
+    None where not all events are sure to be accepted; a table without columns where all are and none makes a version.
     """
     some_make = any(fact in facts for fact in MAKE_VERSIONS)
     if not _holds(bench, _NEW.format(more="" if some_make else _RATED_ALONE)):
@@ -143,12 +141,12 @@ def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None
 
 
 def count(bench: Workbench, facts: Collection[type[Fact]]) -> None:
-    """Renew the rows of the items that the relation `envelopes` is about, every event of which counts."""
+    """Update the state of the items of the relation `envelopes`, all of whose events are accepted."""
     bench.run(_RENEW)
     if KnowledgeSaved in facts:
         bench.run(_ADD)
 
 
-def _holds(bench: Workbench, question: str) -> bool:
-    ((answer,),) = bench.rows(question)
-    return bool(answer)
+def _holds(bench: Workbench, query: str) -> bool:
+    ((holds,),) = bench.rows(query)
+    return bool(holds)

@@ -1,4 +1,4 @@
-"""Which versions follow from knowledge events (mission K1-K3)?"""
+"""Fold of knowledge events: each accepted change appends a version and ends the one that it replaces."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from projections.fold_kit.sql_text import Json, Moment, Value, among, insert, te
 from projections.fold_kit.visibility import EVERYBODY, visibility
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
-# Whether the content that an event states was erased; null where it states none, so that what holds stays.
+# Whether the event's content was erased; null where it has none, so that the previous value is carried over.
 _ERASED = f"""CASE WHEN d.content IS NOT NULL
     THEN d.content = {text(ERASED)} AND {erased_at("position", "content")} END"""
-# What a change states; what it leaves null stays as in the version before.
-_STATED: dict[type[Fact], dict[str, str]] = {
+# The columns that a change sets; those that it leaves null are carried over from the previous version.
+_SET: dict[type[Fact], dict[str, str]] = {
     KnowledgeRevised: {
         name: f"d.{name}" for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids")
     }
@@ -56,7 +56,7 @@ _STATED: dict[type[Fact], dict[str, str]] = {
     KnowledgeMerged: {"status": "'merged'", "merged_into": "d.into"},
     KnowledgeUnmerged: {"status": "'active'"},
 }
-_KEPT = {
+_CARRIED = {
     "types": "VARCHAR[]",
     "task": "VARCHAR",
     "content": "VARCHAR",
@@ -81,12 +81,12 @@ _KEPT = {
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
-    """Append the batch's versions and end the ones they replace; the items' state was renewed by their rules."""
+    """Append the batch's versions and end the ones they replace; the rules have already updated the items' state."""
     if not any(fact.entity() == "knowledge" for fact in facts):
         return
     if KnowledgeSaved in facts:
         bench.run(_SAVED)
-    changes = tuple(fact for fact in facts if fact in _STATED)
+    changes = tuple(fact for fact in facts if fact in _SET)
     if changes:
         bench.run(_changed(changes))
         bench.run(_ENDED)
@@ -113,16 +113,16 @@ FROM accepted a WHERE a.entity = 'knowledge' AND a.closes IS NOT NULL AND knowle
 
 @cache
 def _changed(changes: Facts) -> str:
-    """Versions out of changes: each field is the last one stated, starting from the version before the batch."""
-    stated = " UNION ALL ".join(
+    """The statement that makes versions: each field has its last value, starting from the version before the batch."""
+    changed_fields = " UNION ALL ".join(
         "SELECT position, org, entity_id, item_version, split_part(type, '.', 2), stream_time, actor, trace_id, "
         "message_id, event_id, "
-        + ", ".join(f"({_STATED[fact].get(name, 'NULL')})::{kind} AS {name}" for name, kind in _KEPT.items())
+        + ", ".join(f"({_SET[fact].get(name, 'NULL')})::{kind} AS {name}" for name, kind in _CARRIED.items())
         + f" FROM {table_of(fact)}"
         for fact in changes
     )
-    before = ", ".join(f"v.{name}" for name in _KEPT)
-    filled = ", ".join(f"last_value({name} IGNORE NULLS) OVER w AS {name}" for name in _KEPT)
+    before = ", ".join(f"v.{name}" for name in _CARRIED)
+    filled = ", ".join(f"last_value({name} IGNORE NULLS) OVER w AS {name}" for name in _CARRIED)
     columns = "org, id, version, change, stream_time, actor, trace_id, message_id, event_id"
     return f"""
 INSERT INTO knowledge_versions
@@ -136,53 +136,53 @@ FROM (
             NULL AS actor, NULL AS trace_id, NULL AS message_id, NULL AS event_id, {before}
         FROM knowledge_versions v JOIN accepted a ON v.valid_from = a.closes AND a.entity = 'knowledge'
         UNION ALL
-        {stated}
+        {changed_fields}
     ) WINDOW w AS (PARTITION BY org, id ORDER BY position ROWS UNBOUNDED PRECEDING)
 ) WHERE change IS NOT NULL
 """
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
-    made = [c for c in counted if c.fact.entity() == "knowledge" and c.version is not None]
-    closed = [c for c in made if c.closes is not None]
-    known = _versions_at(con, [c.closes for c in closed if c.closes is not None]) if closed else {}
-    gone = positions_of(con, [c.position for c in made if getattr(c.fact, "content", None) == ERASED], "content")
+    """The same for a few events."""
+    changes = [c for c in counted if c.fact.entity() == "knowledge" and c.version is not None]
+    closing = [c for c in changes if c.closes is not None]
+    versions = _versions_at(con, [c.closes for c in closing if c.closes is not None]) if closing else {}
+    erased = positions_of(con, [c.position for c in changes if getattr(c.fact, "content", None) == ERASED], "content")
     rows = []
-    for c in made:
-        now = _saved(c) if c.closes is None else {**known[c.closes], **_stated(c.fact)}
+    for c in changes:
+        version = _saved(c) if c.closes is None else {**versions[c.closes], **_changed_fields(c.fact)}
         if getattr(c.fact, "content", None) is not None:
-            now["erased"] = c.position in gone
-        known[c.position] = now
-        rows.append(_row(c, now))
+            version["erased"] = c.position in erased
+        versions[c.position] = version
+        rows.append(_row(c, version))
     insert(con, "knowledge_versions", rows)
-    end_versions(con, "knowledge_versions", closed)
+    end_versions(con, "knowledge_versions", closing)
 
 
 def _versions_at(con: duckdb.DuckDBPyConnection, positions: list[int]) -> dict[int, dict[str, Value]]:
-    """What these versions say, by the position that made them."""
+    """The carried columns of these versions, by the position that made them."""
     columns = ", ".join(
         f"{name}::VARCHAR" if kind == "JSON" else f"epoch_us({name})" if kind == "TIMESTAMPTZ" else name
-        for name, kind in _KEPT.items()
+        for name, kind in _CARRIED.items()
     )
-    found = con.execute(
+    rows = con.execute(
         f"SELECT valid_from, {columns} FROM knowledge_versions WHERE valid_from IN ({among(positions)})"
     ).fetchall()
     typed = {"JSON": Json, "TIMESTAMPTZ": Moment}
     return {
         row[0]: {
             name: typed[kind](value) if kind in typed and value is not None else value
-            for (name, kind), value in zip(_KEPT.items(), row[1:], strict=True)
+            for (name, kind), value in zip(_CARRIED.items(), row[1:], strict=True)
         }
-        for row in found
+        for row in rows
     }
 
 
 def _saved(c: Counted) -> dict[str, Value]:
     fact = c.fact
-    assert isinstance(fact, KnowledgeSaved)  # only a save makes a version that closes none
+    assert isinstance(fact, KnowledgeSaved)  # every other change closes a version
     return {
-        **_said(fact),
+        **_fields(fact),
         "score": fact.score,
         "status": "active",
         "first_helpful": fact.helpful,
@@ -197,14 +197,14 @@ def _saved(c: Counted) -> dict[str, Value]:
     }
 
 
-def _said(fact: Fact) -> dict[str, Value]:
-    """The statement's fields, in the order of the table; a change leaves out what it does not state."""
-    said: dict[str, Value] = {}
+def _fields(fact: Fact) -> dict[str, Value]:
+    """The fields that the fact sets, in the order of the table."""
+    fields: dict[str, Value] = {}
     for name in ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source", "score"):
         value = getattr(fact, name, None)
         if value is not None:
-            said[name] = _value(value)
-    return said
+            fields[name] = _value(value)
+    return fields
 
 
 def _value(value: object) -> Value:
@@ -212,11 +212,11 @@ def _value(value: object) -> Value:
         return Json(orjson.dumps(value).decode())
     if isinstance(value, (Source, Origin)):
         return Json(value.model_dump_json())
-    assert isinstance(value, (str, int, list))  # what the fields of a statement are
+    assert isinstance(value, (str, int, list))
     return value
 
 
-def _stated(fact: Fact) -> dict[str, Value]:
+def _changed_fields(fact: Fact) -> dict[str, Value]:
     match fact:
         case KnowledgeRetired():
             return {"status": "retired"}
@@ -227,16 +227,16 @@ def _stated(fact: Fact) -> dict[str, Value]:
         case KnowledgeMerged():
             return {"status": "merged", "merged_into": fact.into}
         case _:
-            return _said(fact)
+            return _fields(fact)
 
 
-def _row(c: Counted, now: dict[str, Value]) -> tuple[Value, ...]:
-    said = dict(now)
-    visible = visibility_of(_texts(said["scopes"]), str(said["owner"]), _texts(said["shared_with"]))
-    kept = [said.pop(name) for name in ("types", "task", "content", "tags", "scopes", "owner")]
+def _row(c: Counted, version: dict[str, Value]) -> tuple[Value, ...]:
+    fields = dict(version)
+    label = visibility_of(_texts(fields["scopes"]), str(fields["owner"]), _texts(fields["shared_with"]))
+    first = [fields.pop(name) for name in ("types", "task", "content", "tags", "scopes", "owner")]
     return (
         *(c.org, c.entity_id, c.version, c.fact.verb(), c.position, None, Moment(c.stored_us), None),
-        *(c.envelope.actor, c.trace_id, c.message_id, c.envelope.id, *kept, visible, *said.values()),
+        *(c.envelope.actor, c.trace_id, c.message_id, c.envelope.id, *first, label, *fields.values()),
     )
 
 

@@ -1,4 +1,4 @@
-"""As whom does a caller judge items, and through what does it read them (mission K3)?"""
+"""The entity in whose name a caller judges items, and the scope through which it reads them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from projections.views.knowledge.ask import LISTED, listed, seen_by
 
 
 def judges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Judge]:
-    """Who states a verdict of the caller's, of each of the items out of `ids` that the caller sees."""
+    """The entity and scope of a verdict by the caller, for each of `ids` that the caller sees and may judge."""
     seen, values = seen_by(caller)
     rows = cursor.execute(
         f"SELECT id, scopes, shared_with, owner FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {seen}",
         [org, listed(ids), *values],
     ).fetchall()
-    found = {row[0]: judge_of(caller, readers(*row[1:])) for row in rows}
-    return {item_id: judge for item_id, judge in found.items() if judge is not None}
+    by_item = {row[0]: judge_of(caller, readers(*row[1:])) for row in rows}
+    return {item_id: judge for item_id, judge in by_item.items() if judge is not None}

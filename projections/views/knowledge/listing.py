@@ -1,4 +1,4 @@
-"""Which items does the caller see, newest first? A page of them, with their total."""
+"""List of items: a page of those that the caller sees, newest first, with the total."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from kledger.contract.scopes import Caller
-from projections.fold_kit.page import Asked, Page, page_of
+from projections.fold_kit.page import Page, Selection, page_of
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
 
 
@@ -51,6 +51,6 @@ def items(
             f"k.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
         )
         values += [org, *seen_values]
-    asked = Asked(source, where, [*first, *values])
-    rows, total, following = page_of(cursor, ITEM_COLUMNS, asked, limit=limit, offset=offset, before=before)
-    return Page([{**item_of(row), "status": row[-1]} for row in rows], total, following)
+    selection = Selection(source, where, [*first, *values])
+    rows, total, next_cursor = page_of(cursor, ITEM_COLUMNS, selection, limit=limit, offset=offset, before=before)
+    return Page([{**item_of(row), "status": row[-1]} for row in rows], total, next_cursor)

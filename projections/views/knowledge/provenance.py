@@ -1,4 +1,4 @@
-"""Which events made an item what it is now? The positions of its versions and of its cases, from the views."""
+"""Provenance of an item's current state: the log positions of its versions and of its cases, from the views."""
 
 from __future__ import annotations
 

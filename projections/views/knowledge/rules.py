@@ -1,8 +1,8 @@
-"""May this happen to this item, and what is it then? The decider of knowledge events: state, decide, evolve.
+"""Rules of knowledge events: the decider that accepts or refuses an event, and applies it to its item's state.
 
-The state is the narrow row of `knowledge_state`: what most rules ask for and what ratings change; who reads an item is
-asked of the version that holds when somebody judges it. What is saved, revised and rated is mostly judged as a set, by
-the same rules in SQL (plain.py beside this): who changes one changes both.
+The state is the narrow row of `knowledge_state`, which most rules need and which ratings change. The readers of an item
+are looked up in its current version when somebody judges it. Batches of saves, revisions and ratings are mostly judged
+as a set, by the same rules in SQL (fast_path.py beside this): a change of one needs the same change of the other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Item:
     """Who may revise it beside its owner; None for nobody."""
     scopes: Sequence[str] | None = None
     shared_with: Sequence[str] | None = None
-    """What the batch states of who reads it; None leaves what its last version before the batch says."""
+    """Its readers as changed by the batch; None where they are those of its last version before the batch."""
 
 
 _READ_ELSEWHERE = ("scopes", "shared_with")
@@ -79,7 +79,7 @@ FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
-# What an item has to be for it to happen; nothing is asked for what is not listed.
+# The status that an item needs for an event; events that are not listed need none.
 _NEEDS = {
     "knowledge.retired": "active",
     "knowledge.restored": "retired",
@@ -97,12 +97,12 @@ _BECOMES = {
 
 
 class KnowledgeRules:
-    """The items that a batch is about, and what may happen to them next."""
+    """The rules over the state of a batch's items."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         state = con.execute(_STATE.format(about=about)).fetchall()
         self._items = {(row[0], row[1]): Item(*row) for row in state}
-        self._touched: dict[tuple[str, str], Item] = {}
+        self._changed_items: dict[tuple[str, str], Item] = {}
         self._con = con
         self._held = {key: item.version_position for key, item in self._items.items()}
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
@@ -120,10 +120,10 @@ class KnowledgeRules:
             return self._saved(key, event)
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
-        refused = self._unread(key, item, event) if kind in _READERS else _refused(item, event)
-        if refused is not None:
-            return refused
-        self._touched[key] = item
+        refusal = self._reader_refusal(key, item, event) if kind in _READERS else _owner_refusal(item, event)
+        if refusal is not None:
+            return refusal
+        self._changed_items[key] = item
         item.position, item.updated_us = event.position, event.stored_us
         if kind == "knowledge.rated":
             item.helpful += event.helpful
@@ -140,7 +140,7 @@ class KnowledgeRules:
         at, moment = event.position, event.stored_us
         item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
         item.scopes, item.shared_with = event.scopes or (), ()
-        self._items[key] = self._touched[key] = item
+        self._items[key] = self._changed_items[key] = item
         return _FIRST
 
     def _changed(self, item: Item, event: Candidate) -> Ruling:
@@ -158,8 +158,8 @@ class KnowledgeRules:
             item.shared_with = event.readers
         return Ruling(version=item.version, closes=closes)
 
-    def _unread(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
-        """Why a verdict of somebody who does not read the item does not count, None when it does."""
+    def _reader_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
+        """The refusal of a verdict whose actor may not read the item, or None."""
         scopes, shared_with = item.scopes, item.shared_with
         if scopes is None or shared_with is None:
             scopes_then, shared_then = self._before_the_batch()[self._held[key]]
@@ -176,21 +176,23 @@ class KnowledgeRules:
         if self._shared is None:
             held = list(self._held.values())
             if len(held) <= FEW:
-                found = self._con.execute(_SHARED.format(positions=among(held))).fetchall()
+                rows = self._con.execute(_SHARED.format(positions=among(held))).fetchall()
             else:
                 self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
-                found = self._con.execute(_SHARED.format(positions="SELECT position FROM held")).fetchall()
+                rows = self._con.execute(_SHARED.format(positions="SELECT position FROM held")).fetchall()
                 self._con.unregister("held")
-            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in found}
+            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in rows}
         return self._shared
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Renew the rows of the items that were touched."""
-        if 0 < len(self._touched) <= FEW:
-            con.execute(f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._touched))})")
-            insert(con, "knowledge_state", map(_row, self._touched.values()))
-        elif self._touched:
-            columns = zip(*map(attrgetter(*_COLUMNS), self._touched.values()), strict=True)
+        """Replace the rows of the changed items."""
+        if 0 < len(self._changed_items) <= FEW:
+            con.execute(
+                f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._changed_items))})"
+            )
+            insert(con, "knowledge_state", map(_row, self._changed_items.values()))
+        elif self._changed_items:
+            columns = zip(*map(attrgetter(*_COLUMNS), self._changed_items.values()), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
             con.register("touched", pa.table(arrays, schema=_SCHEMA))
             con.execute(
@@ -207,8 +209,8 @@ class KnowledgeRules:
             con.unregister("touched")
 
 
-def _refused(item: Item, event: Candidate) -> Ruling | None:
-    """Why an event of the owner's, or of a writer's, does not count, None when it does."""
+def _owner_refusal(item: Item, event: Candidate) -> Ruling | None:
+    """The refusal of an event that only the owner or a writer may publish, or None."""
     if event.actor != item.owner and not _may_revise(item, event):
         return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
     needed = _NEEDS.get(event.type)
@@ -224,7 +226,7 @@ def _refused(item: Item, event: Candidate) -> Ruling | None:
 
 
 def _may_revise(item: Item, event: Candidate) -> bool:
-    """Whether somebody who is not the owner may say this: a writer, who leaves owner and scopes as they are."""
+    """Whether the actor may publish this without being the owner: a writer may, but not change owner or scopes."""
     return (
         event.type in _WRITERS_TOO
         and event.actor in (item.writers or ())

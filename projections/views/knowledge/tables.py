@@ -1,6 +1,6 @@
-"""The tables of knowledge: append-only versions, a narrow row of state an item, and the views over both.
+"""Tables of knowledge: append-only versions, a narrow row of state for each item, and the views over both.
 
-A rating touches the narrow row alone; content is written once a version and never again.
+A rating updates only the narrow row; content is written once for each version.
 """
 
 from __future__ import annotations

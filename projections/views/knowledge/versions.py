@@ -1,4 +1,4 @@
-"""What did one version of an item say? Everything that stating it anew takes."""
+"""Queries of single versions of items, with everything that reverting to one needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from projections.views.knowledge.ask import LISTED, listed, parsed
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version as it was made, and what the item has come to: its present version and status.
+    """One version as it was made, with its item's present version (`current`) and status.
 
     `erased`: its content was erased with a person.
     """
@@ -36,7 +36,7 @@ class Version:
     erased: bool
 
     def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
-        """The fact that brings this version back."""
+        """The event that reverts the item to this version."""
         return KnowledgeReverted(
             to_version=self.version,
             types=self.types,
@@ -57,7 +57,7 @@ _TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AN
 
 
 def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> Version | None:
-    """One version; None when the item never had it. Who may read it is the caller's to ask."""
+    """One version; None when the item never had it. Does not check access."""
     row = cursor.execute(
         f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id = ? AND v.version = ?", [org, item_id, version]
     ).fetchone()
@@ -65,7 +65,7 @@ def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, versio
 
 
 def version_made_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> int:
-    """The number of the version that an item had once the event at this position was folded."""
+    """The version number of an item as of this position; 0 when it did not exist."""
     row = cursor.execute(
         "SELECT max(version) FROM knowledge_versions WHERE org = ? AND id = ? AND valid_from <= ?",
         [org, item_id, position],
@@ -74,7 +74,7 @@ def version_made_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, p
 
 
 def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str, int]) -> dict[str, Version]:
-    """The version asked for of each item, by the item's id, where it had it."""
+    """The wanted version of each item, by the item's id, where it exists."""
     rows = cursor.execute(
         f"SELECT v.id, {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id IN ({LISTED})", [org, listed(list(wanted))]
     ).fetchall()
@@ -85,6 +85,6 @@ def _version(row: Sequence[Any]) -> Version:
     return Version(*[*row[:4], parsed(row[4]), *row[5:7], _source(row[7]), *row[8:]])
 
 
-def _source(told: str | None) -> Source:
-    said = {name: value for name, value in parsed(told).items() if value is not None}
-    return Source.model_validate(said, strict=False)
+def _source(text: str | None) -> Source:
+    fields = {name: value for name, value in parsed(text).items() if value is not None}
+    return Source.model_validate(fields, strict=False)

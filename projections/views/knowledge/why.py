@@ -1,6 +1,6 @@
-"""Why may somebody read an item, since when, and who may change it (mission S2, S5)?
+"""Explanation of access: why the caller may read an item, since when, and who may change it.
 
-A reason holds since the first of the versions in a row, up to the present one, in which it held.
+A reason holds since the first version of the unbroken series, up to the present one, in which it held.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
     """Every reason for which the caller may read an item; None when there is no such item or no reason.
 
     `because` has `kind` (scope, acl, owner, operator), `entity` (null for the operator), for an ACL entry its
-    `permission`, and `since`, the event that made it so. `recalled`: the caller finds it in lists and searches, not by
-    its id alone. `also` are entities through which it can be read too and that the caller does not have.
+    `permission`, and `since`, the event from which on it holds. `recalled`: the item is in the caller's lists and
+    searches, not only readable by id. `also`: other entities that may read it, which the caller does not have.
     """
     may, values = readable_by(caller)
     if not cursor.execute(
@@ -82,7 +82,7 @@ def _shared(entity: str, versions: list[_Version]) -> JsonObject:
 
 
 def _part(now: _Version, caller: Caller) -> str | None:
-    """In which part the caller may change the item."""
+    """The role in which the caller may change the item: operator, owner, writer, or None."""
     if caller.is_operator:
         return "operator"
     if now.owner in caller.entities():
@@ -91,7 +91,7 @@ def _part(now: _Version, caller: Caller) -> str | None:
 
 
 def _reason(kind: str, entity: str | None, versions: list[_Version], holds: Callable[[_Version], bool]) -> JsonObject:
-    """A reason that holds for the first of `versions`, which are the newest first."""
+    """A reason that holds for the present version; `versions` are newest first."""
     since = versions[0]
     for version in versions:
         if not holds(version):

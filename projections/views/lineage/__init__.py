@@ -1,1 +1,1 @@
-"""Where facts came from, and what came of a trace or a message."""
+"""View of lineage: where facts came from, and what a trace or a message led to."""

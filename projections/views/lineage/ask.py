@@ -1,7 +1,7 @@
-"""Where did a fact come from, and what came of it? Links between events, both ways (mission L3).
+"""Queries of lineage: links between events, in both directions.
 
 A link is an event that names a reference: `trace:T`, `message:M`, `event:E`, `correlation:C`, `resource:R`.
-From an item the question runs up to what its events named, and down to what named its events.
+From an item, the query walks up to what its events named, and down to what named its events.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ class KeptEvent:
 
 @dataclass(frozen=True, slots=True)
 class StatedEvent(KeptEvent):
-    """The same, with what it says, and where in that somebody's words were erased."""
+    """The same, with the event's data and the places in it that were erased."""
 
     data: JsonObject
     erased: Places = NOTHING
 
     def erases(self, field: str) -> bool:
-        """Whether words of this field were erased: it says nothing that could be compared."""
+        """Whether this field was erased, so that it cannot be compared."""
         return within(self.erased, field)
 
 
 def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[int, bool]:
-    """The position of the last event that the stream kept up to `moment`, 0 when there was none.
+    """The position of the last event that the stream stored up to `moment`, 0 when there was none.
 
-    The second is true when no later event is folded, so that the answer may still grow.
+    The second value is true when no later event is folded yet, so that the position may still grow.
     """
     microseconds = int(moment.timestamp() * 1_000_000)
-    found = cursor.execute(
+    row = cursor.execute(
         """SELECT coalesce(max(position) FILTER (epoch_us(stream_time) <= ?), 0),
                coalesce(max(epoch_us(stream_time)), 0) <= ? FROM events""",
         [microseconds, microseconds],
     ).fetchone()
-    assert found is not None  # an aggregate has a row
-    return found[0], found[1]
+    assert row is not None  # an aggregate has a row
+    return row[0], row[1]
 
 
 def kept_events(
     cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_ids: Sequence[str]
 ) -> dict[str, KeptEvent]:
-    """The events out of `event_ids` that the view has of these actors, by id; another's of such an id is no answer."""
+    """The events with these ids that the view has of these actors, by id; equal ids of other actors do not count."""
     rows = cursor.execute(
         f"""SELECT event_id, type, entity_id, position FROM events
             WHERE org = ? AND event_id IN ({LISTED}) AND actor IN ({LISTED})""",
@@ -88,7 +88,7 @@ def stated_events(
     event_ids: Sequence[str],
     beginning: str | None = None,
 ) -> dict[str, StatedEvent]:
-    """The same as kept_events, with what each says; and those whose ids have this beginning."""
+    """The same as kept_events, with the data of each; and the events whose ids have this prefix."""
     begins = "" if beginning is None else "starts_with(event_id, ?) OR "
     rows = cursor.execute(
         f"""SELECT event_id, type, entity_id, position, data::VARCHAR FROM events
@@ -105,11 +105,11 @@ def stated_events(
 def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
     """The links around `ref` (an item's id, or a reference), in the order of the log, at most MAX_EDGES.
 
-    `from`: what its events named, and on up from cause to cause; `ref` is what is named. `to`: the events that
-    name it, and on down to what those `caused`; `ref` is what they are about. A recall that served an item
-    has a `served` link to it. A verdict on an item came of it, and so did the trace that the verdict names: `to`.
-    Each is told only when the caller may read what its event is about. `stated_in` says where a trace or message is
-    named: in which parts of the event's data, else in its envelope.
+    `from`: what its events named, and further up from cause to cause; `ref` is what is named. `to`: the events that
+    name it, and further down to those that they `caused`; `ref` is what they are about. A recall that served an item
+    has a `served` link to it. A verdict on an item, and the trace that the verdict names, are `to`.
+    A link is left out when the caller may not read what its event is about. `stated_in` is where a trace or message is
+    named: the parts of the event's data, else its envelope.
     """
     may, may_values = _readable_events(org, caller)
     walk, walked = around(org, ref, may, may_values)
@@ -139,15 +139,17 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
     return [_edge(ref, row[:-1], row[-1]) for row in rows]
 
 
-def _edge(asked: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
-    """A link as it is told. `parts` are those of its event's data that may name a trace or a message."""
-    told = {**dict(zip(_LINK, row, strict=True)), "time": rfc3339(row[-1])}
+def _edge(start: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
+    """A link as JSON. `start` is where the query began, `parts` the event's data that may name a trace or message."""
+    link = {**dict(zip(_LINK, row, strict=True)), "time": rfc3339(row[-1])}
     if parts is None:
-        return told
-    relation = told["relation"]
-    name = (told["ref"] if told["direction"] == "from" else asked).removeprefix(f"{relation}:")
-    said = [part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name]
-    return told | {"stated_in": said or ["envelope"]}
+        return link
+    relation = link["relation"]
+    name = (link["ref"] if link["direction"] == "from" else start).removeprefix(f"{relation}:")
+    naming = [
+        part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name
+    ]
+    return link | {"stated_in": naming or ["envelope"]}
 
 
 def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
@@ -180,15 +182,15 @@ def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
 
 
 def _step(ref: str, row: Sequence[Any]) -> JsonObject:
-    places, relations, *told = row
-    named, (score, verdict, *case) = told[: len(_EVENT)], told[len(_EVENT) :]
-    step = dict(zip(_EVENT, named, strict=True))
+    places, relations, *rest = row
+    event, (score, verdict, *case) = rest[: len(_EVENT)], rest[len(_EVENT) :]
+    step = dict(zip(_EVENT, event, strict=True))
     step |= {"role": role_of(ref, step["event_type"], places, relations or ()), "time": rfc3339(step["time"])}
     if score is not None:
         step["score"] = score
     if verdict is not None:
-        said = zip(_CASE, case, strict=True)
-        step |= {"verdict": verdict, "case": {name: value for name, value in said if value is not None}}
+        fields = zip(_CASE, case, strict=True)
+        step |= {"verdict": verdict, "case": {name: value for name, value in fields if value is not None}}
     return step
 
 
@@ -201,13 +203,13 @@ def links(
 
 
 def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
-    """How many events of the log do not count."""
-    found = cursor.execute("SELECT count(*) FROM refused_events").fetchone()
-    return 0 if found is None else int(found[0])
+    """The number of refused events."""
+    row = cursor.execute("SELECT count(*) FROM refused_events").fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:
-    """The predicate over `events AS e` of what the caller may know of; the operator of all."""
+    """The predicate over `events AS e` of those whose existence the caller may know of; for the operator all."""
     if caller.is_operator:
         return "TRUE", []
     may, values = readable_by(caller, "k.")

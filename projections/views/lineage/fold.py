@@ -1,4 +1,4 @@
-"""Where did a fact come from, and what came of a trace? One row a link of an event (mission L3)."""
+"""Fold of lineage: one row for each link of an event."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMENT ON MACRO TABLE lineage_of IS 'Links of an item, of trace:ID, message:ID 
 
 
 def fold(bench: Workbench, _facts: Facts) -> None:
-    """Append the links of the batch's events; they were found as it was decoded."""
+    """Append the links of the batch's events, which the decoder has extracted."""
     bench.run("INSERT INTO lineage SELECT l.* FROM derived_lineage l SEMI JOIN accepted a ON a.position = l.position")
 
 
@@ -62,8 +62,8 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         ("correlation", "correlation:", c.envelope.correlationid),
     ]
     for relation, field, many in REFERS.get(type(c.fact), ()):
-        said = getattr(c.fact, field)
-        links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (said or () if many else [said])]
+        value = getattr(c.fact, field)
+        links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (value or () if many else [value])]
     if isinstance(c.fact, (RecallServed, GoalFocused)):
         links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:

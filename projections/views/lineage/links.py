@@ -1,4 +1,4 @@
-"""Which links does an event state? What it came from, and what it refers to (mission L3)."""
+"""Extraction of an event's links: what it came from, and what it refers to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from projections.fold_kit.envelopes import named_in
 from projections.fold_kit.workbench import Facts, table_of
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
-"""What a fact that hands out items links them by."""
+"""The relation between an event that serves items and each of the items."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -33,7 +33,7 @@ _LINKS = (
 
 
 class Reference(NamedTuple):
-    """One relation of a fact to something else: the field that names it, or lists many."""
+    """One relation of a fact to something else: the field that names it, or a list of many."""
 
     relation: str
     field: str
@@ -66,21 +66,23 @@ def links(facts: Facts) -> str:
     ]
     for fact in facts:
         for relation, prefix, column in _LINKS[:2]:
-            named = [column]  # the envelope's, or the first of the data, which is a link already
-            for said in named_in(fact, column):
-                new = " AND ".join(f"{said} IS DISTINCT FROM {before}" for before in named)
+            names = [column]  # the envelope's, or the first of the data, which is a link already
+            for name in named_in(fact, column):
+                is_new = " AND ".join(f"{name} IS DISTINCT FROM {earlier}" for earlier in names)
                 selects.append(
-                    f"SELECT {row}, '{relation}', concat('{prefix}', {said}) FROM {table_of(fact)} "
-                    f"WHERE {said} IS NOT NULL AND {new}"
+                    f"SELECT {row}, '{relation}', concat('{prefix}', {name}) FROM {table_of(fact)} "
+                    f"WHERE {name} IS NOT NULL AND {is_new}"
                 )
-                named.append(said)
+                names.append(name)
         for relation, field, many in REFERS.get(fact, ()):
             prefix = PREFIXES.get(relation, "")
             if many:
-                ref, there = f"unnest(d.{field})", f"len(d.{field}) > 0"
+                ref, is_set = f"unnest(d.{field})", f"len(d.{field}) > 0"
             else:
-                ref, there = f"d.{field}", f"d.{field} IS NOT NULL"
-            selects.append(f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {there}")
+                ref, is_set = f"d.{field}", f"d.{field} IS NOT NULL"
+            selects.append(
+                f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {is_set}"
+            )
         if fact in SERVING:
             selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)

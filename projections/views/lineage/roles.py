@@ -1,8 +1,8 @@
-"""Which events stand around a reference, and which role has each? The walk up and down the links, and its words.
+"""Roles of the events around a reference, found by walking the links up and down.
 
 Roles of events around an item: `origin` is its save, `change` every later event of its own that is no verdict,
-`verdict` a rating, confirmation or score, `cause` what brought one of its own changes about, `use` a recall or goal
-that gave it out, `mention` an event of something else that names it, `effect` what one of these events caused. Around a
+`verdict` a rating, confirmation or score, `cause` an event that caused one of its changes, `use` a recall or goal that
+served it, `mention` an event of another entity that names it, `effect` an event that one of these caused. Around a
 trace, message or event each event has the role that it has for the item that it is about.
 """
 
@@ -20,10 +20,10 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 MAX_STEPS = 64
-"""How many causes in a row are followed; a longer chain is asked on from its last event."""
+"""The longest chain of causes that one query follows; a longer one needs another query, from its last event."""
 
 OWN, ABOVE, BELOW = "own", "above", "below"
-"""Where an event stands: it is the reference's own, above it (its causes) or below it (what names it)."""
+"""Place of an event: the reference's own, above it (its causes) or below it (what names it)."""
 
 _VERDICTS: tuple[type[Fact], ...] = (KnowledgeRated, KnowledgeConfirmed, KnowledgeScored)
 _OF_TYPE: dict[str, Role] = {
@@ -41,7 +41,7 @@ def is_item(ref: str) -> bool:
 
 
 def role_of(ref: str, event_type: str, places: Collection[str], relations: Collection[str]) -> Role:
-    """The role of one event around `ref`, which stands at `places`, below by these `relations`."""
+    """The role around `ref` of one event at `places`; `relations` are those by which it is below."""
     if OWN in places:
         return _OF_TYPE.get(event_type, "change")
     if ABOVE in places:
@@ -54,10 +54,10 @@ def role_of(ref: str, event_type: str, places: Collection[str], relations: Colle
 
 
 def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str, list[str | int]]:
-    """The WITH clause of what stands around `ref`, and its values: `own`, `judging`, `up` and `down`.
+    """The WITH clause of the events around `ref` (`own`, `judging`, `up` and `down`), and its parameters.
 
-    `judging` are those of an item's own events that are verdicts: what they name did not make the item. `may` is the
-    predicate over `events AS e` of what the caller may know of: no walk begins at, or goes on from, what it may not.
+    `judging` are an item's own events that are verdicts: what they name is no origin of the item. `may` is the
+    predicate over `events AS e` of those that the caller may know of: no walk begins at, or passes, any other.
     """
     own, values = _own(org, ref)
     verdicts = f"type IN ({_JUDGES})" if is_item(ref) else "FALSE"
@@ -86,13 +86,13 @@ def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str
 
 
 def _own(org: str, ref: str) -> tuple[str, list[str]]:
-    """The events that `ref` itself stands for: those of an item, one event, or those that bear a message."""
+    """The events that `ref` itself refers to: those of an item, one event, or those with a message id."""
     kind, _, name = ref.partition(":")
-    told = "SELECT e.position, e.event_id, e.type FROM events AS e"
+    select = "SELECT e.position, e.event_id, e.type FROM events AS e"
     if kind == "event":
-        return f"{told} WHERE e.org = ? AND e.event_id = ?", [org, name]
-    if kind == "message":  # a message is of a trace: the events that bear both say of which
-        return f"{told} JOIN lineage AS l ON l.position = e.position WHERE l.org = ? AND l.ref = ?", [org, ref]
+        return f"{select} WHERE e.org = ? AND e.event_id = ?", [org, name]
+    if kind == "message":  # events with this message id also name its trace
+        return f"{select} JOIN lineage AS l ON l.position = e.position WHERE l.org = ? AND l.ref = ?", [org, ref]
     if not is_item(ref):
-        return f"{told} WHERE FALSE", []
-    return f"{told} WHERE e.org = ? AND e.entity = 'knowledge' AND e.entity_id = ?", [org, ref]
+        return f"{select} WHERE FALSE", []
+    return f"{select} WHERE e.org = ? AND e.entity = 'knowledge' AND e.entity_id = ?", [org, ref]

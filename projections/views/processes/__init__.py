@@ -1,1 +1,1 @@
-"""What is under way or was decided: evolutions, extractions, slims and conflicts, each with its stages."""
+"""View of processes: evolutions, extractions, slims and conflicts, each with its stages."""

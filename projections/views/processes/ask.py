@@ -1,4 +1,4 @@
-"""How far is an evolution, an extraction, a slim or a conflict, and what was said at each stage (mission K4-K6)?"""
+"""Queries of processes: the stage of an evolution, extraction, slim or conflict, and the data of each stage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ledger.event import JsonObject
 from projections.views.knowledge.ask import LISTED, listed, rfc3339
 
 _NAMES = (("requested", "'item_id'"), ("recorded", "'first'"), ("recorded", "'second'"))
-"""Where a process names the items that it is about."""
+"""The stages and fields in which a process names its items."""
 _COLUMNS = """p.kind, p.id, p.owner, p.stage, p.outcome, p.said::VARCHAR, p.requested_event, p.requested_position,
     epoch_us(p.requested_at), p.position, epoch_us(p.updated_at)"""
 
@@ -39,17 +39,17 @@ class Process:
 
     @property
     def status(self) -> str:
-        """What became of it: the outcome that an item tells, else its last stage."""
+        """The outcome, which an event of its item sets, else its last stage."""
         return self.outcome or self.stage
 
     @property
     def requested(self) -> JsonObject:
-        """What was asked for."""
+        """The data of its first stage."""
         first: JsonObject = next(iter(self.said.values()), {})
         return first
 
     def told(self) -> JsonObject:
-        """What every door tells of any process."""
+        """The JSON fields that are common to all processes."""
         return {
             "id": self.id,
             "status": self.status,
@@ -82,9 +82,9 @@ def processes(
     limit: int = 20,
     offset: int = 0,
 ) -> tuple[list[Process], int]:
-    """A page of the processes of these owners (None: of all), newest first, and how many there are in all.
+    """A page of the processes of these owners (None: of all), newest first, and the total.
 
-    Those about one item where `item_id` says so.
+    With `item_id`, only those about that item.
     """
     where, values = ["p.org = ?", "p.kind = ?"], [org, kind]
     if owners is not None:
@@ -107,11 +107,11 @@ def processes(
 
 
 def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:
-    """US dollars that models cost since then, as far as nodes say it in the log: anybody else may claim anything."""
-    found = cursor.execute(
+    """The cost of models since then in US dollars, by the records of nodes only, as other publishers could forge it."""
+    row = cursor.execute(
         "SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE stated_by = 'node' AND time >= ?", [moment]
     ).fetchone()
-    return float(found[0]) if found else 0.0
+    return float(row[0]) if row else 0.0
 
 
 def _process(row: Sequence[Any]) -> Process:

@@ -1,6 +1,6 @@
-"""How far is each process, and what did it say at each stage (mission K4-K6)?
+"""Fold of process events: the stage that each process has reached, and the data of each stage.
 
-Processes are few beside the knowledge they are about: a batch's are taken up one by one, in Python.
+Processes are few compared with the knowledge they are about: those of a batch are folded one by one, in Python.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _OUTCOMES: dict[type[Fact], tuple[str, str]] = {
     KnowledgeEvolved: ("evolution", "applied"),
     KnowledgeReverted: ("cause", "reverted"),
 }
-"""What an item says of an evolution: the field that names it, and what became of it."""
+"""Events of an item that end an evolution: the field that names the evolution, and its outcome."""
 
 Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
-    """One event as this fold takes it: of a process, or of an item that names one."""
+class _Event:
+    """One event for this fold: of a process, or of an item that names one."""
 
     position: int
     stored_us: int
@@ -61,23 +61,23 @@ def _concerns(fact: type[Fact]) -> bool:
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
-    """Take up the batch's stages and outcomes, in the order of the log."""
-    stated: list[_Stated] = []
+    """Apply the batch's stages and outcomes, in the order of the log."""
+    events: list[_Event] = []
     for fact in filter(_concerns, facts):
         rows = bench.rows(f"SELECT position, stored_us, org, entity_id, actor, event_id, data FROM {table_of(fact)}")
-        stated += [
-            _Stated(at, us, fact, org, name, actor, event_id, orjson.loads(data))
+        events += [
+            _Event(at, us, fact, org, name, actor, event_id, orjson.loads(data))
             for at, us, org, name, actor, event_id, data in rows
         ]
-    _take_up(bench.con, sorted(stated, key=lambda event: event.position))
+    _apply(bench.con, sorted(events, key=lambda event: event.position))
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
-    _take_up(
+    """The same for a few events."""
+    _apply(
         con,
         [
-            _Stated(
+            _Event(
                 *(c.position, c.stored_us, type(c.fact), c.org, c.entity_id, c.envelope.actor, c.envelope.id),
                 orjson.loads(c.fact.__pydantic_serializer__.to_json(c.fact)),
             )
@@ -87,39 +87,39 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     )
 
 
-def _take_up(con: duckdb.DuckDBPyConnection, stated: list[_Stated]) -> None:
-    if not stated:
+def _apply(con: duckdb.DuckDBPyConnection, events: list[_Event]) -> None:
+    if not events:
         return
-    processes = _known(con, {name for event in stated if (name := _named(event)[2])})
-    touched: dict[Key, _Process] = {}
-    for event in stated:
+    processes = _known(con, {name for event in events if (name := _named(event)[2])})
+    changed: dict[Key, _Process] = {}
+    for event in events:
         key = _named(event)
         process = processes.get(key)
         if issubclass(event.fact, ProcessFact):
-            processes[key] = touched[key] = _staged(process, event, event.fact)
+            processes[key] = changed[key] = _staged(process, event, event.fact)
         elif process is not None and _is_of(process, event):
             process.outcome, process.outcome_position = _OUTCOMES[event.fact][1], event.position
             process.position, process.updated_us = event.position, event.stored_us
-            touched[key] = process
-    if touched:
-        keys = ", ".join(f"({', '.join(map(literal, key))})" for key in touched)
+            changed[key] = process
+    if changed:
+        keys = ", ".join(f"({', '.join(map(literal, key))})" for key in changed)
         con.execute(f"DELETE FROM processes WHERE (org, kind, id) IN ({keys})")
-        insert(con, "processes", (_row(key, process) for key, process in touched.items()))
+        insert(con, "processes", (_row(key, process) for key, process in changed.items()))
 
 
-def _named(event: _Stated) -> Key:
+def _named(event: _Event) -> Key:
     """The process that an event is about."""
     if issubclass(event.fact, ProcessFact):
         return event.org, event.fact.entity(), event.entity_id
     return event.org, "evolution", event.data.get(_OUTCOMES[event.fact][0]) or ""
 
 
-def _is_of(process: _Process, event: _Stated) -> bool:
-    """Whether the item that names an evolution is the one that it is about: anybody could name any."""
+def _is_of(process: _Process, event: _Event) -> bool:
+    """Whether the event's item is the one that the evolution is about: an event can name any evolution."""
     return process.owner == event.actor and process.said.get("requested", {}).get("item_id") == event.entity_id
 
 
-def _staged(process: _Process | None, event: _Stated, fact: type[ProcessFact]) -> _Process:
+def _staged(process: _Process | None, event: _Event, fact: type[ProcessFact]) -> _Process:
     verb = fact.verb()
     if process is None:
         at, us = event.position, event.stored_us

@@ -1,7 +1,7 @@
-"""May this process go on like that? The decider of evolutions, extractions, slims and conflicts.
+"""Rules of processes: which stage of an evolution, extraction, slim or conflict may follow which.
 
-A process belongs to the actor who began it, and nobody else states its stages. What its items say of it (an
-evolution that was applied) is no stage: it is seen in the view, and decides nothing here.
+A process belongs to the actor who began it; only they may publish its stages. An event of an item that names a process
+(an evolution that was applied) is no stage: the view shows it, but it decides nothing here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ KINDS = tuple(dict.fromkeys(fact.entity() for fact in _FACTS.values()))
 
 @dataclass(slots=True)
 class Process:
-    """What the rules need to know of one process."""
+    """State of one process."""
 
     owner: str
     stage: str
 
 
 class ProcessRules:
-    """The processes of all kinds that a batch is about, and what may happen to them next."""
+    """The rules over the state of a batch's processes, of all kinds."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         rows = con.execute(f"SELECT org, kind, id, owner, stage FROM processes WHERE id IN ({about})").fetchall()

@@ -1,7 +1,7 @@
-"""The table of processes, and what analysts read of it: evolutions, extractions, slims, conflicts, model usage.
+"""Tables and views of processes: evolutions, extractions, slims, conflicts, model usage.
 
-What a process said at a stage is kept as JSON, by the name of the stage; the views give it columns. What is said
-many times (the groups of a slim, the usage of a model) is read from `events`, which has it anyway.
+The data of a stage is stored as JSON, by the name of the stage; the views make columns of it. What occurs many times
+(the groups of a slim, the usage of a model) is read from `events`.
 """
 
 TABLES = """

@@ -1,4 +1,4 @@
-"""Who may say what a model cost? A node alone, which speaks as `user:local`: the broker lets no publisher do that."""
+"""Rules of model usage: only a node may publish it, as `user:local`, an actor that the broker grants no client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
 
 
 class ModelRules:
-    """What counts as said by a node; it depends on nothing that was said before."""
+    """The rules of model usage, which need no state."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         """Nothing is looked up."""

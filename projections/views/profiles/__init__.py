@@ -1,1 +1,1 @@
-"""What is remembered of each user, now and at any moment before."""
+"""View of profiles: the memory of each user, now and at any position."""

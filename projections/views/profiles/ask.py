@@ -1,4 +1,4 @@
-"""What is remembered of a user? The content of a memory as source 003 shapes it, and where it stands."""
+"""Queries of a user's memory: its content and its version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from projections.views.knowledge.ask import rfc3339
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One memory of one user. `content` is as it was stated: `projections.views.profiles.content` fills it up."""
+    """One memory of one user. `content` is as written; `projections.views.profiles.content` adds the defaults."""
 
     memory_type: str
     content: JsonObject
@@ -23,7 +23,7 @@ class Profile:
 
 
 def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int | None = None) -> dict[str, Profile]:
-    """The memories of one owner by memory type, now or at a position; none that was never created."""
+    """The memories of one owner by memory type, now or as of a position."""
     source = "profiles" if as_of is None else f"profiles_at({int(as_of)})"
     rows = cursor.execute(
         f"""SELECT memory_type, content::VARCHAR, status, version, position FROM {source}
@@ -34,7 +34,7 @@ def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int
 
 
 def versions(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, memory_type: str) -> list[JsonObject]:
-    """Every version of one memory, oldest first, its content as it was stated."""
+    """Every version of one memory, oldest first, its content as written."""
     rows = cursor.execute(
         """SELECT version, change, status, content::VARCHAR, valid_from, valid_to, epoch_us(valid_from_time),
                epoch_us(valid_to_time), trace_id, message_id, event_id
@@ -43,11 +43,11 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, memory_typ
     ).fetchall()
     names = ["version", "change", "status", "content", "valid_from", "valid_to", "valid_from_time", "valid_to_time"]
     names += ["trace_id", "message_id", "event_id"]
-    found = []
+    result = []
     for row in rows:
-        told = dict(zip(names, row, strict=True))
-        told["content"] = orjson.loads(told["content"])
+        version = dict(zip(names, row, strict=True))
+        version["content"] = orjson.loads(version["content"])
         for name in ("valid_from_time", "valid_to_time"):
-            told[name] = None if told[name] is None else rfc3339(told[name])
-        found.append(told)
-    return found
+            version[name] = None if version[name] is None else rfc3339(version[name])
+        result.append(version)
+    return result

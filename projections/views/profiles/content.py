@@ -1,6 +1,6 @@
-"""What may a memory hold? UserMemoryContent and WorkProfileContent, exactly as source 003 shapes them.
+"""Schemas of a memory's content: UserMemoryContent and WorkProfileContent.
 
-Every field has a default, so that a memory begins complete; what is not listed there is refused.
+Every field has a default, so that a memory begins complete; unknown fields are refused.
 """
 
 from __future__ import annotations

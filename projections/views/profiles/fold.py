@@ -1,4 +1,4 @@
-"""What is remembered of each user? Every version is kept; `profiles` is the current one of each (P1, P2)."""
+"""Fold of profile events: every version of a memory is kept; `profiles` has the current one of each."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     made = [c for c in counted if isinstance(c.fact, ProfileFact)]
     if not made:
         return
@@ -120,17 +120,15 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 
 
 def _contents_at(con: duckdb.DuckDBPyConnection, positions: str) -> dict[int, Any]:
-    """What versions say, by position; `positions` stands in the parentheses of IN (…)."""
-    found = con.execute(
-        f"SELECT valid_from, content FROM profile_versions WHERE valid_from IN ({positions})"
-    ).fetchall()
-    return {position: orjson.loads(content) for position, content in found}
+    """The contents of versions by position; `positions` is the SQL inside IN (…)."""
+    rows = con.execute(f"SELECT valid_from, content FROM profile_versions WHERE valid_from IN ({positions})").fetchall()
+    return {position: orjson.loads(content) for position, content in rows}
 
 
 def _content(
     contents: dict[int, Any], position: int, kind: str, closes: int | None, said: dict[str, Any]
 ) -> tuple[str, str]:
-    """Status and content (JSON text) after an event; `contents` remembers it."""
+    """Status and content (JSON text) after an event; adds the content to `contents`."""
     before = {} if closes is None else contents.get(closes, {})
     match kind:
         case "profile.patched":

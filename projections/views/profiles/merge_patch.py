@@ -1,4 +1,4 @@
-"""What does a JSON merge patch make of a document? RFC 7396, section 2.
+"""JSON merge patch: RFC 7396, section 2.
 
 https://www.rfc-editor.org/rfc/rfc7396: objects merge, null removes, everything else replaces.
 """

@@ -1,8 +1,7 @@
-"""How is a memory put before a model? As Markdown between the markers of source 003 (mission P3).
+"""Rendering of a memory for a prompt, as Markdown between markers.
 
-The `user` memory is for a router agent, the `work` memory for a worker agent. What is null or empty is left out, and so
-is what nobody stated (stated.py beside this). Texts stand as they were said, and no text can close the section that it
-stands in.
+The `user` memory is for a router agent, the `work` memory for a worker agent. Left out are null and empty values, and
+defaults that nobody set (stated.py beside this). Texts are not changed otherwise, and none can close its own section.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ def markers(memory_type: MemoryType) -> tuple[str, str]:
 
 
 def build_memory_prompt(memory_type: MemoryType, content: JsonObject | None) -> str | None:
-    """The section of one memory, of what was stated in it; None when there is no memory to put in."""
+    """The section of one memory, from the values set in it; None when there is no memory."""
     if content is None:
         return None
     start, end = markers(memory_type)
-    said = "\n".join(_lines(content, 0)) or "- nothing yet"
-    return f"{start}\n## {memory_type} memory\n{harmless(said)}\n{end}"
+    lines = "\n".join(_lines(content, 0)) or "- nothing yet"
+    return f"{start}\n## {memory_type} memory\n{harmless(lines)}\n{end}"
 
 
 def _lines(content: JsonObject, depth: int) -> Iterator[str]:
     by = "  " * depth
     for name, value in content.items():
-        told = _told(value)
+        inline = _inline(value)
         label = name.replace("_", " ")
-        if told is not None:
-            yield f"{by}- {label}: {indented(told, by + '  ')}"
+        if inline is not None:
+            yield f"{by}- {label}: {indented(inline, by + '  ')}"
         elif isinstance(value, dict):
             inner = list(_lines(value, depth + 1))
             if inner:
@@ -52,8 +51,8 @@ def _lines(content: JsonObject, depth: int) -> Iterator[str]:
                 yield from _entry(entry, depth + 1)
 
 
-def _told(value: Any) -> str | None:
-    """What fits behind a label on one line; None for what needs lines of its own, or says nothing."""
+def _inline(value: Any) -> str | None:
+    """The value as text on one line; None for one that needs lines of its own, and for an empty one."""
     if value is None or value == "" or isinstance(value, dict):
         return None
     if isinstance(value, list):
@@ -67,7 +66,7 @@ def _entry(entry: Any, depth: int) -> Iterator[str]:
     """One entry of a list: its name first, or the hours of a window; the rest below it."""
     by = "  " * depth
     if not isinstance(entry, dict):
-        yield f"{by}- {indented(_told(entry) or str(entry), by + '  ')}"
+        yield f"{by}- {indented(_inline(entry) or str(entry), by + '  ')}"
         return
     rest = dict(entry)
     meta = rest.pop("meta", None)
@@ -81,7 +80,7 @@ def _entry(entry: Any, depth: int) -> Iterator[str]:
 
 
 def _sureness(meta: Any) -> str:
-    """How sure an entry is, where from and since when, in brackets."""
+    """An entry's confidence, source and time, in brackets."""
     if not isinstance(meta, dict):
         return ""
     parts = [f"confidence {meta['confidence']}"] if meta.get("confidence") is not None else []

@@ -1,4 +1,4 @@
-"""May this happen to this profile? The decider of profile events: state, decide, evolve."""
+"""Rules of profile events: the decider of what may happen to a profile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE valid_to IS NULL
 
 @dataclass(slots=True)
 class Profile:
-    """What the rules need to know of one memory of one user."""
+    """State of one memory of one user."""
 
     version: int
     active: bool
@@ -27,7 +27,7 @@ class Profile:
 
 
 class ProfileRules:
-    """The profiles that a batch is about, and what may happen to them next."""
+    """The rules over the state of a batch's profiles."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         self.profiles: dict[tuple[str, str], Profile] = {

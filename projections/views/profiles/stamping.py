@@ -1,9 +1,9 @@
-"""When was an entry of a memory last touched, and how sure is it? What a writer leaves open is filled in here (P1).
+"""Stamping of a memory's entries: fills in the time of the last change, the source and the confidence where absent.
 
-An entry is a person, a place, a routine, a project: whatever has a name and a `meta`. One that is new, or says
-something else than the one of its name before it, gets the moment as its `last_updated_at` when the writer gave none;
-one that says the same keeps the moment that it had. An entry without any `meta` keeps the source and the confidence
-of the one before it: a writer that does not know of them does not wipe them out.
+An entry is a person, a place, a routine, a project: whatever has a name and a `meta`. One that is new, or differs from
+the previous one of its name, gets the current time as its `last_updated_at` when the writer gave none; an unchanged one
+keeps its time. An entry without any `meta` keeps the source and the confidence of the previous one: a writer that does
+not know these fields does not delete them.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from projections.views.profiles.content import CONTENTS, filled
 
 def _entry_lists(memory_type: MemoryType) -> tuple[str, ...]:
     """The fields that list entries with a `meta`."""
-    found = []
+    names = []
     for name, info in CONTENTS[memory_type].model_fields.items():
         entry = next(iter(get_args(info.annotation)), None)
         if isinstance(entry, type) and "meta" in getattr(entry, "model_fields", ()):
-            found.append(name)
-    return tuple(found)
+            names.append(name)
+    return tuple(names)
 
 
 ENTRY_LISTS: dict[MemoryType, tuple[str, ...]] = {each: _entry_lists(each) for each in CONTENTS}
 
 
-def stamped(memory_type: MemoryType, said: JsonObject, before: Mapping[str, Any], now: datetime) -> JsonObject:
-    """What a writer said (a content or a patch), with the `meta` of each entry filled up out of `before` and `now`.
+def stamped(memory_type: MemoryType, written: JsonObject, before: Mapping[str, Any], now: datetime) -> JsonObject:
+    """A written content or patch, with the `meta` of each entry completed from `before` and `now`.
 
-    `before` is the content that the memory had, complete. What has not the shape of an entry stays as it is, for the
-    check that follows.
+    `before` is the memory's previous content, complete. Whatever is not shaped like an entry stays as it is, for the
+    validation that follows.
     """
-    filled = dict(said)
+    filled = dict(written)
     for name in ENTRY_LISTS[memory_type]:
-        entries = said.get(name)
+        entries = written.get(name)
         if isinstance(entries, list):
             known = _by_name(before.get(name))
             filled[name] = [_stamped_entry(entry, known, now) for entry in entries]
     return filled
 
 
-def says_the_same(memory_type: MemoryType, said: JsonObject, kept: Mapping[str, Any]) -> bool:
-    """Whether a kept event states this `content` or `patch`, the `meta` of entries apart, which it filled up."""
-    stated = {name: filled(memory_type, value) if name == "content" else value for name, value in said.items()}
-    return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in stated.items())
+def says_the_same(memory_type: MemoryType, written: JsonObject, kept: Mapping[str, Any]) -> bool:
+    """Whether a stored event has this `content` or `patch`, apart from the `meta` of entries, which was completed."""
+    complete = {name: filled(memory_type, value) if name == "content" else value for name, value in written.items()}
+    return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in complete.items())
 
 
 def _without_meta(value: Any) -> Any:
@@ -58,12 +58,12 @@ def _without_meta(value: Any) -> Any:
 
 
 def _by_name(entries: Any) -> dict[str, list[JsonObject]]:
-    """The entries of a list by their name, in their order: a name may stand there twice."""
-    found: dict[str, list[JsonObject]] = {}
+    """The entries of a list by their name, in their order; a name may occur twice."""
+    by_name: dict[str, list[JsonObject]] = {}
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            found.setdefault(str(entry.get("name")), []).append(entry)
-    return found
+            by_name.setdefault(str(entry.get("name")), []).append(entry)
+    return by_name
 
 
 def _stamped_entry(entry: Any, known: dict[str, list[JsonObject]], now: datetime) -> Any:
@@ -75,12 +75,12 @@ def _stamped_entry(entry: Any, known: dict[str, list[JsonObject]], now: datetime
     meta = entry.get("meta", {name: had[name] for name in ("source", "confidence") if name in had})
     if not isinstance(meta, dict) or meta.get("last_updated_at") is not None:
         return entry
-    unchanged = earlier is not None and _says(entry, meta) == _says(earlier, had)
+    unchanged = earlier is not None and _compared(entry, meta) == _compared(earlier, had)
     moment = had.get("last_updated_at") if unchanged else None
     return {**entry, "meta": {**meta, "last_updated_at": moment or now.isoformat()}}
 
 
-def _says(entry: JsonObject, meta: JsonObject) -> JsonObject:
-    """What an entry says apart from when, its empty fields left out, so that a default equals an absence."""
-    said = {name: value for name, value in entry.items() if name != "meta" and value not in (None, [])}
-    return {**said, "source": meta.get("source"), "confidence": meta.get("confidence", 0.5)}
+def _compared(entry: JsonObject, meta: JsonObject) -> JsonObject:
+    """The fields by which entries are compared: all but the time, without empty ones, so that null equals absence."""
+    fields = {name: value for name, value in entry.items() if name != "meta" and value not in (None, [])}
+    return {**fields, "source": meta.get("source"), "confidence": meta.get("confidence", 0.5)}

@@ -1,7 +1,7 @@
-"""What did somebody say of a user? A memory without what it holds by default (source 003 begins it with such values).
+"""A memory without its defaults: only what somebody has set.
 
-The versions of a memory hold it complete. What was said follows from its events: of a content stated whole what is not
-the default, and then each patch as it was written, so that a default which somebody did state counts.
+The versions of a memory are complete, defaults included. What was set follows from its events: of a full content, the
+values that differ from the defaults, and then each patch as written, so that a default that somebody did set counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from projections.views.profiles.merge_patch import merge_patch
 
 
 def stated(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int) -> dict[str, JsonObject]:
-    """What was said in each memory of one owner up to a position, by memory type."""
+    """The values set in each memory of one owner as of a position, by memory type."""
     versions = cursor.execute(
         """SELECT memory_type, valid_from FROM profile_versions p
            WHERE org = $org AND owner = $owner AND valid_from <= $as_of AND change IN ('created', 'replaced', 'patched')
@@ -34,28 +34,28 @@ def stated(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int) 
     events = cursor.execute(
         f"SELECT position, data::VARCHAR FROM events WHERE position IN ({among(memory_of)}) ORDER BY position"
     ).fetchall()
-    found: dict[str, JsonObject] = {}
+    contents: dict[MemoryType, JsonObject] = {}
     for position, data in events:
-        memory_type, said = memory_of[position], orjson.loads(data)
-        if "patch" in said:
-            found[memory_type] = merge_patch(found.get(memory_type, {}), said["patch"])
+        memory_type, written = memory_of[position], orjson.loads(data)
+        if "patch" in written:
+            contents[memory_type] = merge_patch(contents.get(memory_type, {}), written["patch"])
         else:
-            found[memory_type] = _without_defaults(memory_type, said["content"])
-    return {memory_type: _in_order(memory_type, said) for memory_type, said in found.items()}  # type: ignore[arg-type]
+            contents[memory_type] = _without_defaults(memory_type, written["content"])
+    return {memory_type: _in_order(memory_type, content) for memory_type, content in contents.items()}
 
 
 def _without_defaults(memory_type: MemoryType, content: JsonObject) -> JsonObject:
     try:
         memory = CONTENTS[memory_type].model_validate_json(orjson.dumps(content))
-    except ValidationError:  # a foreign writer stated another shape, and all of it
+    except ValidationError:  # a foreign writer used another schema: all of it was set
         return content
     return memory.model_dump(mode="json", exclude_defaults=True)
 
 
-def _in_order(memory_type: MemoryType, said: JsonObject) -> JsonObject:
-    """The same with its fields in the order of source 003."""
+def _in_order(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+    """The content with its fields in the order of the schema."""
     try:
-        memory = CONTENTS[memory_type].model_validate_json(orjson.dumps(said))
+        memory = CONTENTS[memory_type].model_validate_json(orjson.dumps(content))
     except ValidationError:
-        return said
+        return content
     return memory.model_dump(mode="json", exclude_unset=True)

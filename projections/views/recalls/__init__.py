@@ -1,1 +1,1 @@
-"""What was served to whom, for which trace."""
+"""View of recalls: what was served to whom, for which trace."""

@@ -1,4 +1,4 @@
-"""What was served to whom, for which trace, out of which state? One row an item served (mission K7)."""
+"""Fold of recalls: one row for each item served, with the actor, the trace, and the position of the view."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     insert(
         con,
         "recalls",

@@ -1,4 +1,4 @@
-"""How do the items of one event become rows? The best has rank 1; an event without any has one row without an item."""
+"""Rows of an event's ranked items: the best has rank 1; an event without items has one row without an item."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANKED_COLUMNS = "n, item.id, item.version, item.relevance"
 
 
 def ranked(items: Sequence[ServedItem]) -> Iterator[tuple[Value, ...]]:
-    """The same columns of a few events: rank, id, version, relevance."""
+    """RANKED_COLUMNS of one event: rank, id, version, relevance."""
     for rank, item in enumerate(items, 1):
         yield rank, item.id, item.version, item.relevance
     if not items:

@@ -1,7 +1,6 @@
-"""How is knowledge put before a model? As the numbered list that source 001 shows on a goal (mission K7, K12).
+"""Rendering of knowledge for a prompt, as a numbered list.
 
-In Chinese with the words of the source, in English with their translation. What nobody said of an item is not shown as
-if somebody had: counts that it began with are no verdicts.
+In Chinese or in English. Counts that an item began with are not shown, as they are no verdicts.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from ledger.events import new_item
 from projections.fold_kit.prompt_text import harmless, indented, shortened
 
 SHOWN_CHARACTERS = 2_000
-"""Of one item's content; whoever needs the rest asks for the item by its id."""
+"""The most characters of an item's content; the rest can be read by the item's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What stands around the knowledge, in one language."""
+    """The fixed texts around the knowledge, in one language."""
 
     knowledge: str
     profile: str
@@ -72,12 +71,12 @@ def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH)
 
 
 def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
-    """The same of the items that say who the user is."""
+    """The same for items about the user."""
     return _section(items, WORDS[language].profile, language)
 
 
 def goal_text(description: str, items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
-    """What an agent reads when its goal is focused (source 001)."""
+    """The prompt text of a focused goal."""
     return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language)}"
 
 
@@ -98,7 +97,7 @@ def _entry(number: int, item: JsonObject, words: Words) -> str:
 
 
 def _judged(counts: JsonObject, words: Words) -> str:
-    """What was said of an item; the score and the counts that every item begins with are nobody's words."""
+    """An item's evaluation; the initial score and counts of an item are left out, as nobody has judged it."""
     helped, harmed = new_item.helped_and_harmed(counts)
     judged = bool(helped or harmed)
     parts = [words.score.format(score=counts["score"])] if judged or counts["score"] != new_item.SCORE else []

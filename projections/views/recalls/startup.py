@@ -1,6 +1,6 @@
-"""What should an agent know before anybody asked? The caller's profile, and what has served best (mission K7, P4).
+"""Queries for an agent's start: the caller's profile, and the items that have served best.
 
-Every question carries the caller into its SQL, as projections/views/knowledge/ask.py does.
+Every query has the caller's access in its SQL, as in projections/views/knowledge/ask.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from projections.views.scope_types.ask import priorities
 
 PROFILE_TYPE = "user_profile"
 FRESH_WORTH = 4.0
-"""What an item that changed just now is worth beside its quality: as much as the quality of a new item."""
+"""Bonus of an item that changed just now, added to its quality: as much as the quality of a new item."""
 FRESH_HALF_LIFE_DAYS = 30.0
 
 _QUALITY = "(score + helpful - 2 * harmful)"
@@ -28,7 +28,7 @@ _QUALITY = "(score + helpful - 2 * harmful)"
 def profile_items(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, *, limit: int, min_score: int
 ) -> list[JsonObject]:
-    """The user_profile items that the caller sees, by confidence and then by how often they helped (source 000).
+    """The user_profile items that the caller sees, by confidence and then by helpful count.
 
     When there are more than `limit`, those of the calling user stay.
     """
@@ -55,7 +55,7 @@ def best_items(
     now: datetime,
     types: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """What has served the caller's scopes best and lately, profiles apart, the most specific scope first.
+    """The items of best quality and freshness that the caller sees, without profiles, the most specific scope first.
 
     Each has its `relevance`: quality plus up to FRESH_WORTH for freshness, halved every FRESH_HALF_LIFE_DAYS.
     """
@@ -92,7 +92,7 @@ def _chosen(
     limit: int,
     relevance: str = "confidence",
 ) -> list[JsonObject]:
-    """The active items that the caller sees and that may be shown (K8), in an order, with their relevance."""
+    """The active items that the caller sees, with a sufficient score and quality, in an order, with their relevance."""
     seen, values = seen_by(caller)
     chosen = cursor.execute(
         f"""SELECT version_position, {relevance}::DOUBLE FROM knowledge
@@ -105,5 +105,5 @@ def _chosen(
     rows = cursor.execute(
         f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(worth)})"
     ).fetchall()
-    found = {row[-1]: {**item_of(row), "relevance": round(worth[row[-1]], 6)} for row in rows}
-    return [found[at] for at, _ in chosen if at in found]
+    items = {row[-1]: {**item_of(row), "relevance": round(worth[row[-1]], 6)} for row in rows}
+    return [items[at] for at, _ in chosen if at in items]

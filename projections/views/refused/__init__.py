@@ -1,1 +1,1 @@
-"""Events that do not count, each with its reason: nothing is dropped silently."""
+"""View of refused events, each with its reason: nothing is dropped silently."""

@@ -1,4 +1,4 @@
-"""Which events are not counted, and why? The rows of `refused_events`, for the operator."""
+"""Queries of `refused_events`, for the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was not folded, and why? One row an event, with its raw body for an operator to read."""
+"""Fold of refused events: one row each, with the raw body for an operator to read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMENT ON COLUMN refused_events.body IS 'As it was published, without secrets (
 
 
 def fold(con: duckdb.DuckDBPyConnection, refusals: list[Refusal]) -> None:
-    """Keep each refused event with its reason."""
+    """Insert each refused event with its reason."""
     if not refusals:
         return
     con.executemany(

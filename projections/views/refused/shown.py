@@ -1,7 +1,7 @@
-"""What of a refused event may an operator read? All of it but the secret of a resource.
+"""Redaction of refused events: an operator may read all of one except the secret of a resource.
 
-A foreign client may publish one in clear: the fold refuses the event, and this page keeps the secret out of the views.
-What cannot be taken apart, and may hold one, is not shown at all.
+A foreign client may publish a secret in clear: the fold refuses the event, and this module keeps the secret out of the
+views. A body that cannot be parsed and may hold one is not shown at all.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SECRET = "secure_body"
 _DEEPEST = 100
 _SEALED = re.compile(SEALED_PATTERN)
 _OF_RESOURCE = re.compile(rf"{ROOT}\.[^.]*\.resource\.")
-_SAID = frozenset({*ResourceSaved.model_fields, "reason"})
+_KNOWN_FIELDS = frozenset({*ResourceSaved.model_fields, "reason"})
 
 
 def body_of(event: StoredEvent, document: object) -> str:
-    """The body as `refused_events` shows it; `document` is what it says as JSON, None when it is none."""
+    """The redacted body for `refused_events`; `document` is its parsed JSON, None when it is not JSON."""
     of_resource = _OF_RESOURCE.match(event.subject) is not None or b'"resource.' in event.body
     if isinstance(document, dict) and (of_resource or _mentions(document)):
         return orjson.dumps(_without(document, of_resource)).decode()
@@ -34,7 +34,7 @@ def body_of(event: StoredEvent, document: object) -> str:
 
 
 def _mentions(document: object) -> bool:
-    stack = [document]  # nested a thousand deep, as JSON may be, a function that calls itself would not come back
+    stack = [document]  # not recursive, as JSON may be nested a thousand levels deep
     while stack:
         part = stack.pop()
         if isinstance(part, dict):
@@ -47,12 +47,12 @@ def _mentions(document: object) -> bool:
 
 
 def _without(document: dict[str, Any], of_resource: bool) -> dict[str, Any]:
-    """The document without what may be a secret: under its name anywhere; in a resource's data under any odd name."""
+    """The document without possible secrets: the secret's field anywhere; in a resource's data, all unknown fields."""
     shown: dict[str, Any] = _cleared(document)
     if of_resource and "data" in shown:
         data = shown["data"]
         named = isinstance(data, dict)
-        shown["data"] = {k: v if k in _SAID else WITHHELD for k, v in data.items()} if named else WITHHELD
+        shown["data"] = {k: v if k in _KNOWN_FIELDS else WITHHELD for k, v in data.items()} if named else WITHHELD
     return shown
 
 

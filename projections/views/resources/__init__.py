@@ -1,1 +1,1 @@
-"""The resources that knowledge refers to: what holds now (`resources`), and every version there ever was."""
+"""View of the resources that knowledge refers to: the current ones (`resources`), and every version."""

@@ -1,7 +1,7 @@
-"""Which resources are there, now and at any position, and who may see them (mission X1-X4)?
+"""Queries of resources, now and at any position, restricted to what the caller may see.
 
-Every question carries the caller into its SQL, as of an item (projections/views/knowledge/ask.py): a resource is seen
-through its scopes, by those it is shared with (sharing the secret shows the resource), and by its owner. The secret is
+Every query has the caller's access in its SQL, as for items (projections/views/knowledge/ask.py): a resource is visible
+through its scopes, to those it is shared with (sharing the secret shows the resource), and to its owner. The secret is
 never opened here.
 """
 
@@ -19,7 +19,7 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
-from projections.fold_kit.page import Asked, Page, page_of
+from projections.fold_kit.page import Page, Selection, page_of
 from projections.views.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
 from projections.views.resources.tables import HAS_SECURE
 
@@ -38,7 +38,7 @@ _VERSION_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a change needs to know of a resource, whoever asks. `readable`: the caller may know that it is there."""
+    """State of a resource that a change is checked against. `readable`: the caller may know that it exists."""
 
     owner: str
     version: int
@@ -47,16 +47,16 @@ class Standing:
     readable: bool
     event_id: str
     sealed: str
-    """The secret as views hold it; empty when there is none."""
+    """The sealed secret; empty when there is none."""
     statement: tuple[Any, ...]
     erased: bool
-    """What it said was erased with a person."""
+    """Its content was erased with a person."""
 
 
 def standing(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
 ) -> Standing | None:
-    """One resource as it stands, or stood; None when the id is free, or was."""
+    """The state of one resource, now or as of a position; None when the id was free."""
     held = "valid_to IS NULL" if as_of is None else "valid_from <= ? AND (valid_to IS NULL OR valid_to > ?)"
     readable, values = readable_by(caller)
     row = cursor.execute(
@@ -75,7 +75,7 @@ def standing(
 
 
 def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, resource_id: str, version: int) -> bool:
-    """Whether what this version says was erased: the last save up to it states all that it says."""
+    """Whether this version's content was erased; that is in the last save up to it."""
     saved = cursor.execute(
         """SELECT max(valid_from) FROM resource_versions
            WHERE org = ? AND id = ? AND change = 'saved' AND version <= ? HAVING count(*) > 0""",
@@ -99,9 +99,9 @@ def kept_version(
 def resource(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, as_of: int | None = None
 ) -> tuple[JsonObject, str, bool] | None:
-    """One resource, its sealed secret, and whether this is how it stands now; None when the caller may not see it.
+    """One resource, its sealed secret, and whether this is its present version; None when the caller may not see it.
 
-    As of a position it has to be readable then and now: what was closed since stays closed.
+    As of a position, it has to be readable both then and now: access that was withdrawn since stays withdrawn.
     """
     readable, values = readable_by(caller)
     source, where = "resources", f"org = ? AND id = ? AND {readable}"
@@ -112,11 +112,11 @@ def resource(
     row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
     if row is None:
         return None
-    told = _told(row)
+    document = _as_json(row)
     ((sealed, current),) = cursor.execute(
-        "SELECT secure_body, valid_to IS NULL FROM resource_versions WHERE valid_from = ?", [told["position"]]
+        "SELECT secure_body, valid_to IS NULL FROM resource_versions WHERE valid_from = ?", [document["position"]]
     ).fetchall()
-    return told, sealed, current
+    return document, sealed, current
 
 
 def resources(
@@ -143,9 +143,9 @@ def resources(
         source, first = "resources_at(?)", [as_of]
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
-    asked = Asked(source, where, [*first, *values])
-    rows, total, following = page_of(cursor, _COLUMNS, asked, limit=limit, offset=offset, before=before)
-    return Page([_told(row) for row in rows], total, following)
+    selection = Selection(source, where, [*first, *values])
+    rows, total, following = page_of(cursor, _COLUMNS, selection, limit=limit, offset=offset, before=before)
+    return Page([_as_json(row) for row in rows], total, following)
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
@@ -158,7 +158,7 @@ def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, id
 
 
 def readers_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, list[str]]:
-    """Everybody who reads each of the resources out of `ids` that the caller may read, by id."""
+    """The readers of each of the resources out of `ids` that the caller may read, by id."""
     readable, values = readable_by(caller)
     rows = cursor.execute(
         f"""SELECT id, scopes, shared_with, owner FROM resources WHERE org = ? AND id IN ({LISTED}) AND {readable}""",
@@ -168,7 +168,7 @@ def readers_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids:
 
 
 def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> list[JsonObject] | None:
-    """Every version that the caller may read, oldest first, each by the scopes it had then and without its secret.
+    """Every version that the caller may read by the scopes it had then, oldest first, without secrets.
 
     None when the caller may not read the resource as it is now.
     """
@@ -185,11 +185,11 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resour
     return [_with_times(_VERSION_NAMES, row, "valid_from_time", "valid_to_time") for row in rows]
 
 
-def _told(row: Sequence[Any]) -> JsonObject:
+def _as_json(row: Sequence[Any]) -> JsonObject:
     return _with_times(_NAMES, row, "created_at", "updated_at")
 
 
 def _with_times(names: Sequence[str], row: Sequence[Any], *times: str) -> JsonObject:
-    told = dict(zip(names, row, strict=True))
-    told["metadata"] = orjson.loads(told["metadata"])
-    return told | {name: None if told[name] is None else rfc3339(told[name]) for name in times}
+    document = dict(zip(names, row, strict=True))
+    document["metadata"] = orjson.loads(document["metadata"])
+    return document | {name: None if document[name] is None else rfc3339(document[name]) for name in times}

@@ -1,4 +1,4 @@
-"""May this happen to this resource? The decider of resource events: state, decide, evolve."""
+"""Rules of resource events: the decider of what may happen to a resource."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHERE valid_to IS NULL AND id IN ({about})
 
 @dataclass(slots=True)
 class Resource:
-    """What the rules need to know of one resource."""
+    """State of one resource."""
 
     owner: str
     version: int
@@ -26,7 +26,7 @@ class Resource:
 
 
 class ResourceRules:
-    """The resources that a batch is about, and what may happen to them next."""
+    """The rules over the state of a batch's resources."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         self._resources = {

@@ -1,14 +1,14 @@
-"""The tables of resources: append-only versions, and the views over them. A secret is in them sealed, as in the log.
+"""Tables of resources: append-only versions, and the views over them. A secret is stored sealed, as in the log.
 
-Whether a resource has expired is asked of the clock when it is asked, never when it is folded. A moment that cannot be
-read has passed.
+Whether a resource has expired is computed when it is read, never when it is folded. A time that cannot be parsed counts
+as expired.
 """
 
 from projections.fold_kit.visibility import visibility
 
 HAS_SECURE = "secure_body NOT IN ('', '[erased]')"
 
-_TOLD = f"""id, org, version, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
+_COLUMNS = f"""id, org, version, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
         TRY_CAST(metadata->>'expires_at' AS TIMESTAMPTZ) AS expires_at,
         coalesce(TRY_CAST(metadata->>'expires_at' AS TIMESTAMPTZ) <= now(),
             (metadata->>'expires_at') IS NOT NULL) AS expired,
@@ -33,9 +33,9 @@ COMMENT ON COLUMN resource_versions.valid_from IS 'Log position of the event tha
 COMMENT ON COLUMN resource_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
 COMMENT ON COLUMN resource_versions.secure_body IS 'Sealed with the key of the resource; empty when there is no secret';
 COMMENT ON COLUMN resource_versions.shared_with IS 'Who may read the secret beside the owner';
-CREATE VIEW resources AS SELECT {_TOLD} WHERE valid_to IS NULL;
+CREATE VIEW resources AS SELECT {_COLUMNS} WHERE valid_to IS NULL;
 COMMENT ON VIEW resources IS 'What holds now: one row a resource, retired ones included (status); never a secret';
 CREATE MACRO resources_at(asked) AS TABLE
-    SELECT {_TOLD} WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
+    SELECT {_COLUMNS} WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
 COMMENT ON MACRO TABLE resources_at IS 'Internal: resources_as_of, of a position';
 """

@@ -1,1 +1,1 @@
-"""Which types of scopes were registered, with which priority."""
+"""View of the registered types of scopes, with their priorities."""

@@ -1,4 +1,4 @@
-"""Which types of scopes may be used, and how specific is each (mission S4)?"""
+"""Queries of the registered types of scopes and their priorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which types of scopes are registered, and how specific is each? One row a type, as it was registered last (S4)."""
+"""Fold of rows of scope types: one row for each type, with its last registration."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def fold(bench: Workbench, facts: Facts) -> None:
     """Keep the last registration of each type."""
     if ScopeTypeRegistered not in facts:
         return
-    said = table_of(ScopeTypeRegistered)
+    rows = table_of(ScopeTypeRegistered)
     bench.run(
-        f"DELETE FROM scope_types USING {said} s WHERE scope_types.org = s.org AND scope_types.type = s.entity_id"
+        f"DELETE FROM scope_types USING {rows} s WHERE scope_types.org = s.org AND scope_types.type = s.entity_id"
     )
     bench.run(f"""
         INSERT INTO scope_types
-        SELECT org, entity_id, d.priority, position, stream_time FROM {said}
+        SELECT org, entity_id, d.priority, position, stream_time FROM {rows}
         QUALIFY row_number() OVER (PARTITION BY org, entity_id ORDER BY position DESC) = 1
     """)
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """The same for a few events."""
     last = {(c.org, c.entity_id): (c, c.fact) for c in counted if isinstance(c.fact, ScopeTypeRegistered)}
     if not last:
         return

@@ -1,4 +1,4 @@
-"""May this type of scope be registered? By the operator alone, and never in place of a built-in one (mission S4)."""
+"""Rules of scope types: only the operator registers them, and none replaces a built-in one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
 
 
 class ScopeTypeRules:
-    """What may be registered; it depends on nothing that was said before."""
+    """The rules of registrations, which need no state."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         """Nothing is looked up."""

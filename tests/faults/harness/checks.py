@@ -16,7 +16,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import ParkedEvents
-from projections.engine.digest import RELATIONS, RelationDigest, digests, told
+from projections.engine.digest import RELATIONS, RelationDigest, digests, rows_as_text
 from projections.live.catch_up import catch_up
 from projections.live.duckdb import open_view
 from projections.live.view import Instance, View
@@ -35,8 +35,8 @@ def _statement() -> str:
     """The digests of every relation, as `projections.engine.digest` takes them."""
     empty = open_view(None)
     parts = [
-        f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(told)), 0)::VARCHAR,
-        coalesce(sum(md5_number_lower(told)), 0)::VARCHAR FROM ({told(empty, relation)})"""
+        f"""SELECT '{relation}', count(*), coalesce(sum(md5_number_upper(row_text)), 0)::VARCHAR,
+        coalesce(sum(md5_number_lower(row_text)), 0)::VARCHAR FROM ({rows_as_text(empty, relation)})"""
         for relation in RELATIONS
     ]
     empty.close()
