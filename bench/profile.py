@@ -22,9 +22,9 @@ from ledger.store.parked import NONE_PARKED
 from projections.engine.batch import fold_decoded, ready
 from projections.engine.decode import decode
 from projections.engine.digest import digests
-from projections.live.duckdb import open_new_view
+from projections.engine.duckdb import open_new_view
+from projections.engine.view import Instance
 from projections.live.rebuild import MEMORY_LIMIT
-from projections.live.view import Instance
 
 BATCH = 32_768
 # The gate's queries; the Python before the first "load accepted_…" is its loop over the events.

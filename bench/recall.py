@@ -23,10 +23,10 @@ import httpx
 import orjson
 
 from projections.search.ranking import Candidate, Fusion, fuse
-from projections.search.tokens import document_terms, query_terms
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point
+from projections.vectors.tokens import document_terms, query_terms
 
 Search = Callable[[str], Sequence[str]]
 """Run one query; returns the ids found, best first, at least ten if there are as many."""

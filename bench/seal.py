@@ -28,8 +28,8 @@ from ledger.store.jetstream import JetStreamLedger
 from ledger.wire.publication import publication
 from producers.operations.sealing import SealingLedger
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
 
 ROUNDS = 5
 SINGLES = 400

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from ledger.privacy.seal_mark import MARK
+from ledger.seal_mark import MARK
 
 DEFAULT_ORG = "default"
 
@@ -122,7 +122,7 @@ class NewEvent:
 
     `expects` is for optimistic concurrency: the position of the entity's last event that the writer knows (0: there is
     none). When the entity has a later one, the append is refused with VersionConflict. `sealmac` authenticates the
-    sealed values in the fact (ledger/privacy/seal_witness.py); it is empty where nothing is sealed.
+    sealed values in the fact (ledger/wire/seal_mac.py); it is empty where nothing is sealed.
     """
 
     fact: Fact

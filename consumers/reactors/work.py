@@ -21,7 +21,7 @@ from ledger.events.process import CallStarted
 from ledger.events.usage import Usage
 from ledger.privacy.personal import NOBODY
 from ledger.stream import Ledger
-from projections.live.view import View
+from projections.engine.view import View
 from projections.search.ask import Searcher
 from projections.views.processes import ask
 from projections.views.processes.ask import Process

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docs.generators.schema_words import kind
 from docs.generators.tables import GENERATED, table
-from kledger.tools.defaults import OWNER_VARIABLE, SCOPES_VARIABLE
+from kledger.client.tools.defaults import OWNER_VARIABLE, SCOPES_VARIABLE
 from producers.mcp.catalogue import CATALOGUE, CataloguedTool
 from producers.mcp.server import INSTRUCTIONS
 

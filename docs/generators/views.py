@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from docs.generators.tables import GENERATED, table
-from projections.live.duckdb import open_view
+from projections.engine.duckdb import open_view
 
 _RELATIONS = """
 SELECT name, kind, comment FROM (

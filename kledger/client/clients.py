@@ -12,8 +12,8 @@ from kledger.client import slims as slimming
 from kledger.client.connection import DEFAULT_URL, Connection
 from kledger.client.faces import AsyncFace, Endpoint, Portal, SyncFace
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
+from kledger.client.tools import functions as tools
 from kledger.client.wire import Wire
-from kledger.tools import functions as tools
 
 
 class LedgerEndpoints:

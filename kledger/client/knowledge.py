@@ -7,15 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Literal
 
-from kledger.answers.knowledge import (
-    Changed,
-    History,
-    ItemList,
-    RatedMany,
-    SavedMany,
-    SearchResults,
-    WholeItem,
-)
+from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
 from kledger.answers.lineage import LineageOf
 from kledger.answers.parts import Moved, Saved
 from kledger.client.wire import Wire, comma_joined, segment

@@ -9,8 +9,8 @@ from pathlib import Path
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
+from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
-from ledger.runtime.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.store.jetstream import JetStreamLedger
 
 

@@ -22,12 +22,12 @@ from ledger.backup.sending import Sender
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import RESTORED_TO, RESTORING
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject
 from ledger.integrity.chain import Chain, leaf_hashes
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.store.reader import read_stream
-from ledger.store.restored import RESTORED_TO, RESTORING
 from ledger.wire.publication import error_code, error_of
 
 _NO_STREAM = 10059

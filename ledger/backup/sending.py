@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from kledger.contract.errors import BrokerUnavailable, PayloadTooLarge, RestoreRefused
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import headers_for
 from ledger.event import JsonObject, StoredEvent
 from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
-from ledger.store.restored import headers_for
 from ledger.wire.publication import DUPLICATE_IN_BATCH, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"

@@ -7,8 +7,8 @@ import asyncio
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import restored_to
 from ledger.event import JsonObject
-from ledger.store.restored import restored_to
 from ledger.wire.publication import PASSING, error_code, error_of
 from ledger.wire.subjects import STREAM_SUBJECTS
 

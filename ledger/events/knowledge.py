@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Entity, Scope
+from ledger import new_item
 from ledger.event import MAX_ID, MOST_POSITION, Fact
-from ledger.events import new_item
 from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason, ResourceIds, Short, Urls
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]

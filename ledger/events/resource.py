@@ -16,7 +16,7 @@ from kledger.contract.scopes import Entity
 from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
 from ledger.events.bounds import Document, Reason
 from ledger.events.knowledge import Origin, Scopes, Text
-from ledger.privacy.seal_mark import MARK
+from ledger.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")
 """The metadata fields that are times."""

@@ -19,9 +19,9 @@ from pydantic_core import to_json
 
 from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import InvalidPayload, KeyMissing, SealBroken
-from ledger.privacy.seal_mark import MARK
-from ledger.privacy.seal_witness import ATTRIBUTE
 from ledger.privacy.vault import DataKey, Held, Tombstone
+from ledger.seal_mark import MARK
+from ledger.wire.seal_mac import ATTRIBUTE
 
 HINT = b'"sealed:v1:'
 """A body that the ledger wrote has no sealed value without these bytes."""

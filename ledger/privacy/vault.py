@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kledger.contract.errors import SubjectForgotten, VaultDamaged, WrongMasterKey
-from ledger.privacy.seal_witness import Unsworn, Witness
+from ledger.wire.seal_mac import Unsworn, Witness
 
 if TYPE_CHECKING:
     from ledger.event import JsonObject  # which loads pydantic: not for the help of the command

@@ -29,10 +29,10 @@ from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
-from ledger.privacy.seal_witness import Unsworn, Witness
 from ledger.privacy.sealed import USER
 from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.wire.seal_mac import Unsworn, Witness
 from ledger.wire.subjects import encode_token
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")

@@ -12,6 +12,7 @@ import structlog
 from kledger.contract.errors import BrokerUnavailable, LedgerError
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import restored_to
 from ledger.broker.stream_setup import check_settings
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
 from ledger.store.atomic_batch import send_batch
@@ -19,7 +20,6 @@ from ledger.store.batch_encoder import BatchEncoder, publications
 from ledger.store.claimed_ids import is_ours, known_positions, renamed
 from ledger.store.duplicates import find_stored, last_position
 from ledger.store.reader import read_stream
-from ledger.store.restored import restored_to
 from ledger.store.stale_copies import event_at, nanoseconds
 from ledger.wire.publication import (
     DUPLICATE_IN_BATCH,

@@ -22,8 +22,8 @@ from nats.js.api import Header
 from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.nats_parser import QuickClient, Raw, headers_in, message_id_in
+from ledger.broker.restored import as_first_stored
 from ledger.event import JsonObject, StoredEvent
-from ledger.store.restored import as_first_stored
 from ledger.wire.publication import PASSING, error_code, error_of
 
 # Prefetch: two lists, and at most this many messages and bytes.

@@ -13,9 +13,9 @@ import structlog
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import restored_to
 from ledger.event import JsonObject, StoredEvent
 from ledger.store.pull_consumer import Delivery, EndMissing, Interrupted
-from ledger.store.restored import restored_to
 from ledger.store.stale_copies import check_still_there
 from ledger.wire.publication import PASSING, error_code, error_of
 

@@ -11,8 +11,8 @@ import orjson
 
 from kledger.contract.errors import BrokerUnavailable, LogReplaced
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import as_first_stored
 from ledger.event import StoredEvent
-from ledger.store.restored import as_first_stored
 from ledger.wire.publication import MSG_ID
 
 

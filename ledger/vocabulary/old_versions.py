@@ -1,6 +1,6 @@
 """Models of old event versions, kept to describe them in the generated schemas.
 
-Nothing writes these versions any more, and reading goes through `ledger/vocabulary/upcasts.py`. The schemas let an old
+Nothing writes these versions any more, and reading goes through `ledger/wire/upcasts.py`. The schemas let an old
 client be checked against what it publishes.
 """
 

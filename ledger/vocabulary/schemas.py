@@ -20,8 +20,8 @@ from kledger.contract.scopes import PUBLIC, entity_or_value_error, scope_or_valu
 from ledger.event import Fact, JsonObject
 from ledger.events import FACTS
 from ledger.vocabulary.old_versions import EARLIER
-from ledger.vocabulary.upcasts import known_versions
 from ledger.wire.envelope import Envelope, schema_name
+from ledger.wire.upcasts import known_versions
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OWN_DEFINITIONS = "#/$defs/{model}"

@@ -20,8 +20,8 @@ from kledger.contract.scopes import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.events.bounds import Short
-from ledger.privacy.seal_witness import ATTRIBUTE
-from ledger.vocabulary.upcasts import upcast
+from ledger.wire.seal_mac import ATTRIBUTE
+from ledger.wire.upcasts import upcast
 
 SCHEMA_PREFIX = "urn:kledger:"
 # The broker's max_payload includes headers; ours are under 1 KiB plus the subject.

@@ -15,6 +15,7 @@ from producers.http.admission import Admission
 from producers.http.description import BEFORE_A_ROUTE, DESCRIPTION, LICENSE, SERVERS, describe
 from producers.http.guard import Guard
 from producers.http.known_parameters import refuse_unknown
+from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
@@ -28,7 +29,6 @@ from producers.http.routes import (
     scope_types,
     slims,
 )
-from producers.mcp.at_node import McpAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
 

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from kledger.contract.errors import LedgerError
 from producers.access.limits import Limits
 from producers.http.errors import STATUS, HeadTooLarge, RequestTooSlow, UnreadableRequest
-from producers.operations.knowledge.updated import error_body
+from producers.operations.updated import error_body
 
 SLOWEST = 1_000
 """Bytes a second that a client has to send of a body, or take of an answer, once its first seconds are over."""

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
-from producers.operations.knowledge.updated import error_body
+from producers.operations.updated import error_body
 from producers.requests.knowledge import refusal
 
 STATUS: dict[str, int] = {

@@ -1,6 +1,6 @@
 """The MCP tool catalogue: name, description, schemas and hints of each tool.
 
-Names, arguments, defaults and descriptions come from `kledger/tools/functions.py`, schemas from the request and answer
+Names, arguments, defaults and descriptions come from `kledger/client/tools/functions.py`, schemas from the request and answer
 models of the node; only titles and hints are defined here.
 """
 
@@ -20,8 +20,8 @@ from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
+from kledger.client.tools import functions as tools
 from kledger.client.wire import Wire
-from kledger.tools import functions as tools
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_null
 from producers.requests.knowledge import CaseBody, FeedbackBody, refusal

@@ -16,10 +16,10 @@ import structlog
 from mcp import MCPError, types
 from mcp.server import CacheHint, Server, ServerRequestContext
 
+from kledger.client.tools.functions import AGENT
 from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.scopes import Caller
-from kledger.tools.functions import AGENT
 from ledger.event import JsonObject
 from producers.mcp import prompts
 from producers.mcp.catalogue import BY_NAME, CATALOGUE

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from ledger.event import JsonObject
 from projections.engine.digest import differences, digests, state_digest
+from projections.engine.view import Instance
 from projections.live.rebuild import Rebuilt
-from projections.live.view import Instance
 
 
 async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:

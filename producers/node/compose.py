@@ -60,9 +60,10 @@ from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
 from producers.operations.recall.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
-from projections.live.own_threads import end_without_them
+from projections.engine.own_threads import end_without_them
+from projections.engine.view import View
+from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
-from projections.live.view import View
 from projections.live.view_file import LiveFiles
 from projections.search.ask import Searcher
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
@@ -70,7 +71,6 @@ from projections.vectors.embedding.settings import embedding_from_environment
 from projections.vectors.feed import VectorFeed
 from projections.vectors.generations import directory_in_use
 from projections.vectors.wire import KeptAt, Settings
-from projections.views.persons import PersonsOfItems
 
 log = structlog.get_logger(__name__)
 

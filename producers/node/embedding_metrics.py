@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from projections.vectors.embedding.backlog import Embeddings
+from projections.vectors.backlog import Embeddings
 
 
 class EmbeddingMetrics(Collector):

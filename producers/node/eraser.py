@@ -20,24 +20,24 @@ import structlog
 
 from kledger.contract.errors import IllegalState, LedgerError, UnknownReference
 from ledger.backup.keys import keep_keys
+from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import is_person
-from ledger.privacy.seal_witness import Unsworn
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from ledger.privacy.vault_jetstream import JetStreamVault
-from ledger.runtime.subprocess_job import Progress
+from ledger.wire.seal_mac import Unsworn
 from producers.node.receipts import Order, Receipts, moment, new_order
 from producers.operations.publish import NAMESPACE
 from producers.operations.sealing import SealingLedger
 from projections.analysts.snapshot import copy_frozen
 from projections.engine.seals_without_mac import Examination
+from projections.live import persons
 from projections.live.files import discard_others
 from projections.vectors.embedding.forget_kept import forget_embeddings
 from projections.vectors.renewal import renew
-from projections.views import persons
 from projections.views.lineage.ask import kept_events
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from kledger.contract.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
+from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.audit import audit
 from ledger.integrity.audit_evidence import gather
@@ -25,11 +26,10 @@ from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
 from ledger.integrity.signing_keys import SigningKeys, public_keys
-from ledger.runtime.subprocess_job import Progress
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
-from projections.live.duckdb import SCHEMA_VERSION
-from projections.live.view import View
+from projections.engine.duckdb import SCHEMA_VERSION
+from projections.engine.view import View
 from projections.views.knowledge.provenance import positions_behind
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import structlog
 
 from kledger.contract.errors import LedgerError, ServiceFailed
+from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
-from ledger.runtime.subprocess_job import Progress
 from producers.operations.admin.jobs import Job
 
 log = structlog.get_logger(__name__)

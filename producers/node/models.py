@@ -19,7 +19,7 @@ from producers.node.roles import Role
 from producers.operations.desk import Desk
 from producers.operations.models.available import ModelsElsewhere
 from producers.operations.publish import publish
-from projections.live.view import View
+from projections.engine.view import View
 from projections.search.ask import Searcher
 from projections.views.processes.ask import spent_since
 

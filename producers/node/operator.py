@@ -18,8 +18,8 @@ from pathlib import Path
 from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.backup.process import back_up_in_own_process
 from ledger.broker.access import BrokerAccess
+from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
-from ledger.runtime.subprocess_job import Progress
 from ledger.runtime.whole_file import check_directory_place, check_place, in_place
 from ledger.store.jetstream import JetStreamLedger, StreamStatus
 from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
@@ -36,11 +36,11 @@ from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.snapshot import copy_frozen
 from projections.analysts.sql import answer_to
 from projections.engine.parking import attention
+from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
 from projections.live.files import discard, live_file, next_file, point_to
 from projections.live.projector import Projector
 from projections.live.rebuild import Rebuilt, position_at, rebuild_in_own_process
-from projections.live.view import Instance, View
 from projections.live.view_file import LiveFiles
 from projections.vectors.feed import VectorFeed
 from projections.vectors.renewal import mended

@@ -15,15 +15,15 @@ import structlog
 from kledger.contract.errors import LedgerError, UnknownReference
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
-from ledger.runtime.subprocess_job import Progress
 from ledger.store.parked import ParkedEvents, ensure_parked_stream
 from ledger.stream import Ledger
 from producers.node.operator import Operator
 from producers.operations.admin.jobs import Job
 from projections.engine.parking import disagreement, held_apart
+from projections.engine.view import Instance
 from projections.live.files import discard
-from projections.live.view import Instance
 from projections.live.view_file import LiveFiles
 
 log = structlog.get_logger(__name__)

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from ledger.event import JsonObject
-from projections.live.view import View
+from projections.engine.view import View
 from projections.views.events.sizes import event_bytes
 
 DIRECTORIES = ("broker", "views", "vectors", "snapshots")

@@ -35,7 +35,7 @@ MAX_WAIT = 60.0
 
 
 class LiveView(Protocol):
-    """The part of projections/live/view.py that operations use: its position, and queries against it."""
+    """The part of projections/engine/view.py that operations use: its position, and queries against it."""
 
     @property
     def position(self) -> int: ...

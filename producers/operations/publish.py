@@ -15,9 +15,9 @@ from kledger.contract.errors import IdempotencyMismatch, InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.bounds import MOST_SHORT
 from ledger.events.knowledge import Case, Source
-from ledger.privacy.seal_mark import MARK
 from ledger.privacy.sealed import HINT, says_mark
 from ledger.runtime import tracing
+from ledger.seal_mark import MARK
 from ledger.stream import Ledger
 from ledger.wire.envelope import refuse_nul
 

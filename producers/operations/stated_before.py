@@ -23,8 +23,8 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeSco
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge.stating import FILLED_IN
 from producers.operations.publish import NAMESPACE, mismatch, publish
+from producers.operations.stating import FILLED_IN
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent

@@ -106,10 +106,7 @@ def _write_files(
             entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
             _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
-            from projections.views.profiles.content import (  # imported late, so that --help stays fast
-                CONTENTS,
-                default_content,
-            )
+            from projections.views.profiles.content import CONTENTS, default_content
 
             memories = ledger.profiles.both()
             by_type = {"user": memories["user_memory"], "work": memories["work_memory"]}

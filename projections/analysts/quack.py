@@ -29,7 +29,7 @@ from kledger.contract.errors import IllegalQuery, ServiceFailed
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
 from projections.analysts.statement_guard import build_guard
-from projections.live.own_threads import within
+from projections.engine.own_threads import within
 
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from kledger.contract.errors import ServiceFailed
-from projections.live.view import Instance
+from projections.engine.view import Instance
 
 
 def copy_frozen(instance: Instance, directory: Path) -> Path:

@@ -11,6 +11,7 @@ from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED, Parked
 from projections.engine.decode import Decoded, decode
+from projections.engine.duckdb import transaction
 from projections.engine.gate import gate
 from projections.engine.registry import VIEWS
 from projections.engine.row_fold import fold_few
@@ -19,7 +20,6 @@ from projections.engine.withheld import named, withhold
 from projections.fold_kit import erased
 from projections.fold_kit.decisions import Refusal
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import transaction
 from projections.views.refused import fold as refused_fold
 
 # Up to this many events and bytes, a batch is folded row by row; above either, set-based statements are faster. The

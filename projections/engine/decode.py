@@ -24,10 +24,10 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
-from projections.engine.parser import Parser
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
 from projections.fold_kit.envelopes import USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
+from projections.fold_kit.parser import Parser
 from projections.fold_kit.schema_sql import json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts, table_of

@@ -22,9 +22,9 @@ from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Decision, Parked, ParkedEvents, fingerprint_of
 from ledger.stream import Ledger
 from projections.engine.batch import Folded, fold_batch
+from projections.engine.duckdb import transaction
+from projections.engine.view import View
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import transaction
-from projections.live.view import View
 
 log = structlog.get_logger(__name__)
 

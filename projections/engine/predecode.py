@@ -17,10 +17,10 @@ from ledger.store.parked import Parked
 from projections.engine.batch import Folded, fold_decoded, ready
 from projections.engine.decode import Decoded, decode
 from projections.engine.parking import ABOUT_THE_EVENT, fold_strictly
-from projections.engine.parser import Parser
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, as_candidates
 from projections.fold_kit.envelopes import narrow
+from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 
 Ahead = Decoded | list[StoredEvent]

@@ -10,8 +10,8 @@ import contextlib
 
 from ledger.store.stale_copies import replaced
 from ledger.stream import Ledger
-from projections.live.duckdb import checkpoint_of
-from projections.live.view import View
+from projections.engine.duckdb import checkpoint_of
+from projections.engine.view import View
 
 
 async def check_same_log(ledger: Ledger, view: View) -> None:

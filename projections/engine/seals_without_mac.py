@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from kledger.contract.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
 from ledger.event import StoredEvent
-from ledger.privacy.seal_witness import ATTRIBUTE, UNFIT, Unsworn
 from ledger.privacy.sealed import Lookup, may_be_sealed, open_document, opened
 from ledger.privacy.vault import Tombstone
+from ledger.wire.seal_mac import ATTRIBUTE, UNFIT, Unsworn
 from ledger.wire.subjects import stated_by_in
 from projections.engine.model_check import validated
 from projections.engine.unsealing import Sealed, body_opened, sealed_in

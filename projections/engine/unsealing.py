@@ -7,7 +7,7 @@ A seal whose key the vault does not have is refused with the same reason as one 
 made later; a replay, which then has it, must give the same reason.
 
 Whether a seal counts is the same with the key and after it is destroyed: an event's MAC attests it, and for events
-without a MAC the tombstone records which seals verified (ledger/privacy/seal_witness.py).
+without a MAC the tombstone records which seals verified (ledger/wire/seal_mac.py).
 
 The vault is asked for the keys of complete sealed values only, and for a bounded number of well-formed names an event:
 a hostile event can only get itself refused, and never causes a request that the vault cannot answer.
@@ -27,8 +27,6 @@ from kledger.contract.errors import InvalidPayload, KeyMissing, LedgerError, Sea
 from ledger.event import StoredEvent
 from ledger.events import FACTS
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.seal_mark import MARK
-from ledger.privacy.seal_witness import ATTRIBUTE
 from ledger.privacy.sealed import (
     RESOURCE,
     USER,
@@ -40,6 +38,8 @@ from ledger.privacy.sealed import (
     sealed_values,
 )
 from ledger.privacy.vault import Held, Tombstone
+from ledger.seal_mark import MARK
+from ledger.wire.seal_mac import ATTRIBUTE
 from ledger.wire.subjects import stated_by_in
 from projections.engine import forgotten
 from projections.fold_kit.decisions import Refusal

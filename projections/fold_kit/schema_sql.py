@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from kledger.contract import entities, scopes
 from ledger.event import Fact
 from ledger.events import bounds, knowledge, resource
-from ledger.privacy.seal_mark import MARK
+from ledger.seal_mark import MARK
 from projections.fold_kit.envelopes import USED_ATTRIBUTES
 from projections.fold_kit.sql_text import text
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.privacy.keyring import Keyring
-from projections.engine.parser import Parser
+from projections.fold_kit.parser import Parser
 
 Facts = tuple[type[Fact], ...]
 """The facts that occur in a batch, in the vocabulary's order."""

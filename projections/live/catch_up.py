@@ -17,9 +17,9 @@ from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Parked
 from ledger.stream import Ledger
 from projections.engine.batch import Folded
-from projections.engine.parser import Parser
 from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
-from projections.live.view import View
+from projections.engine.view import View
+from projections.fold_kit.parser import Parser
 
 # Events in one read; reads ahead; the most events and bytes in a batch.
 _LIST = 12_288

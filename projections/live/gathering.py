@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import StoredEvent
 from projections.engine.predecode import Ahead
-from projections.live.view import View
+from projections.engine.view import View
 
 # More events than this are a part of a larger write: the server delivers a batch of a thousand in parts.
 A_FEW = 8

@@ -24,12 +24,12 @@ from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
 from projections.engine.batch import SMALL, Folded
 from projections.engine.parking import fold_strictly, park
-from projections.engine.parser import Parser
 from projections.engine.predecode import decode_ahead, fold_ahead, together
 from projections.engine.same_log import check_same_log
+from projections.engine.view import Instance, View
+from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 from projections.live.gathering import Arriving, Batch, gathered
-from projections.live.view import Instance, View
 
 T = TypeVar("T")
 

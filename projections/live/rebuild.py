@@ -1,6 +1,6 @@
 """Rebuild: folds the log from its start, up to any position, into a new view file while the live one serves reads.
 
-It runs in a subprocess (ledger/runtime/subprocess_job.py), apart from the node's interpreter and memory, and shares
+It runs in a subprocess (ledger/broker/subprocess_job.py), apart from the node's interpreter and memory, and shares
 nothing with the live view.
 """
 
@@ -17,20 +17,20 @@ import duckdb
 
 from kledger.contract.errors import InvalidPayload
 from ledger.broker.access import BrokerAccess
+from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.runtime.logs import log_to_stderr
-from ledger.runtime.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
 from ledger.store.parked import told as decisions_as_json
 from ledger.stream import Ledger
 from projections.engine.digest import digests, state_digest
+from projections.engine.duckdb import open_new_view
+from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
-from projections.live.duckdb import open_new_view
 from projections.live.files import discard
-from projections.live.view import Instance, View
 
 MEMORY_LIMIT = "384MB"
 CHECKPOINT_EVERY = 75_000

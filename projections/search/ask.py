@@ -12,9 +12,9 @@ import orjson
 from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
+from projections.engine.view import View
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
-from projections.live.view import View
 from projections.search.placed import placed_by_scope
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems

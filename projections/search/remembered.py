@@ -16,11 +16,11 @@ from typing import NamedTuple
 import duckdb
 
 from ledger.event import JsonObject
+from projections.engine.view import View
 from projections.fold_kit.sql_text import among
-from projections.live.view import View
 from projections.search.ranking import Standing
-from projections.views.feedback.evidence import confidence
 from projections.views.knowledge.ask import VERSION_COLUMNS, item_of, rfc3339, scopes_of
+from projections.views.knowledge.evidence import confidence
 
 MOST = 20_000
 """Capacity, in versions."""

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ledger.broker.subprocess_job import Progress, carry_out, in_own_process
 from ledger.event import JsonObject
-from ledger.runtime.subprocess_job import Progress, carry_out, in_own_process
 from projections.similar.groups import Found, Group, Item, Member, similar
 
 

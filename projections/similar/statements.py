@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from projections.search.tokens import CJK
 from projections.similar.rewordings import LIGHT_WORDS, SHARP_WORDS, meaning, plain_chinese, without_courtesies
+from projections.vectors.tokens import CJK
 
 _PIECE = re.compile(
     rf"(?P<end>\n|。)|(?P<cjk>[{CJK}]+)|(?P<code>`[^`\n]{{1,80}}`)|(?P<run>[^\s`、。“”‘’《》【】「」{CJK}]+)"

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import structlog
 
 from kledger.contract.errors import InvalidPayload, LogGap
-from projections.search.tokens import query_terms
 from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder
 from projections.vectors.embedding.kept import Vector
 from projections.vectors.embedding.queries import QueryEmbedder
@@ -25,6 +24,7 @@ from projections.vectors.examination import differences
 from projections.vectors.slices import next_slice
 from projections.vectors.store.points import point_of, text_of
 from projections.vectors.store.port import Awaiting, Found, Only, Point, VectorStore
+from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
 
 log = structlog.get_logger(__name__)

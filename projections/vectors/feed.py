@@ -17,10 +17,10 @@ import structlog
 
 from kledger.contract.errors import LedgerError, ViewBehind
 from ledger.runtime.log_once import Outage
-from projections.live.view import View
+from projections.engine.view import View
+from projections.vectors.backlog import Backlog
 from projections.vectors.changes import changes_after
 from projections.vectors.client import Answer, VectorClient
-from projections.vectors.embedding.backlog import Backlog
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.soundness import Canary

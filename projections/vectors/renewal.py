@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from projections.live.view import View
+from projections.engine.view import View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed

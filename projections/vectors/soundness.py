@@ -17,9 +17,9 @@ import duckdb
 import structlog
 
 from kledger.contract.errors import LedgerError, ViewBehind
+from projections.engine.view import View
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import readers
-from projections.live.view import View
 from projections.vectors.errors import VectorsDamaged
 from projections.vectors.wire import Store
 

@@ -12,12 +12,12 @@ import pytest
 from ledger.event import NewEvent, StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import has_text, sealed_event
-from ledger.privacy.seal_witness import ATTRIBUTE
 from ledger.privacy.vault import DataKey, MemoryVault
 from ledger.vocabulary.examples import EXAMPLES
+from ledger.wire.seal_mac import ATTRIBUTE
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
 from tests.attacks.yard import SCRIBE, opened
 from tests.journeys.running_node import caught_up, result_of
 from tests.journeys.test_publishing_by_hand import data, envelope, text

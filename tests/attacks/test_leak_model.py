@@ -20,10 +20,10 @@ from producers.access.principal import Principal
 from projections.fold_kit.workbench import Workbench
 from projections.search.ask import items_then
 from projections.search.ranking import reading_scope
-from projections.search.tokens import document_terms, query_terms
 from projections.vectors.changes import changes_after
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Point
+from projections.vectors.tokens import document_terms, query_terms
 from projections.vectors.wire import Store
 from projections.views.knowledge import ask, listing
 from projections.views.knowledge.why import why_visible

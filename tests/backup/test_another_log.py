@@ -17,10 +17,10 @@ from ledger.backup.writing import back_up
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.store.jetstream import JetStreamLedger
+from projections.engine.duckdb import open_view
 from projections.engine.same_log import check_same_log
-from projections.live.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from projections.live.view_file import LiveFiles
 from tests.conftest import saved
 from tests.journeys.running_node import running, until

@@ -26,13 +26,13 @@ from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.restored import RESTORED_TO, RESTORING
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES, RESTORE_PAYLOAD_BYTES
 from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import StoredEvent
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.store.jetstream import JetStreamLedger
-from ledger.store.restored import RESTORED_TO, RESTORING
 from ledger.wire.publication import error_code
 from tests.backup.kept import all_of, backed_up, history, kept_in, killed_after, odd_events
 from tests.conftest import LoopThread, remove_streams, saved

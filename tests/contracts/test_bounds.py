@@ -27,7 +27,7 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
-from ledger.privacy.seal_mark import MARK
+from ledger.seal_mark import MARK
 from ledger.vocabulary.old_versions import EARLIER
 from producers.http.parameters import SearchQuery
 from producers.requests import knowledge as requests

@@ -18,10 +18,10 @@ from ledger.backup.keys import keep_keys, kept_keys, restore_keys
 from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
-from ledger.privacy.seal_witness import UNFIT, Unsworn
 from ledger.privacy.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
 from ledger.wire.publication import error_code
+from ledger.wire.seal_mac import UNFIT, Unsworn
 from tests.conftest import remove_streams
 
 MASTER = bytes(range(32))

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 
-from projections.search.tokens import document_terms, query_terms
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, VectorStore, point_id
 from projections.vectors.store.server import ServerStore
+from projections.vectors.tokens import document_terms, query_terms
 
 PUBLIC = ["public"]
 

@@ -20,9 +20,9 @@ from ledger.privacy.vault import MemoryVault
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.admin.jobs import Health, Job, JobKind
 from producers.operations.desk import Desk
-from projections.live.duckdb import open_view
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from projections.search.ask import Readable
 from projections.views.knowledge import listing
 

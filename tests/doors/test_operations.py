@@ -14,8 +14,9 @@ from kledger.contract.errors import InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
+from producers.operations import feedback
 from producers.operations.knowledge import changes as knowledge
-from producers.operations.knowledge import feedback, importing, verdicts
+from producers.operations.knowledge import importing, verdicts
 from producers.operations.profiles import reading as profiles
 from producers.operations.publish import event_id, lifted, refuse_unkeepable
 from producers.operations.recall import search as recall

@@ -36,9 +36,9 @@ from producers.operations.publish import Tally, publish
 from producers.operations.sealing import SealingLedger
 from producers.requests.knowledge import SaveRequest
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
-from projections.views.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
+from projections.live.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
 from tests.doors.live_desk import LiveDesk, live_desk
 
 SECRET = "marker-一二三"

@@ -124,8 +124,8 @@ def _in_the_node(points: _Points) -> None:
     from ledger.broker.server import EmbeddedServer
     from ledger.store.parked import ParkedEvents
     from producers.node import operator as node_admin
+    from projections.engine.view import View
     from projections.live import projector
-    from projections.live.view import View
     from projections.live.view_file import LiveFiles
     from projections.vectors.client import VectorClient
     from projections.vectors.feed import VectorFeed

@@ -16,9 +16,9 @@ from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import JsonObject
 from ledger.store.in_memory import MemoryLedger
 from ledger.wire.publication import error_code
-from projections.live.duckdb import open_view
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings
 from tests.faults.cluster import two_of_three_members

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from projections.engine.digest import digests
+from projections.engine.view import Instance
 from projections.live.files import live_file
-from projections.live.view import Instance
 from projections.live.view_file import LiveFiles
 from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running, until
 

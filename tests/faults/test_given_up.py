@@ -17,12 +17,12 @@ import pytest
 from kledger.contract.errors import ServiceFailed
 from ledger.store.in_memory import MemoryLedger
 from projections.analysts.quack import load_extensions
+from projections.engine import view as views
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live import projector as runner
-from projections.live import view as views
 from projections.live import view_file
-from projections.live.duckdb import open_view
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from projections.live.view_file import LiveFiles
 from tests.projections.histories import saved
 

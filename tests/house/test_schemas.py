@@ -18,9 +18,9 @@ from ledger.vocabulary.asyncapi import asyncapi_document
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.vocabulary.old_versions import EARLIER
 from ledger.vocabulary.schemas import event_schema, form_name, forms
-from ledger.vocabulary.upcasts import UPCASTS
 from ledger.wire.envelope import decode_envelope, decode_fact, encode
 from ledger.wire.subjects import event_subject
+from ledger.wire.upcasts import UPCASTS
 from tests.house.project import ROOT
 
 FORMS = {form_name(fact, version): (fact, version) for fact, version in forms()}

@@ -78,7 +78,7 @@ def test_the_client_needs_an_http_library_a_json_library_and_pydantic(wheel: Pat
 
 def test_the_client_is_imported_with_nothing_else_installed(wheel: Path) -> None:
     program = (
-        "import kledger, kledger.tools.functions, kledger.client.clients\n"
+        "import kledger, kledger.client.tools.functions, kledger.client.clients\n"
         "assert kledger.__file__.startswith(wheel), kledger.__file__\n"
         "from kledger import AsyncLedgerClient, LedgerClient\n"
         "try:\n"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from projections.views.feedback.evidence import confidence
+from projections.views.knowledge.evidence import confidence
 from tests.knowhub import source
 from tests.knowhub.checks_models import routing
 from tests.knowhub.doors import Command, Door, Http, Mcp, Refused, Sdk

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from kledger import LedgerClient
-from kledger.tools import functions as tools
+from kledger.client.tools import functions as tools
 from tests.journeys.running_node import RunningNode
 from tests.knowhub import source
 from tests.knowhub.doors import Http, Mcp, Refused

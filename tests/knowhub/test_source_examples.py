@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from kledger import AsyncLedgerClient
+from kledger.client.tools import functions as tools
 from kledger.contract.errors import LedgerError
-from kledger.tools import functions as tools
 from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode, until
 from tests.knowhub import source

@@ -23,8 +23,8 @@ from ledger.event import Fact, Lineage, NewEvent
 from ledger.events import FACTS
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.vocabulary.examples import EXAMPLES
-from ledger.vocabulary.upcasts import UPCASTS, known_versions, upcast
 from ledger.wire.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, encode
+from ledger.wire.upcasts import UPCASTS, known_versions, upcast
 
 
 def saved(**about: Any) -> NewEvent:

@@ -35,8 +35,8 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSa
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.subject import SubjectForgotten
 from ledger.vocabulary.examples import EXAMPLES
-from ledger.vocabulary.upcasts import known_versions
 from ledger.wire.envelope import decode_envelope, decode_fact, schema_name
+from ledger.wire.upcasts import known_versions
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 

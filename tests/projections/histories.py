@@ -67,8 +67,8 @@ from ledger.wire.envelope import encode
 from ledger.wire.subjects import event_subject
 from projections.engine.batch import fold_batch
 from projections.engine.digest import RELATIONS, RelationDigest, digests
+from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
 from tests.projections.resource_facts import RESOURCES, about_resources

@@ -9,7 +9,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED
 from projections.engine import batch, decode
 from projections.engine.batch import fold_batch, ready
-from projections.engine.parser import Parser
+from projections.fold_kit.parser import Parser
 from projections.vectors import changes
 from projections.vectors.changes import changes_after
 from projections.vectors.wire import Change, Store

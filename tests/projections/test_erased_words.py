@@ -30,15 +30,15 @@ from ledger.privacy.vault import DataKey, MemoryVault
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.engine.digest import digests, state_digest
+from projections.engine.duckdb import open_view
 from projections.fold_kit.erased import places_of, within
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
+from projections.live.persons import embedded_hashes, left_in_clear
 from projections.vectors.changes import changes_after
 from projections.views.goals.ask import goal
 from projections.views.knowledge.ask import saved_statements
 from projections.views.knowledge.versions import version_of
 from projections.views.lineage.ask import stated_events
-from projections.views.persons import embedded_hashes, left_in_clear
 from projections.views.resources.ask import is_erased
 from tests.projections.histories import rows, stored
 

@@ -15,12 +15,12 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.sealing import SealingLedger
+from projections.engine.duckdb import open_view
 from projections.engine.predecode import decode_ahead
+from projections.engine.view import Instance, View
 from projections.live import gathering, projector
-from projections.live.duckdb import open_view
+from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
-from projections.views.persons import PersonsOfItems
 from tests.projections.histories import rows, saved, stored
 
 LOG = stored([saved(f"k{number}") for number in range(400)])

@@ -19,13 +19,13 @@ from ledger.store.parked import NONE_PARKED, Decision, Parked, ParkedEvents, ens
 from projections.engine import batch, parking
 from projections.engine.batch import Folded, fold_batch
 from projections.engine.digest import digests
+from projections.engine.duckdb import open_view
 from projections.engine.parking import attention, disagreement, fold_strictly, held_apart
+from projections.engine.view import Instance, View
 from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up
-from projections.live.duckdb import open_view
 from projections.live.projector import Projector
 from projections.live.rebuild import rebuild_into
-from projections.live.view import Instance, View
 from tests.faults import poison
 from tests.projections.histories import new_view, rows, saved, state, stored
 

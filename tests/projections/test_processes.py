@@ -30,7 +30,7 @@ from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import Similar, SlimApplied, SlimProposed, SlimReported, SlimRequested, SlimReverted
 from ledger.events.usage import Usage
 from projections.engine import batch
-from projections.views.feedback.evidence import confidence
+from projections.views.knowledge.evidence import confidence
 from tests.projections.histories import rows, saved, state, stored, view_of
 
 AGENT = "agent:a"

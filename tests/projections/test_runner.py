@@ -16,12 +16,12 @@ from ledger.event import StoredEvent
 from ledger.events.knowledge import Source
 from ledger.store.in_memory import MemoryLedger
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.fold_kit.workbench import Workbench
 from projections.live import projector as runner
 from projections.live.catch_up import catch_up
-from projections.live.duckdb import open_view
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
 

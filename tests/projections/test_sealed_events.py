@@ -21,8 +21,8 @@ from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from projections.engine import batch
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import open_view
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
 
 ADA = "user:ada"

@@ -20,11 +20,11 @@ from kledger.contract.errors import LedgerError, SubjectForgotten
 from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import has_text, sealed_event
-from ledger.privacy.seal_mark import MARK
-from ledger.privacy.seal_witness import ATTRIBUTE, Unsworn
 from ledger.privacy.sealed import ERASED, OBJECT, USER, seal
 from ledger.privacy.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
+from ledger.seal_mark import MARK
 from ledger.vocabulary.examples import EXAMPLES
+from ledger.wire.seal_mac import ATTRIBUTE, Unsworn
 from ledger.wire.subjects import stated_by_in
 from projections.engine import batch
 from projections.engine.batch import fold_batch

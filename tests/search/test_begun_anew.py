@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ledger.store.in_memory import MemoryLedger
-from projections.live.duckdb import open_view
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.live.view import Instance, View
 from projections.vectors.client import VectorClient
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings, Store

@@ -11,7 +11,6 @@ import httpx
 import pytest
 import qdrant_edge as edge
 
-from projections.search.tokens import query_terms
 from projections.vectors.client import VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
 from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
@@ -20,6 +19,7 @@ from projections.vectors.soundness import CANARIES
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.points import point_of, text_of
 from projections.vectors.store.port import point_id
+from projections.vectors.tokens import query_terms
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_server import embedding_endpoint

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ledger.event import JsonObject, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeRevised
 from projections.engine.batch import fold_batch
-from projections.live.duckdb import open_view
-from projections.live.view import Instance, View
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.search.ask import Searcher
 from projections.search.remembered import RememberedItems
 from projections.vectors.client import Answer

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projections.search.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, query_terms
+from projections.vectors.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, query_terms
 
 
 def terms(text: str, *, words_only: bool = True) -> set[int]:
@@ -90,7 +90,7 @@ def test_indices_are_unique() -> None:
 
 def test_terms_are_the_same_in_every_process() -> None:
     program = (
-        "from projections.search.tokens import document_terms; import hashlib;"
+        "from projections.vectors.tokens import document_terms; import hashlib;"
         "v = document_terms('git: 版本控制', 'commit all files, 提交所有文件');"
         "print(hashlib.sha256(v.indices.tobytes() + v.values.tobytes()).hexdigest())"
     )

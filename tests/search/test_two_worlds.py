@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
-from projections.search.tokens import document_terms, query_terms
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.frequencies import Counted, Frequencies, stored
 from projections.vectors.store.port import Found, Point, VectorStore
 from projections.vectors.store.server import ServerStore
+from projections.vectors.tokens import document_terms, query_terms
 from tests.journeys.running_node import caught_up, head, running
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect", "ignore:Local mode performs exact")

@@ -8,7 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ledger.events.new_item import CONFIDENCE, SCORE, helped_and_harmed
+from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session

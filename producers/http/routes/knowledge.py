@@ -32,12 +32,13 @@ from producers.http.parameters import (
     Who,
     named_labels,
 )
+from producers.operations import feedback
 from producers.operations.desk import Desk
 from producers.operations.knowledge import changes as knowledge
-from producers.operations.knowledge import feedback, importing, reading, reverting, sharing, verdicts
-from producers.operations.knowledge.updated import Evolving
+from producers.operations.knowledge import importing, reading, reverting, sharing, verdicts
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
+from producers.operations.updated import Evolving
 from producers.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 from producers.requests.models import RevertRequest
 

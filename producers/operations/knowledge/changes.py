@@ -31,7 +31,6 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.first_cases import refuse_cases
-from producers.operations.knowledge.stating import lineage_of, not_owner, saved_fact, signed
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
@@ -43,6 +42,7 @@ from producers.operations.stated_before import (
     request_fields,
     same_statement,
 )
+from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
 from producers.requests.knowledge import SaveRequest
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 from kledger.contract.errors import InvalidPayload
+from ledger import new_item
 from ledger.event import NO_LINEAGE, NewEvent
-from ledger.events import new_item
 from ledger.events.knowledge import Case, KnowledgeRated
 from producers.operations.knowledge.same_case import case_event_id
 from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable

@@ -24,12 +24,12 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.knowledge.changes import ATTEMPTS, exists, referring, statement_id
 from producers.operations.knowledge.first_cases import first_cases, with_its_cases
-from producers.operations.knowledge.stating import lineage_of, saved_fact
 from producers.operations.knowledge.unreadable import warnings
-from producers.operations.knowledge.updated import error_body
 from producers.operations.publish import SLICE, publish
 from producers.operations.resources.together import keep_alone, together
 from producers.operations.stated_before import same_statement
+from producers.operations.stating import lineage_of, saved_fact
+from producers.operations.updated import error_body
 from producers.requests.knowledge import SaveManyRequest, SaveRequest, parse
 from producers.requests.resources import ResourceRequest
 from projections.views.knowledge import ask

@@ -24,7 +24,6 @@ from ledger.readers import Judge
 from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.changes import unknown
 from producers.operations.knowledge.same_case import case_event_id
-from producers.operations.knowledge.updated import error_body
 from producers.operations.publish import (
     event_id,
     lifted,
@@ -34,6 +33,7 @@ from producers.operations.publish import (
     refuse_unkeepable,
 )
 from producers.operations.stated_before import events_of_key, refuse_extra, refuse_mismatch
+from producers.operations.updated import error_body
 from producers.requests.knowledge import CaseBody, FeedbackBody, FeedbackRequest, parse
 from projections.views.knowledge.judges import judges
 from projections.views.lineage import ask as events

@@ -9,10 +9,10 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.stating import default_owner, not_owner
 from producers.operations.models.processes import PATIENCE, own, settled
 from producers.operations.publish import event_id
 from producers.operations.stated_before import begun
+from producers.operations.stating import default_owner, not_owner
 from producers.requests.models import ExtractRequest, MessageBody
 from projections.views.processes.ask import Process
 

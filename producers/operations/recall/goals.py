@@ -24,9 +24,9 @@ from producers.operations.publish import event_id, publish
 from producers.operations.recall.search import recall_event, search
 from producers.operations.stated_before import earlier_event
 from producers.requests.knowledge import FocusRequest, refusal
+from projections.search.section import WORDS, goal_text, knowledge_section
 from projections.views.goals import ask
 from projections.views.lineage import ask as events
-from projections.views.recalls.section import WORDS, goal_text, knowledge_section
 
 _GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
 CATCH_UP = 2.0

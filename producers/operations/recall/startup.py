@@ -13,8 +13,8 @@ from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
 from producers.operations.recall.recording import is_recorded
 from producers.operations.recall.search import keep, recall_event, search
-from projections.views.recalls.section import knowledge_section, profile_section
-from projections.views.recalls.startup import best_items, profile_items
+from projections.search.section import knowledge_section, profile_section
+from projections.search.startup import best_items, profile_items
 
 MOST_SEARCHED = 100
 

@@ -15,7 +15,6 @@ from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from producers.operations.desk import Desk
 from producers.operations.knowledge.changes import ATTEMPTS, Changed, Saved
-from producers.operations.knowledge.stating import not_owner
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,
@@ -32,6 +31,7 @@ from producers.operations.stated_before import (
     refuse_extra,
     request_fields,
 )
+from producers.operations.stating import not_owner
 from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 

@@ -19,9 +19,9 @@ from ledger.privacy.vault import Tombstone, Vault
 from ledger.wire.subjects import stated_by
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.stating import default_owner, not_owner
 from producers.operations.publish import lifted, mismatch
 from producers.operations.stated_before import earlier_event
+from producers.operations.stating import default_owner, not_owner
 from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 

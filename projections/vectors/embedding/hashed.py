@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.tokens import STOP_WORDS, normalise
+from projections.vectors.tokens import STOP_WORDS, normalise
 
 DIMENSIONS = 512
 MODEL = "hashed-ngrams-1"  # increment when the vectors change: another model name is another store

@@ -19,7 +19,6 @@ import orjson
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
-from projections.search.tokens import Sparse
 from projections.vectors.errors import VectorStoreFailed, reading
 from projections.vectors.store.directories import discard_earlier, model_slug, read_checkpoint, replace_file
 from projections.vectors.store.edge_filter import AWAITING, admitted_by, any_of
@@ -41,6 +40,7 @@ from projections.vectors.store.port import (
     point_id,
 )
 from projections.vectors.store.ties import Hits, best
+from projections.vectors.tokens import Sparse
 
 _DENSE, _TERMS = "dense", "terms"
 _KEYWORD, _INTEGER = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kledger.contract.scopes import EVERYTHING
-from projections.search.tokens import Sparse
+from projections.vectors.tokens import Sparse
 
 Terms = NDArray[np.uint32]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from projections.search.tokens import document_terms
 from projections.vectors.embedding.kept import Vector
 from projections.vectors.store.port import Point, text_hash
+from projections.vectors.tokens import document_terms
 from projections.vectors.wire import Store
 
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from kledger.contract.scopes import EVERYTHING
-from projections.search.tokens import Sparse
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.store.directories import earlier_slugs, model_slug
 from projections.vectors.store.port import (
@@ -39,6 +38,7 @@ from projections.vectors.store.port import (
     point_id,
 )
 from projections.vectors.store.ties import Hits, best
+from projections.vectors.tokens import Sparse
 
 _DENSE, _TERMS = "dense", "terms"
 _KEYWORD, _INTEGER = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.INTEGER

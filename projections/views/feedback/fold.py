@@ -12,7 +12,7 @@ from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
-from projections.views.feedback.evidence import OPPOSING, SUPPORTING
+from projections.views.knowledge.evidence import OPPOSING, SUPPORTING
 
 TABLES = """
 CREATE TABLE feedback (

@@ -17,7 +17,7 @@ import orjson
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved, Source
-from projections.views.feedback.evidence import confidence
+from projections.views.knowledge.evidence import confidence
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
     score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,

@@ -5,7 +5,7 @@ A rating updates only the narrow row; content is written once for each version.
 
 from __future__ import annotations
 
-from projections.views.feedback.evidence import CONFIDENCE, OPPOSING, SUPPORTING
+from projections.views.knowledge.evidence import CONFIDENCE, OPPOSING, SUPPORTING
 
 _CONFIDENCE_THEN = CONFIDENCE.format(
     stated="v.confidence", supporting="coalesce(f.supporting, 0)", opposing="coalesce(f.opposing, 0)"

@@ -17,9 +17,9 @@ from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import ParkedEvents
 from projections.engine.digest import RELATIONS, RelationDigest, digests, rows_as_text
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
-from projections.live.duckdb import open_view
-from projections.live.view import Instance, View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.wire import Settings

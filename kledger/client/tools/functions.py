@@ -12,10 +12,10 @@ from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, recall, resources
 from kledger.client.slims import BASE as SLIMS
+from kledger.client.tools import arguments as given
+from kledger.client.tools.defaults import default_owner, default_scopes
 from kledger.client.wire import Wire, segment
 from kledger.contract.scopes import check_name
-from kledger.tools import arguments as given
-from kledger.tools.defaults import default_owner, default_scopes
 
 AGENT = "research_agent"
 """Who speaks when nobody says so."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from projections.analysts.views import TABLES as ANALYST_VIEWS
+from projections.engine.analyst_views import TABLES as ANALYST_VIEWS
 from projections.engine.registry import VIEWS
 from projections.fold_kit.sql_text import text
 

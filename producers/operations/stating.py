@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller, check_name, visibility_of
+from ledger import new_item
 from ledger.event import Lineage
-from ledger.events import new_item
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin, Source
 from producers.access.principal import require_addressable
 from producers.operations.knowledge.first_cases import before_cases

@@ -12,8 +12,8 @@ import duckdb
 
 from ledger.privacy.personal import persons
 from ledger.privacy.sealed import ERASED, USER
+from projections.engine.view import Instance, View
 from projections.fold_kit.erased import erased_at
-from projections.live.view import Instance, View
 from projections.views.knowledge.ask import LISTED, listed
 
 MOST_REMEMBERED = 20_000

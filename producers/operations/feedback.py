@@ -32,13 +32,13 @@ from producers.operations.desk import Desk
 from producers.operations.knowledge.changes import ATTEMPTS, unknown
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
-from producers.operations.knowledge.stating import revision_of
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.knowledge.updated import WRITERS, Evolving, Kept, Updated, updated_by
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
 from producers.operations.publish import lifted, publish
 from producers.operations.stated_before import random_id
+from producers.operations.stating import revision_of
+from producers.operations.updated import WRITERS, Evolving, Kept, Updated, updated_by
 from producers.requests.knowledge import UpdateRequest
 from projections.views.knowledge import ask
 

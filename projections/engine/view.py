@@ -22,9 +22,9 @@ from kledger.contract.errors import ServiceFailed, ViewBehind
 from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.wire.subjects import entity_of
+from projections.engine.duckdb import checkpoint_of
+from projections.engine.own_threads import within
 from projections.fold_kit.workbench import Workbench
-from projections.live.duckdb import checkpoint_of
-from projections.live.own_threads import within
 
 log = structlog.get_logger(__name__)
 

@@ -17,8 +17,8 @@ import duckdb
 import structlog
 
 from kledger.contract.errors import LedgerError
+from projections.engine.view import View
 from projections.fold_kit.sql_text import among
-from projections.live.view import View
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 

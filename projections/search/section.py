@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kledger.contract.language import ENGLISH, Language
+from ledger import new_item
 from ledger.event import JsonObject
-from ledger.events import new_item
 from projections.fold_kit.prompt_text import harmless, indented, shortened
 
 SHOWN_CHARACTERS = 2_000
