@@ -58,7 +58,7 @@ from producers.node.sizes import NodeSizes
 from producers.operations.desk import Desk
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
-from producers.operations.recall.recording import recorded_from_environment
+from producers.operations.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
 from projections.engine.own_threads import end_without_them
 from projections.engine.view import View

@@ -16,8 +16,8 @@ from consumers.reactors.work import Work
 from consumers.routing import ModelRouter
 from kledger.contract.errors import NotAvailable
 from producers.node.roles import Role
+from producers.operations.available_models import ModelsElsewhere
 from producers.operations.desk import Desk
-from producers.operations.models.available import ModelsElsewhere
 from producers.operations.publish import publish
 from projections.engine.view import View
 from projections.search.ask import Searcher

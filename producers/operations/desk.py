@@ -18,10 +18,10 @@ from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
 from producers.operations.admin.jobs import NodeAdmin
-from producers.operations.models.available import Models, NoModels, Router
+from producers.operations.available_models import Models, NoModels, Router
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.publish import Tally
-from producers.operations.recall.recording import Recorded
+from producers.operations.recording import Recorded
 from projections.views.lineage import ask as lineage
 
 if TYPE_CHECKING:

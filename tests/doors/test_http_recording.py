@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.errors import InvalidPayload
-from producers.operations.recall.recording import Recorded, recorded_from_environment
+from producers.operations.recording import Recorded, recorded_from_environment
 from tests.doors.http_door import ALICE, http_door
 
 AGENT = {**ALICE, "X-Ledger-Agent": "scribe"}

@@ -21,8 +21,8 @@ from ledger.runtime.log_once import Outage
 from ledger.seal_mark import MARK
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
 from producers.operations.publish import event_id, publish
-from producers.operations.recall.recording import is_recorded
 from producers.operations.recall.routing import Routing, routed
+from producers.operations.recording import is_recorded
 from projections.views.knowledge import ask
 
 RECALL_PATIENCE = 2.0

@@ -11,8 +11,8 @@ from ledger.event import JsonObject, Lineage, utc_now
 from ledger.events.profile import MemoryType
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
-from producers.operations.recall.recording import is_recorded
 from producers.operations.recall.search import keep, recall_event, search
+from producers.operations.recording import is_recorded
 from projections.search.section import knowledge_section, profile_section
 from projections.search.startup import best_items, profile_items
 
