@@ -1,7 +1,7 @@
 """The MCP tool catalogue: name, description, schemas and hints of each tool.
 
-Names, arguments, defaults and descriptions come from `kledger/client/tools/functions.py`, schemas from the request and answer
-models of the node; only titles and hints are defined here.
+Names, arguments, defaults and descriptions come from `kledger/client/tools/functions.py`, schemas from the request and
+answer models of the node; only titles and hints are defined here.
 """
 
 from __future__ import annotations

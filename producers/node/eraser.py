@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -29,6 +28,7 @@ from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.wire.seal_mac import Unsworn
+from producers.node.operator import Operator
 from producers.node.receipts import Order, Receipts, moment, new_order
 from producers.operations.publish import NAMESPACE
 from producers.operations.sealing import SealingLedger
@@ -39,9 +39,6 @@ from projections.live.files import discard_others
 from projections.vectors.embedding.forget_kept import forget_embeddings
 from projections.vectors.renewal import renew
 from projections.views.lineage.ask import kept_events
-
-if TYPE_CHECKING:
-    from producers.node.operator import Operator
 
 log = structlog.get_logger(__name__)
 

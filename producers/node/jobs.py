@@ -16,7 +16,7 @@ import structlog
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
-from producers.operations.admin.jobs import Job
+from producers.operations.ports import Job
 
 log = structlog.get_logger(__name__)
 

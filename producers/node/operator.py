@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
 from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
 from ledger.backup.process import back_up_in_own_process
@@ -25,12 +26,11 @@ from ledger.store.jetstream import JetStreamLedger, StreamStatus
 from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.node.comparison import compared_with
-from producers.node.eraser import Eraser
 from producers.node.integrity import Integrity
 from producers.node.jobs import Work, run_job
 from producers.node.paths import outside
 from producers.node.readiness import LONGEST_LAG_SECONDS, Readiness, lag
-from producers.operations.admin.jobs import Health, Job, JobKind
+from producers.operations.ports import Health, Job, JobKind
 from projections.analysts.admission import Places
 from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.snapshot import copy_frozen
@@ -49,6 +49,18 @@ from projections.views.lineage.ask import refused_count
 
 _KEPT_JOBS, _SIGNED_WITHIN_SECONDS = 100, 10.0
 YOUR_TOKEN = "YOUR-TOKEN"
+
+
+class Forgetting(Protocol):
+    """What the operator needs of the eraser; implemented by producers.node.eraser.Eraser."""
+
+    trouble: str | None
+
+    async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject: ...
+
+    async def stable_comparison(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject: ...
+
+    async def keep_keys(self, backup: Path) -> int: ...
 
 
 @dataclass(slots=True)
@@ -73,7 +85,7 @@ class Operator:
     """Held by a job that builds a file beside the live one: two would use the same name, and both would swap."""
     master: bytes = field(default=b"", repr=False)
     """The master key of the vault, for rebuilds; empty on a node without one."""
-    eraser: Eraser | None = None
+    eraser: Forgetting | None = None
     places: Places = field(default_factory=Places)
 
     async def status(self) -> JsonObject:

@@ -20,7 +20,7 @@ from ledger.event import JsonObject
 from ledger.store.parked import ParkedEvents, ensure_parked_stream
 from ledger.stream import Ledger
 from producers.node.operator import Operator
-from producers.operations.admin.jobs import Job
+from producers.operations.ports import Job
 from projections.engine.parking import disagreement, held_apart
 from projections.engine.view import Instance
 from projections.live.files import discard

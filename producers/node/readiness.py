@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ledger.event import JsonObject
-from producers.operations.admin.jobs import Health
+from producers.operations.ports import Health
 
 LONGEST_LAG_SECONDS = 30.0
 """Longest lag of a ready view; after that its answers are stale."""

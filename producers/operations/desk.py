@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TypeVar
 
 from prometheus_client.registry import Collector
 
@@ -14,66 +14,21 @@ from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from ledger.degraded import Degraded, Part
-from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
-from producers.operations.admin.jobs import NodeAdmin
 from producers.operations.available_models import Models, NoModels, Router
 from producers.operations.own_writes import NOTHING, Written
+from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally
 from producers.operations.recording import Recorded
 from projections.views.lineage import ask as lineage
-
-if TYPE_CHECKING:
-    from producers.operations.admin.refused import ParkingAdmin
 
 T = TypeVar("T")
 
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
-
-
-class LiveView(Protocol):
-    """The part of projections/engine/view.py that operations use: its position, and queries against it."""
-
-    @property
-    def position(self) -> int: ...
-
-    async def wait_for(self, position: int, timeout: float = ...) -> None: ...
-
-    async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T: ...
-
-
-class Searcher(Protocol):
-    """The part of projections/search that operations use: ranked items visible to the caller."""
-
-    @property
-    def position(self) -> int: ...
-
-    async def wait_for(self, position: int, timeout: float) -> None: ...
-
-    async def search(
-        self,
-        *,
-        org: str,
-        query: str,
-        visible: Sequence[str],
-        top_k: int = 5,
-        min_score: int = 3,
-        types: Sequence[str] | None = None,
-        as_of: int | datetime | None = None,
-        paths: str = "fused",
-        readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
-        lacking: Callable[[Degraded], None] | None = None,
-        only: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[JsonObject]: ...
-
-
-class Sizes(Protocol):
-    """Sizes in bytes of the node's data, by kind."""
-
-    async def now(self) -> JsonObject: ...
 
 
 @dataclass(slots=True)

@@ -29,12 +29,13 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeS
 from ledger.readers import Judge, judge_of, readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import ATTEMPTS, unknown
+from producers.operations.knowledge.changes import unknown
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
+from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import lifted, publish
 from producers.operations.stated_before import random_id
 from producers.operations.stating import revision_of

@@ -13,14 +13,11 @@ from datetime import datetime
 from typing import Literal
 
 from kledger.contract.scopes import EVERYTHING, PRIORITY, PUBLIC
+from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 
 Fusion = Literal["scores", "rrf"]
 
-# Weights of a cosine (-1..1) and a freshness (0..1) relative to the best keyword score, which is 1. Hashed n-grams
-# repeat the keywords' evidence with noise, so they count little; a sentence model finds paraphrases and counts 1.
-HASHED_VECTOR_WEIGHT = 0.3
-SENTENCE_VECTOR_WEIGHT = 1.0
-RECENCY_WEIGHT = 0.02
+RECENCY_WEIGHT = 0.02  # of a freshness (0..1) relative to the best keyword score, which is 1
 
 QUALITY_SWAY = 0.05  # the largest effect of quality on a relevance, up or down: five percent
 _USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1

@@ -19,11 +19,11 @@ from kledger.contract.errors import LedgerError, ViewBehind
 from ledger.runtime.log_once import Outage
 from projections.engine.view import View
 from projections.vectors.backlog import Backlog
+from projections.vectors.canary import Canary
 from projections.vectors.changes import changes_after
 from projections.vectors.client import Answer, VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorProcessGone
-from projections.vectors.soundness import Canary
 from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.store.port import Only
 from projections.vectors.wire import Paths, Settings

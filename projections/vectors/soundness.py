@@ -3,73 +3,26 @@
 Compared are the ids, the versions, their readers, their validity, the hash of the text, every term with its weight, and
 the count. A hashed vector is compared number by number; a model's vector cannot be computed again, so only its
 presence, its size and its length of one are checked. A few versions are also searched for by their own words and
-vectors, which detects damaged indexes. A node checks a few versions every few seconds.
+vectors, which detects damaged indexes. A node checks a few versions every few seconds (canary.py).
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
-import structlog
 
 from kledger.contract.errors import LedgerError, ViewBehind
 from projections.engine.view import View
-from projections.fold_kit.sql_text import among
-from projections.fold_kit.visibility import readers
+from projections.vectors.canary import SHOWN, versions
 from projections.vectors.errors import VectorsDamaged
-from projections.vectors.wire import Store
+from projections.vectors.feed import VectorFeed
 
-if TYPE_CHECKING:
-    from projections.vectors.feed import VectorFeed
-
-log = structlog.get_logger(__name__)
-
-CANARIES = 4
-EVERY_SECONDS = 5.0
 _AT_ONCE = 500
 # How many versions of the first slice, and of each later one, are also searched for.
 _SEARCHED, _SEARCHED_LATER = 8, 2
-_SHOWN = 5
 _WITHIN_SECONDS = 10.0
-
-
-class Canary:
-    """Examines a few versions every few seconds; `damage` is the last finding, until the vectors are rebuilt."""
-
-    def __init__(self, feed: VectorFeed, view: View) -> None:
-        self._feed = feed
-        self._view = view
-        self.damage: VectorsDamaged | None = None
-
-    async def run(self) -> None:
-        """Examine until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            try:
-                await self.look()
-            except (LedgerError, RuntimeError, duckdb.Error) as error:
-                log.warning("the vectors could not be examined", error=str(error))
-
-    async def look(self) -> None:
-        """Examine a random sample of versions."""
-        async with self._feed.turn:
-            applied = self._feed.applied
-            some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
-            wrong = await self._feed.client.examine(some, searched=len(some))
-            if wrong:  # while the lock is held, so that a renewal after it clears the finding
-                self.report(wrong)
-
-    def report(self, wrong: Sequence[str]) -> None:
-        """Record damage."""
-        if self.damage is None:
-            log.error("the vectors are damaged", found=list(wrong[:_SHOWN]))
-        self.damage = VectorsDamaged(
-            f"{'; '.join(wrong[:_SHOWN])}: searches may miss items; make the vectors anew with kledger rebuild"
-        )
 
 
 async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
@@ -78,7 +31,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
     positions = await view.ask(_positions, feed.org, feed.applied)
     for at in range(0, len(positions), _AT_ONCE):
         async with feed.turn:  # for one slice at a time, so that new items are indexed between two
-            stores = await view.ask(_versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
+            stores = await view.ask(versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
             wrong += await feed.client.examine(stores, searched=_SEARCHED_LATER if at else _SEARCHED)
     async with feed.turn:
         applied = feed.applied
@@ -100,7 +53,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
         "awaiting": status["awaiting"],
         "digest": digest,
         "equal": not wrong,
-        "differences": wrong[:_SHOWN],
+        "differences": wrong[:SHOWN],
     }
 
 
@@ -131,28 +84,3 @@ def _positions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int) -> lis
         [org, applied],
     )
     return [row[0] for row in rows.fetchall()]
-
-
-def _some(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, most: int) -> list[Store]:
-    drawn = cursor.execute(
-        f"""SELECT valid_from FROM (SELECT valid_from FROM knowledge_versions WHERE org = $1 AND valid_from <= $2)
-        USING SAMPLE {int(most)} ROWS""",  # only positions: texts are read of the sample alone
-        [org, applied],
-    )
-    return _versions(cursor, org, applied, [row[0] for row in drawn.fetchall()])
-
-
-def _versions(cursor: duckdb.DuckDBPyConnection, org: str, applied: int, positions: Sequence[int]) -> list[Store]:
-    rows = cursor.execute(
-        f"""SELECT id, version, valid_from, task, content, {readers()}, types, owner, valid_to,
-        status <> 'active', visibility FROM knowledge_versions
-        WHERE org = $1 AND valid_from IN ({among(positions)}) AND NOT erased""",
-        [org],
-    ).fetchall()
-    return list(_stores(rows, applied))
-
-
-def _stores(rows: Sequence[Any], applied: int) -> Iterator[Store]:
-    for item_id, version, at, task, content, read_by, types, owner, valid_to, retired, label in rows:
-        ended = valid_to if valid_to is not None and valid_to <= applied else None
-        yield Store(item_id, version, at, task, content, read_by, types, owner, at, ended, retired, label)

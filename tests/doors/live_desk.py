@@ -18,8 +18,8 @@ from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
 from ledger.store.in_memory import MemoryLedger
-from producers.operations.admin.jobs import Health, Job, JobKind
 from producers.operations.desk import Desk
+from producers.operations.ports import Health, Job, JobKind
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector

@@ -16,7 +16,7 @@ from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.extraction import ExtractionCompleted, ExtractionRequested
 from ledger.events.knowledge import KnowledgeRated
 from ledger.events.usage import Usage
-from producers.operations.admin.jobs import Job
+from producers.operations.ports import Job
 from tests.doors.documented import Documented
 from tests.doors.furnished import furnished_door
 from tests.doors.http_door import AGENT, ALICE

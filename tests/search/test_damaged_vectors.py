@@ -11,11 +11,11 @@ import httpx
 import pytest
 import qdrant_edge as edge
 
+from projections.vectors.canary import CANARIES
 from projections.vectors.client import VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
 from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
 from projections.vectors.examination import differences
-from projections.vectors.soundness import CANARIES
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.points import point_of, text_of
 from projections.vectors.store.port import point_id

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from producers.node.readiness import LONGEST_LAG_SECONDS, MAY_LACK, Readiness
-from producers.operations.admin.jobs import Health
+from producers.operations.ports import Health
 from tests.doors.http_door import http_door
 
 

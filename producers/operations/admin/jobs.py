@@ -5,103 +5,15 @@ A caller that names an identity is not the operator. The node itself does the wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, Protocol
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
-
-if TYPE_CHECKING:
-    from producers.operations.desk import Desk, Freshness
-
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
-
-
-@dataclass(slots=True)
-class Job:
-    """Work that runs beside the live view. `done` and `total` are log positions, `rate` is in events per second."""
-
-    id: str
-    kind: JobKind
-    state: Literal["running", "done", "failed"] = "running"
-    done: int = 0
-    total: int = 0
-    rate: float = 0.0
-    result: JsonObject | None = None
-    error: JsonObject | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Whether the node is healthy, and each reason when it is not.
-
-    `waits_for` is why the node is not ready yet; `lag_seconds` is by view.
-    """
-
-    healthy: bool
-    reasons: list[str]
-    waits_for: list[str] = field(default_factory=list)
-    lag_seconds: dict[str, float] = field(default_factory=dict)
-
-
-class NodeAdmin(Protocol):
-    """Functions of a node for its operator; the composition root implements them."""
-
-    async def status(self) -> JsonObject:
-        """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
-        ...
-
-    async def start_rebuild(self) -> Job:
-        """Fold everything again beside the live view, compare digests, swap."""
-        ...
-
-    async def start_verify(self) -> Job:
-        """Fold from zero and compare with the live view, naming the rows that differ."""
-        ...
-
-    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or a moment into a new DuckDB file."""
-        ...
-
-    async def start_snapshot(self) -> Job:
-        """Publish a frozen copy of the live view."""
-        ...
-
-    async def start_backup(self, into: str) -> Job:
-        """Append new events to the backup in a directory of the node's machine."""
-        ...
-
-    async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with the signed checkpoints."""
-        ...
-
-    async def prove(self, item_id: str) -> JsonObject:
-        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
-        ...
-
-    async def start_forget(self, subject: str, by: str) -> Job:
-        """Forget a person: destroy their key, and rebuild what was derived from their text."""
-        ...
-
-    async def job(self, job_id: str) -> Job:
-        """The progress of a job. Raises UnknownReference."""
-        ...
-
-    async def sql(self, query: str) -> JsonObject:
-        """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
-        ...
-
-    async def attach(self) -> JsonObject:
-        """The `statement` that attaches the live view from any DuckDB, with what it needs."""
-        ...
-
-    async def health(self) -> Health:
-        """Whether the node is healthy and ready."""
-        ...
+from producers.operations.desk import Desk, Freshness
+from producers.operations.ports import Job, JobKind
 
 
 def require_operator(caller: Caller) -> None:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from kledger.contract.errors import UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
-from producers.operations.admin.jobs import Job, require_operator
+from producers.operations.admin.jobs import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.ports import Job, ParkingAdmin
 from projections.views.refused.ask import refused_events
 
 MOST = 1_000
-
-
-class ParkingAdmin(Protocol):
-    """Decisions of a node about parked events; the composition root implements it."""
-
-    async def states(self) -> dict[int, JsonObject]:
-        """`state`, `tries` and `time` of the last decision about each event, by position."""
-        ...
-
-    async def dismiss(self, position: int) -> JsonObject:
-        """Dismiss a parked event permanently. Raises UnknownReference, IllegalState."""
-        ...
-
-    async def start_retry(self, position: int) -> Job:
-        """Rebuild the view with this event included, and swap. Raises UnknownReference."""
-        ...
 
 
 async def listed(

@@ -12,7 +12,7 @@ import re
 import secrets
 import uuid
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from kledger.contract.errors import (
@@ -32,6 +32,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.first_cases import refuse_cases
 from producers.operations.knowledge.unreadable import Referring, warnings
+from producers.operations.outcomes import ATTEMPTS, Changed, Saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
@@ -48,36 +49,10 @@ from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent
 
-ATTEMPTS = 6
-"""How often a change is tried while others write to the same item."""
 _FRESH = re.compile(r"knowledge-\d{8}-[a-z2-7]{8}")
 """The form of the ids that `fresh_id` returns."""
 _FIRST = {"helpful", "harmful", "confidence", "origin"}
 """Fields of a save that are not part of the item's statement (`ask.statement_of`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A saved item and its position. `duplicate`: the same save was in the log already, and nothing was appended.
-
-    `warnings` name what was saved and will not work as it is: see producers/operations/knowledge/unreadable.py.
-    """
-
-    id: str
-    position: int
-    version: int
-    event_id: str
-    duplicate: bool
-    warnings: list[JsonObject] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """The event of a change of one item, and its position."""
-
-    id: str
-    position: int
-    event_id: str
 
 
 def unknown(item_id: str) -> UnknownKnowledge:

@@ -14,22 +14,12 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
+from producers.operations.outcomes import Listed
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge import listing
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One page, newest first: `count` items on it, `total` that match, `next` is where the next page begins."""
-
-    results: list[JsonObject]
-    count: int
-    total: int
-    next: int | None
-    position: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import ATTEMPTS, owned_or_earlier
+from producers.operations.knowledge.changes import owned_or_earlier
+from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, publish
 from projections.views.knowledge.versions import Version, version_made_at, version_of
 from projections.views.lineage.ask import StatedEvent

@@ -15,7 +15,8 @@ from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
-from producers.operations.knowledge.changes import Changed, latest, publish_as_owner, unknown
+from producers.operations.knowledge.changes import latest, publish_as_owner, unknown
+from producers.operations.outcomes import Changed
 from producers.operations.stating import not_owner
 from producers.requests.knowledge import ShareRequest
 from projections.views.knowledge import ask, why

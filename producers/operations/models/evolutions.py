@@ -11,10 +11,10 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRejected
 from ledger.events.knowledge import KnowledgeEvolved
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge.changes import ATTEMPTS
 from producers.operations.knowledge.reverting import revert as revert_item
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.models.processes import caused, own, settled
+from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import NAMESPACE, event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.knowledge import ask

@@ -27,7 +27,7 @@ from ledger.events.profile import (
 )
 from producers.operations import stated_before
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS
 from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory, both, owner_of
 from producers.operations.publish import event_id, mismatch, publish
 from producers.requests.knowledge import refusal

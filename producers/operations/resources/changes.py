@@ -14,7 +14,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSe
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import ATTEMPTS, Changed, Saved
+from producers.operations.outcomes import ATTEMPTS, Changed, Saved
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,

@@ -15,8 +15,8 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.secure_body import may_open, open_secure
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
-from producers.operations.knowledge.reading import Listed
 from producers.operations.not_then import not_then
+from producers.operations.outcomes import Listed
 from producers.operations.resources.changes import unknown
 from producers.operations.resources.stating import vault_of
 from projections.views.resources import ask

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.ranking import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
+from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
 
 Vectors = NDArray[np.float32]

@@ -1,0 +1,156 @@
+"""Ports: protocols of what the operations need of a node; the composition root passes the implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeVar
+
+from ledger.degraded import Degraded
+from ledger.event import JsonObject
+
+T = TypeVar("T")
+
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
+
+
+@dataclass(slots=True)
+class Job:
+    """Work that runs beside the live view. `done` and `total` are log positions, `rate` is in events per second."""
+
+    id: str
+    kind: JobKind
+    state: Literal["running", "done", "failed"] = "running"
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the node is healthy, and each reason when it is not.
+
+    `waits_for` is why the node is not ready yet; `lag_seconds` is by view.
+    """
+
+    healthy: bool
+    reasons: list[str]
+    waits_for: list[str] = field(default_factory=list)
+    lag_seconds: dict[str, float] = field(default_factory=dict)
+
+
+class NodeAdmin(Protocol):
+    """Functions of a node for its operator; the composition root implements them."""
+
+    async def status(self) -> JsonObject:
+        """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
+        ...
+
+    async def start_rebuild(self) -> Job:
+        """Fold everything again beside the live view, compare digests, swap."""
+        ...
+
+    async def start_verify(self) -> Job:
+        """Fold from zero and compare with the live view, naming the rows that differ."""
+        ...
+
+    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
+        """Fold up to a position or a moment into a new DuckDB file."""
+        ...
+
+    async def start_snapshot(self) -> Job:
+        """Publish a frozen copy of the live view."""
+        ...
+
+    async def start_backup(self, into: str) -> Job:
+        """Append new events to the backup in a directory of the node's machine."""
+        ...
+
+    async def start_audit(self) -> Job:
+        """Read the log from its start and compare it with the signed checkpoints."""
+        ...
+
+    async def prove(self, item_id: str) -> JsonObject:
+        """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
+        ...
+
+    async def start_forget(self, subject: str, by: str) -> Job:
+        """Forget a person: destroy their key, and rebuild what was derived from their text."""
+        ...
+
+    async def job(self, job_id: str) -> Job:
+        """The progress of a job. Raises UnknownReference."""
+        ...
+
+    async def sql(self, query: str) -> JsonObject:
+        """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
+        ...
+
+    async def attach(self) -> JsonObject:
+        """The `statement` that attaches the live view from any DuckDB, with what it needs."""
+        ...
+
+    async def health(self) -> Health:
+        """Whether the node is healthy and ready."""
+        ...
+
+
+class ParkingAdmin(Protocol):
+    """Decisions of a node about parked events; the composition root implements it."""
+
+    async def states(self) -> dict[int, JsonObject]:
+        """`state`, `tries` and `time` of the last decision about each event, by position."""
+        ...
+
+    async def dismiss(self, position: int) -> JsonObject:
+        """Dismiss a parked event permanently. Raises UnknownReference, IllegalState."""
+        ...
+
+    async def start_retry(self, position: int) -> Job:
+        """Rebuild the view with this event included, and swap. Raises UnknownReference."""
+        ...
+
+
+class LiveView(Protocol):
+    """The part of projections/engine/view.py that operations use: its position, and queries against it."""
+
+    @property
+    def position(self) -> int: ...
+
+    async def wait_for(self, position: int, timeout: float = ...) -> None: ...
+
+    async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T: ...
+
+
+class Searcher(Protocol):
+    """The part of projections/search that operations use: ranked items visible to the caller."""
+
+    @property
+    def position(self) -> int: ...
+
+    async def wait_for(self, position: int, timeout: float) -> None: ...
+
+    async def search(
+        self,
+        *,
+        org: str,
+        query: str,
+        visible: Sequence[str],
+        top_k: int = 5,
+        min_score: int = 3,
+        types: Sequence[str] | None = None,
+        as_of: int | datetime | None = None,
+        paths: str = "fused",
+        readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
+        lacking: Callable[[Degraded], None] | None = None,
+        only: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[JsonObject]: ...
+
+
+class Sizes(Protocol):
+    """Sizes in bytes of the node's data, by kind."""
+
+    async def now(self) -> JsonObject: ...
