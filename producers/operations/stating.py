@@ -11,7 +11,7 @@ from ledger import new_item
 from ledger.event import Lineage
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin, Source
 from producers.access.principal import require_addressable
-from producers.operations.knowledge.first_cases import before_cases
+from producers.operations.first_cases import before_cases
 from producers.operations.publish import lifted
 from producers.requests.first_sentence import first_sentence
 from producers.requests.knowledge import EvalBody, SaveRequest, UpdateRequest

@@ -29,8 +29,8 @@ from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, Knowled
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, reach_head
+from producers.operations.first_cases import refuse_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
-from producers.operations.knowledge.first_cases import refuse_cases
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.outcomes import ATTEMPTS, Changed, Saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish

@@ -21,9 +21,9 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeSha
 from producers.operations.admin.scope_types import require_types
 from producers.operations.backpressure import Turns
 from producers.operations.desk import Desk, reach_head
+from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.knowledge.changes import exists, referring, statement_id
-from producers.operations.knowledge.first_cases import first_cases, with_its_cases
 from producers.operations.knowledge.unreadable import warnings
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import SLICE, publish

@@ -16,8 +16,8 @@ from ledger.event import Fact, Lineage
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge.same_case import case_event_id
 from producers.operations.publish import event_id, mismatch
+from producers.operations.same_case import case_event_id
 from producers.operations.stated_before import events_of_key, matches, past_actors, refuse_extra, request_fields
 from producers.operations.updated import PARTS
 from projections.views.lineage.ask import StatedEvent

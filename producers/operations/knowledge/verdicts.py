@@ -23,7 +23,6 @@ from ledger.events.knowledge import KnowledgeRated
 from ledger.readers import Judge
 from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.changes import unknown
-from producers.operations.knowledge.same_case import case_event_id
 from producers.operations.publish import (
     event_id,
     lifted,
@@ -32,6 +31,7 @@ from producers.operations.publish import (
     publish_judged,
     refuse_unkeepable,
 )
+from producers.operations.same_case import case_event_id
 from producers.operations.stated_before import events_of_key, refuse_extra, refuse_mismatch
 from producers.operations.updated import error_body
 from producers.requests.knowledge import CaseBody, FeedbackBody, FeedbackRequest, parse

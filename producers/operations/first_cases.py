@@ -11,8 +11,8 @@ from kledger.contract.errors import InvalidPayload
 from ledger import new_item
 from ledger.event import NO_LINEAGE, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated
-from producers.operations.knowledge.same_case import case_event_id
 from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable
+from producers.operations.same_case import case_event_id
 from producers.requests.knowledge import EvalBody, SaveRequest
 
 Verdict = Literal["helpful", "harmful"]
