@@ -34,6 +34,10 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+LEFT_OUT = ("metadata", "degraded")
+"""Fields of an answer that a tool may leave out, to save a model's tokens."""
+
+
 @dataclass(frozen=True)
 class CataloguedTool:
     """One tool: its function, its title, and the effect of a call."""
@@ -61,7 +65,9 @@ class CataloguedTool:
             raise refusal(error.errors(include_url=False, include_input=False), f"the call of {self.name}") from error
         answer: JsonObject = await self.function(wire, **arguments)
         if "results" in answer:
-            answer.pop("metadata", None)  # for programs; it repeats every item, which costs a model tokens
+            answer.pop("metadata", None)  # for programs; it repeats every item
+        if not answer.get("degraded"):
+            answer.pop("degraded", None)
         return answer
 
     @cached_property
@@ -72,7 +78,7 @@ class CataloguedTool:
             title=self.title,
             description=inspect.getdoc(self.function),
             input_schema=self._input_schema(),
-            output_schema=plain(TypeAdapter(self.answers).json_schema(mode="serialization")),
+            output_schema=self._output_schema(),
             annotations=types.ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.reads,
@@ -81,6 +87,12 @@ class CataloguedTool:
                 open_world_hint=False,
             ),
         )
+
+    def _output_schema(self) -> JsonObject:
+        schema = plain(TypeAdapter(self.answers).json_schema(mode="serialization"))
+        if "required" in schema:
+            schema["required"] = [name for name in schema["required"] if name not in LEFT_OUT]
+        return schema
 
     def _input_schema(self) -> JsonObject:
         schema = plain(self._form.model_json_schema())

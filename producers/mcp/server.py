@@ -99,11 +99,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
 
 
 def _answer(document: JsonObject) -> types.CallToolResult:
-    """A document as structured content, and as text for clients that read text alone.
-
-    An empty `degraded` is left out, to save a model's tokens.
-    """
-    document = {name: value for name, value in document.items() if name != "degraded" or value}
+    """A document as structured content, and as text for clients that read text alone."""
     return types.CallToolResult(content=[_text(document)], structured_content=document)
 
 
