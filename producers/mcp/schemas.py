@@ -20,10 +20,13 @@ def plain(schema: JsonObject) -> JsonObject:
             return resolved(forms[part["$ref"].rpartition("/")[2]])
         # A key directly below `properties` is a field name, even `title`.
         kept = part if names else {key: value for key, value in part.items() if key != "title"}
-        return {key: resolved(value, names=key == "properties" and not names) for key, value in kept.items()}
+        inlined = {key: resolved(value, names=key == "properties" and not names) for key, value in kept.items()}
+        if not names and inlined.get("additionalProperties") == {}:
+            inlined["additionalProperties"] = True  # the same, in a form that every client reads
+        return inlined
 
-    inlined: JsonObject = resolved(schema)
-    return inlined
+    whole: JsonObject = resolved(schema)
+    return whole
 
 
 def without_null(schema: JsonObject) -> JsonObject:
