@@ -38,7 +38,7 @@ from ledger.store.jetstream import JetStreamLedger
 
 ROOT = Path(__file__).parents[1]
 KLEDGER = (sys.executable, "-m", "producers.cli.main")
-READY_SECONDS = 60
+READY_SECONDS = 600  # a node that has its views and vectors yet to make is ready once it has them
 STOP_SECONDS = 30
 LOG_SHOWN = 4_000  # characters
 LONGEST_IDLE = 2.0  # seconds
