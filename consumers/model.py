@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Generic
 import structlog
 
 from consumers.model_metrics import ModelMetrics
-from consumers.model_settings import ModelSettings, Task
+from consumers.model_settings import ModelSettings
 from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, response_format, schema_instruction
 from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
+from kledger.contract.words import ModelTask
 from ledger.events.usage import Usage
 
 if TYPE_CHECKING:
@@ -82,13 +83,13 @@ class ChatModel:
         """Whether a call may be repeated with its key and is billed once."""
         return self.settings.idempotent
 
-    def named(self, task: Task, model: str | None = None) -> str:
+    def named(self, task: ModelTask, model: str | None = None) -> str:
         """The model that would be called. Raises NotAvailable."""
         return self.settings.model_for(task, model)
 
     async def ask(
         self,
-        task: Task,
+        task: ModelTask,
         prompt: Prompt,
         answer: type[A],
         *,
@@ -129,7 +130,7 @@ class ChatModel:
             await self._client.close()
 
     async def _answered(
-        self, task: Task, prompt: Prompt, answer: type[A], key: str, usage: Usage, timeout: float | None
+        self, task: ModelTask, prompt: Prompt, answer: type[A], key: str, usage: Usage, timeout: float | None
     ) -> tuple[A, Usage]:
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
         for repair in ("", ":repair"):
@@ -151,7 +152,7 @@ class ChatModel:
 
     async def _completed(
         self,
-        task: Task,
+        task: ModelTask,
         messages: list[dict[str, str]],
         answer: type[A],
         key: str,
@@ -175,7 +176,7 @@ class ChatModel:
 
     async def _sent(
         self,
-        task: Task,
+        task: ModelTask,
         messages: list[dict[str, str]],
         answer: type[A],
         form: Form,
@@ -228,7 +229,7 @@ class ChatModel:
             return self.idempotent or type(error.__cause__).__name__ in _NEVER_SENT
         return False
 
-    def _billed(self, task: Task, before: Usage, completion: ChatCompletion) -> Usage:
+    def _billed(self, task: ModelTask, before: Usage, completion: ChatCompletion) -> Usage:
         """Count a completion's usage in the metrics, and add it to the usage so far."""
         usage = completion.usage
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)

@@ -13,9 +13,8 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from kledger.contract.errors import NotAvailable
+from kledger.contract.words import ModelTask
 from ledger.wire.envelope import invalid_payload
-
-Task = Literal["evolve", "extract", "slim", "route"]
 
 
 class Price(NamedTuple):
@@ -52,7 +51,7 @@ class ModelSettings(BaseSettings):
         """All models that the settings name."""
         return frozenset({self.model, self.evolve, self.extract, self.slim, self.route} - {""})
 
-    def model_for(self, task: Task, requested: str | None = None) -> str:
+    def model_for(self, task: ModelTask, requested: str | None = None) -> str:
         """The model for a task: the requested one, else the task's own, else the default.
 
         Raises NotAvailable when none is configured, or when a budget is set that its unknown price could break.

@@ -21,13 +21,9 @@ __all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the client when it is first named: the contract alone is imported without httpx and pydantic."""
-    if name == "DEFAULT_URL":
-        from kledger.client.connection import DEFAULT_URL
+    """Load the client when it is first named: who needs error codes or words alone loads neither httpx nor pydantic."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kledger.client import clients, connection
 
-        return DEFAULT_URL
-    if name in ("AsyncLedgerClient", "LedgerClient"):
-        from kledger.client import clients
-
-        return getattr(clients, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(connection if name == "DEFAULT_URL" else clients, name)

@@ -7,9 +7,8 @@ or without the part where the position is null. A complete answer has an empty l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Part = Literal["view", "vectors", "embeddings"]
+from kledger.contract.words import ServingPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +18,6 @@ class Degraded:
     `reason` is a sentence with the cause and the remedy; `position` is the log position that the part has reached.
     """
 
-    part: Part
+    part: ServingPart
     reason: str
     position: int | None = None

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from consumers.model import Answer, ChatModel, Prompt
-from consumers.model_settings import Task
 from consumers.structured import A
 from kledger.contract.errors import BrokerUnavailable, Interrupted, LedgerError, SubjectForgotten, VersionConflict
+from kledger.contract.words import ModelTask
 from ledger.event import Appended, Fact, Lineage, NewEvent
 from ledger.events.model import ModelUsed
 from ledger.events.process import CallStarted
@@ -87,7 +87,7 @@ class Work:
             )
 
     async def ask(
-        self, process: Process, task: Task, prompt: Prompt, form: type[A], *, key: str, model: str
+        self, process: Process, task: ModelTask, prompt: Prompt, form: type[A], *, key: str, model: str
     ) -> Answer[A]:
         """Call the model. Its cost is recorded first, in the node's name, whatever becomes of the process.
 

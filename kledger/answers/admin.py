@@ -7,9 +7,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Fault, Position, Time
-
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
-ParkedState = Literal["parked", "dismissed", "released"]
+from kledger.contract.words import JobKind, ParkedState
 
 
 class Job(TypedDict):

@@ -13,8 +13,8 @@ from typing_extensions import TypedDict
 from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Time, Total, Warned
 from kledger.contract.scopes import Visibility
+from kledger.contract.words import ImportOutcome, ItemStatus, Permission
 
-ItemStatus = Literal["active", "retired", "merged"]
 Verdict = Literal["helpful", "harmful", "confirmed"]
 
 
@@ -22,7 +22,7 @@ class AclEntry(TypedDict):
     """Somebody who may read an item beside those in its scopes, and with `read_write` revise it."""
 
     entity: str
-    permission: Literal["read", "read_write"]
+    permission: Permission
 
 
 class ItemSource(TypedDict):
@@ -196,7 +196,7 @@ class SavedOne(TypedDict):
 
     index: int
     id: str | None
-    outcome: Literal["saved", "unchanged", "refused"]
+    outcome: ImportOutcome
     position: int | None
     error: Fault | None
     warnings: list[Warned]

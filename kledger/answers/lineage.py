@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Verdict
 from kledger.answers.parts import Answered, Position, Time
+from kledger.contract.words import LineageRole
 
 
 class Edge(TypedDict):
@@ -41,7 +42,7 @@ class LineageCase(TypedDict):
 class LineageEvent(TypedDict):
     """One event of a lineage, once. `verdict` and `case` are a rating's or confirmation's, `score` a score's."""
 
-    role: Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
+    role: LineageRole
     event_id: str
     event_type: str
     entity: str

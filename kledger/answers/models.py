@@ -7,6 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
+from kledger.contract.words import ExtractionAction, ExtractionKind
 
 EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
 ExtractionStatus = Literal["requested", "started", "completed", "failed"]
@@ -56,14 +57,14 @@ class FoundKnowledge(TypedDict):
     """What became of one piece of knowledge that was found."""
 
     knowledge_id: str
-    action: Literal["saved", "confirmed", "conflict"]
+    action: ExtractionAction
 
 
 class Extraction(ProcessFields):
     """Which knowledge was found in messages; `messages` is how many there were."""
 
     status: ExtractionStatus
-    kind: Literal["statement", "task", "conversation", "feedback"]
+    kind: ExtractionKind
     scopes: list[str]
     messages: int
     items: list[FoundKnowledge]

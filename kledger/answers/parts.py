@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
+from kledger.contract.words import ServingPart
+
 JsonDocument = dict[str, JsonValue]
 """An object whose fields are its author's own, such as `tags`."""
 
@@ -34,7 +36,7 @@ class Refusal(TypedDict):
 class Degraded(TypedDict):
     """A part of the node that an answer could not use, or not up to date; `position` is what the part knows."""
 
-    part: Literal["view", "vectors", "embeddings"]
+    part: ServingPart
     reason: str
     position: int | None
 

@@ -7,8 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
-
-ProfileType = Literal["user", "work"]
+from kledger.contract.words import AgentType, ProfileType
 
 
 class Profiles(TypedDict):
@@ -22,7 +21,7 @@ class ProfilePrompt(TypedDict):
     """A profile as a section of a system prompt, for the agent that it is for; null for one that has nothing to say."""
 
     memory_type: ProfileType
-    agent_type: Literal["router", "worker"]
+    agent_type: AgentType
     prompt: str | None
 
 

@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, JsonDocument, Position, Time, Total
 from kledger.contract.scopes import Visibility
-
-ResourceStatus = Literal["active", "retired"]
+from kledger.contract.words import ResourceStatus, SecretState
 
 
 class ListedResource(TypedDict):
@@ -38,7 +37,7 @@ class Resource(ListedResource, Answered):
     """One resource; `secure` says why its `secure_body` is there or not."""
 
     secure_body: str | None
-    secure: Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
+    secure: SecretState
 
 
 class ResourceList(Answered):

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, KeptAt, Position, Time
 from kledger.contract.scopes import Visibility
+from kledger.contract.words import Permission
 
 
 class Since(TypedDict):
@@ -26,7 +27,7 @@ class Reason(TypedDict):
 
     kind: Literal["scope", "acl", "owner", "operator"]
     entity: str | None
-    permission: NotRequired[Literal["read", "read_write"]]
+    permission: NotRequired[Permission]
     since: Since
 
 

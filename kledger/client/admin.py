@@ -16,7 +16,7 @@ ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at what goes on; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
+StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 
 
 async def status(wire: Wire) -> NodeStatus:
@@ -45,7 +45,7 @@ async def attach(wire: Wire) -> Attach:
 
 async def start_job(
     wire: Wire,
-    kind: JobKind,
+    kind: StartableJob,
     *,
     to: Moment | None = None,
     into: str | Path | None = None,

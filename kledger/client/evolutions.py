@@ -6,7 +6,7 @@ A call that has a model work waits up to `wait` seconds for the outcome; its `st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from kledger.answers.knowledge import Evolving
 from kledger.answers.models import (
@@ -23,12 +23,11 @@ from kledger.answers.models import (
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import ExtractionKind
 
 EVOLUTIONS, EXTRACTIONS, CONFLICTS = "/api/evolutions", "/api/extractions", "/api/conflicts"
 WAIT = 25.0
 """Seconds; below those after which a client gives a request up."""
-
-Kind = Literal["statement", "task", "conversation", "feedback"]
 
 
 async def evolve(
@@ -105,7 +104,7 @@ async def extract(
     text: str | None = None,
     *,
     messages: Sequence[Mapping[str, Any]] | None = None,
-    kind: Kind = "statement",
+    kind: ExtractionKind = "statement",
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
     model: str | None = None,

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
 from kledger.answers.lineage import LineageOf
 from kledger.answers.parts import Moved, Saved
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import ItemFilter, RecallPath, Verdict
 
 KNOWLEDGE = "/api/knowledge"
 ITEMS_A_BATCH = 1000  # the most that the node takes in one request
 VERDICTS_A_BATCH = 5000
 
 Moment = int | str | datetime  # a position, or a time (RFC 3339 when it is a text)
-Path = Literal["fused", "keyword", "vector", "recency"]
 
 
 async def search(
@@ -31,7 +31,7 @@ async def search(
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
     as_of: Moment | None = None,
-    path: Path = "fused",
+    path: RecallPath = "fused",
     record: bool = True,
     route: bool | None = None,
 ) -> SearchResults:
@@ -167,7 +167,7 @@ async def revise(
 async def rate(
     wire: Wire,
     id: str,
-    verdict: Literal["helpful", "harmful"],
+    verdict: Verdict,
     *,
     task: str | None = None,
     query: str | None = None,
@@ -245,7 +245,7 @@ async def list_items(
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
-    status: Literal["active", "retired", "merged", "all"] = "active",
+    status: ItemFilter = "active",
     as_of: Moment | None = None,
 ) -> ItemList:
     """A page of the items that the caller may see; filters narrow it, none widens it."""

@@ -7,13 +7,14 @@ what they add meanwhile is newer than the first page and does not come.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from kledger.answers.knowledge import ListedItem
 from kledger.answers.resources import ListedResource
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
 from kledger.client.knowledge import Moment, list_items
 from kledger.client.resources import list_resources
+from kledger.contract.words import ItemFilter, ResourceFilter
 
 PAGE = 500
 
@@ -25,7 +26,7 @@ class ItemFilters(TypedDict, total=False):
     scopes: Sequence[str] | None
     owner: str | None
     visibility: Sequence[str] | None
-    status: Literal["active", "retired", "merged", "all"]
+    status: ItemFilter
     as_of: Moment | None
 
 
@@ -33,7 +34,7 @@ class ResourceFilters(TypedDict, total=False):
     """Which resources, as `resources.list` takes it."""
 
     content_type: str | None
-    status: Literal["active", "retired", "all"]
+    status: ResourceFilter
     as_of: Moment | None
 
 

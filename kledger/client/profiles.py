@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kledger.answers.parts import JsonDocument
-from kledger.answers.profiles import ProfileHistory, ProfilePrompt, Profiles, ProfileType
+from kledger.answers.profiles import ProfileHistory, ProfilePrompt, Profiles
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire
+from kledger.contract.words import ProfileType
 
 PROFILES = "/api/v1/memories"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, segment
+from kledger.contract.words import ResourceFilter
 
 RESOURCE = "/api/resource"
 
@@ -69,7 +70,7 @@ async def list_resources(
     limit: int = 10,
     offset: int = 0,
     before: int | None = None,
-    status: Literal["active", "retired", "all"] = "active",
+    status: ResourceFilter = "active",
     as_of: Moment | None = None,
 ) -> ResourceList:
     """A page of the resources that the caller may see, newest first, without their secrets."""

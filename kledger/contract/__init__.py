@@ -1,1 +1,1 @@
-"""What client and node agree on: error codes, scopes, entities, languages."""
+"""What client and node agree on: error codes, words, scopes, entities, languages."""

@@ -6,18 +6,17 @@ their correlation id and carry the ids of the messages they came from.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Entity
+from kledger.contract.words import ExtractionAction, ExtractionKind
 from ledger.event import Fact
 from ledger.events.bounds import Document, Short
 from ledger.events.knowledge import Id, Scopes
 from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
 from ledger.events.usage import Usage
-
-Kind = Literal["statement", "task", "conversation", "feedback"]
 
 
 class Extracted(BaseModel):
@@ -26,7 +25,7 @@ class Extracted(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     knowledge_id: Id
-    action: Literal["saved", "confirmed", "conflict"]
+    action: ExtractionAction
 
 
 class ExtractionRequested(ProcessFact):
@@ -39,7 +38,7 @@ class ExtractionRequested(ProcessFact):
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("agent_id",)
 
-    kind: Kind
+    kind: ExtractionKind
     messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
     owner: Entity
     scopes: Scopes

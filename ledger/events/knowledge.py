@@ -6,11 +6,12 @@ The entity id of these events is the item's id. `rated`, `confirmed` and `scored
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Entity, Scope
+from kledger.contract.words import Permission, Verdict
 from ledger import new_item
 from ledger.event import MAX_ID, MOST_POSITION, Fact
 from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason, ResourceIds, Short, Urls
@@ -127,7 +128,7 @@ class KnowledgeRated(Fact):
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
 
-    verdict: Literal["helpful", "harmful"]
+    verdict: Verdict
     case: Case = Case()
     through: Through = None
 
@@ -244,7 +245,7 @@ class AclEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     entity: Entity
-    permission: Literal["read", "read_write"]
+    permission: Permission
 
 
 def each_entity_once(acl: list[AclEntry]) -> list[AclEntry]:

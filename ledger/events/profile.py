@@ -6,16 +6,15 @@ The entity id is `{owner}/{memory_type}`, for example `user:123/work`. Only the 
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from kledger.contract.scopes import Entity
+from kledger.contract.words import ProfileType
 from ledger.event import Fact
 from ledger.events.bounds import Document, Reason
 
-MemoryType = Literal["user", "work"]
 
-
-def profile_id(owner: str, memory_type: MemoryType) -> str:
+def profile_id(owner: str, memory_type: ProfileType) -> str:
     """The entity id of one memory of one user."""
     return f"{owner}/{memory_type}"
 
@@ -24,7 +23,7 @@ MEMORIES = uuid.UUID("9b0c2f57-3a5c-5c0e-9d0e-0c6ed7a2f0b1")
 """The namespace of the ids of memories (RFC 9562, version 5)."""
 
 
-def memory_id(org: str, owner: str, memory_type: MemoryType) -> uuid.UUID:
+def memory_id(org: str, owner: str, memory_type: ProfileType) -> uuid.UUID:
     """The id of one memory: the same in every answer, view and node. The view `profiles` computes it in SQL."""
     return uuid.uuid5(MEMORIES, f"{org}\n{profile_id(owner, memory_type)}")
 
@@ -33,7 +32,7 @@ class ProfileFact(Fact):
     """Base class of events about a memory: its owner, and which of the two it is."""
 
     owner: Entity
-    memory_type: MemoryType
+    memory_type: ProfileType
 
     def stated_id(self) -> str:
         """The entity id in the data, which the subject has to match."""

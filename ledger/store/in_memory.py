@@ -1,4 +1,4 @@
-"""In-memory ledger for tests and notebooks, with the same contract as JetStream (stream.py).
+"""In-memory ledger for tests and notebooks, with the same contract as JetStream (ledger/stream.py).
 
 It dedupes event ids forever, the broker within two minutes.
 """

@@ -14,18 +14,18 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import get_args
 
 import orjson
 
 from kledger.contract.errors import BrokerUnavailable, IllegalState, UnknownReference
+from kledger.contract.words import ParkedState
 from ledger.broker.access import PARKED_STREAM, PARKED_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
-State = Literal["parked", "dismissed", "released"]
 """Waiting for an operator; left out of the views for good; folded again like any other event."""
 
 _AT_ONCE = 64
@@ -37,7 +37,7 @@ class Decision:
 
     position: int
     fingerprint: str
-    state: State
+    state: ParkedState
     reason: str
     tries: int
     time: str
@@ -130,7 +130,7 @@ class ParkedEvents:
                 self._read = until
 
     async def decide(
-        self, event_at: int, state: State, *, fingerprint: str = "", reason: str = "", tries: int = 0
+        self, event_at: int, state: ParkedState, *, fingerprint: str = "", reason: str = "", tries: int = 0
     ) -> Decision:
         """Record a decision and return the one that counts: of two nodes that decide at once, the first one's.
 
@@ -172,6 +172,6 @@ class ParkedEvents:
         if error_code(answer):
             raise error_of(answer, f"decision {number} of {PARKED_STREAM}")
         decision = Decision(**orjson.loads(base64.b64decode(answer["message"]["data"])))
-        if decision.state not in get_args(State):
+        if decision.state not in get_args(ParkedState):
             raise BrokerUnavailable(f"decision {number} of {PARKED_STREAM} says {decision.state}: update this node")
         return decision

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Entity, Visibility
+from kledger.contract.words import ExtractionKind
 from ledger.event import Fact
 from ledger.events.bounds import Document, Reason, ResourceIds
-from ledger.events.extraction import Kind
 from ledger.events.knowledge import Case, Confidence, Count, KnowledgeType, Scopes, Score, Source, Text, Types
 from ledger.events.process import ModelName, ProcessFact
 from ledger.events.resource import SEALED_PATTERN, ContentType, Metadata, ResourceFact, SharedWith, Version
@@ -117,7 +117,7 @@ class ExtractionRequested1(ProcessFact):
 
     name: ClassVar[str] = "extraction.requested"
 
-    kind: Kind
+    kind: ExtractionKind
     messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
     owner: Entity
     scopes: Scopes

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from kledger.contract.errors import Forbidden
 from kledger.contract.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
+from kledger.contract.words import TokenRole
 
-Role = Literal["agent", "analyst", "operator"]
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[TokenRole, ...] = get_args(TokenRole)
 
 ADMIN = "/api/admin"
 # What an analyst may request: SQL, how to attach, and the status with the position of the view.
@@ -30,7 +30,7 @@ class Principal:
     """The holder of a token. `id` is the token's id, which is not secret; `bound` are ids by kind of entity."""
 
     id: str
-    role: Role
+    role: TokenRole
     bound: Mapping[str, tuple[str, ...]]
 
     def entities(self) -> frozenset[str]:

@@ -23,9 +23,10 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from kledger.contract.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
+from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
 from ledger.runtime.whole_file import check_directory_place
-from producers.access.principal import Principal, Role, bindings
+from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
 TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
@@ -42,7 +43,7 @@ class TokenRecord:
 
     id: str
     sha256: str
-    role: Role
+    role: TokenRole
     bound: dict[str, tuple[str, ...]]
     name: str
     created: datetime
@@ -90,7 +91,7 @@ def read_records(path: Path) -> list[TokenRecord]:
 def create_token(
     data: Path,
     named: Mapping[str, Iterable[str]],
-    role: Role = "agent",
+    role: TokenRole = "agent",
     expires: datetime | None = None,
     name: str = "",
 ) -> tuple[TokenRecord, str]:

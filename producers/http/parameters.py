@@ -16,6 +16,7 @@ from starlette.requests import Request
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
+from kledger.contract.words import RecallPath
 from ledger.degraded import Degraded
 from ledger.event import Lineage
 from ledger.events.bounds import MOST_QUERY, MOST_REASON
@@ -24,7 +25,6 @@ from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, wr
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
 from producers.operations.models.processes import MAX_PATIENCE
 from producers.operations.own_writes import OwnWrites, Written
-from producers.operations.recall.search import Paths
 from producers.requests.owners import owner_named
 
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
@@ -247,7 +247,7 @@ class SearchQuery(ReadQuery):
     type: Annotated[str | None, Field(description=_TYPE_TOO)] = None
     owner: Annotated[str | None, Field(description=_OWNER)] = None
     visibility: Annotated[str | None, Field(description=_LABELS)] = None
-    paths: Paths = "fused"
+    paths: RecallPath = "fused"
     record: bool = True
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
         None

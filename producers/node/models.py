@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from consumers.model import ChatModel
-from consumers.model_settings import Task, model_settings_from_environment
+from consumers.model_settings import model_settings_from_environment
 from consumers.reactors.evolve import Evolving
 from consumers.reactors.extract import Extracting
 from consumers.reactors.slim import Slimming
@@ -15,6 +15,7 @@ from consumers.reactors.subscription import Reactor
 from consumers.reactors.work import Work
 from consumers.routing import ModelRouter
 from kledger.contract.errors import NotAvailable
+from kledger.contract.words import ModelTask
 from producers.node.roles import Role
 from producers.operations.available_models import ModelsElsewhere
 from producers.operations.desk import Desk
@@ -49,12 +50,12 @@ async def with_models(
     if settings.named():
         model.get_ready()
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
-    known: list[tuple[Task, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
+    known: list[tuple[ModelTask, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
     # Without a model, slims keep the best item of each group.
     return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
 
 
-def _has(model: ChatModel, task: Task) -> bool:
+def _has(model: ChatModel, task: ModelTask) -> bool:
     try:
         model.named(task)
     except NotAvailable:

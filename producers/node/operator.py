@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
+from kledger.contract.words import JobKind
 from ledger.backup.process import back_up_in_own_process
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress
@@ -30,7 +31,7 @@ from producers.node.integrity import Integrity
 from producers.node.jobs import Work, run_job
 from producers.node.paths import outside
 from producers.node.readiness import LONGEST_LAG_SECONDS, Readiness, lag
-from producers.operations.ports import Health, Job, JobKind
+from producers.operations.ports import Health, Job
 from projections.analysts.admission import Places
 from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.snapshot import copy_frozen
@@ -65,7 +66,7 @@ class Forgetting(Protocol):
 
 @dataclass(slots=True)
 class Operator:
-    """Operator interface of a running node; implements producers.operations.admin.jobs.NodeAdmin."""
+    """Operator interface of a running node; implements producers.operations.ports.NodeAdmin."""
 
     access: BrokerAccess
     ledger: JetStreamLedger

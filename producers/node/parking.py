@@ -56,7 +56,7 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """Implements producers.operations.admin.refused.ParkingAdmin."""
+    """Implements producers.operations.ports.ParkingAdmin."""
 
     operator: Operator
     parked: ParkedEvents

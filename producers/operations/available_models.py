@@ -6,18 +6,17 @@ Only the reactors call models; an interface publishes a request and waits for it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from kledger.contract.errors import NotAvailable
+from kledger.contract.words import ModelTask
 from ledger.event import JsonObject
-
-Task = Literal["evolve", "extract", "slim", "route"]
 
 
 class Models(Protocol):
     """The models of a node by task."""
 
-    def named(self, task: Task, model: str | None = None) -> str:
+    def named(self, task: ModelTask, model: str | None = None) -> str:
         """The model for a task. Raises NotAvailable where there is none."""
         ...
 
@@ -33,7 +32,7 @@ class Router(Protocol):
 class NoModels:
     """A node without models."""
 
-    def named(self, task: Task, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
+    def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
         """See Models.named."""
         raise NotAvailable(f"to {task} is a model's work, and this node has none: set KLEDGER_MODEL where it runs")
 
@@ -41,6 +40,6 @@ class NoModels:
 class ModelsElsewhere:
     """A node that only accepts requests: nodes with the role `reactors` have the models."""
 
-    def named(self, task: Task, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
+    def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
         """See Models.named."""
         return model or ""

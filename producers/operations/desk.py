@@ -6,14 +6,14 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from prometheus_client.registry import Collector
 
 from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
-from ledger.degraded import Degraded, Part
+from kledger.contract.words import ServingPart
+from ledger.degraded import Degraded
 from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
@@ -23,8 +23,6 @@ from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Search
 from producers.operations.publish import Tally
 from producers.operations.recording import Recorded
 from projections.views.lineage import ask as lineage
-
-T = TypeVar("T")
 
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
@@ -84,7 +82,7 @@ class Freshness:
         if self.min_position or self.own.vectors:
             await self._reach("vectors", searcher.wait_for, self.own.vectors)
 
-    async def _reach(self, part: Part, wait_for: Callable[[int, float], Awaitable[None]], own: int) -> None:
+    async def _reach(self, part: ServingPart, wait_for: Callable[[int, float], Awaitable[None]], own: int) -> None:
         if self.min_position:
             await wait_for(self.min_position, self.wait)
         if own > self.min_position:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import Verdict
 from ledger import new_item
 from ledger.event import NO_LINEAGE, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated
@@ -15,7 +15,6 @@ from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable
 from producers.operations.same_case import case_event_id
 from producers.requests.knowledge import EvalBody, SaveRequest
 
-Verdict = Literal["helpful", "harmful"]
 VERDICTS: tuple[Verdict, ...] = ("helpful", "harmful")
 _BEGINS = {"helpful": new_item.HELPFUL, "harmful": new_item.HARMFUL}
 

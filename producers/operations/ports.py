@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
+from kledger.contract.words import JobKind
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
 
 T = TypeVar("T")
-
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
 
 
 @dataclass(slots=True)

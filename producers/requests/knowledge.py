@@ -7,13 +7,14 @@ and what to do. Every interface reads its input here, so that each refuses the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.scopes import Visibility
+from kledger.contract.words import Permission, Verdict
 from ledger.event import JsonObject
 from ledger.events.bounds import MOST_LISTED, Description, Document, NewId, Reason, ResourceIds, Short
 from ledger.events.knowledge import (
@@ -93,7 +94,7 @@ class EvalBody(Asked):
     helpful_history: FirstCases = Field(default_factory=list)
     harmful_history: FirstCases = Field(default_factory=list)
 
-    def history(self, verdict: Literal["helpful", "harmful"]) -> list[FirstCaseBody]:
+    def history(self, verdict: Verdict) -> list[FirstCaseBody]:
         """The cases of one kind."""
         return self.helpful_history if verdict == "helpful" else self.harmful_history
 
@@ -109,7 +110,7 @@ class AclEntryBody(AclEntry):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    permission: Literal["read", "read_write"] = "read"
+    permission: Permission = "read"
 
 
 Acl = Annotated[list[AclEntryBody], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]

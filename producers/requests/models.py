@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from kledger.contract.words import ExtractionKind
 from ledger.events.bounds import NewId, Reason
-from ledger.events.extraction import Kind
 from ledger.events.knowledge import Id, Scopes, Text, Version
 from ledger.events.process import ModelName
 from producers.requests.body import Asked
@@ -27,7 +27,7 @@ class ExtractRequest(Asked):
     agent and project that ask. Of a user's profile they are the user and projects alone.
     """
 
-    kind: Kind = "statement"
+    kind: ExtractionKind = "statement"
     text: Text | None = None
     messages: Annotated[list[MessageBody], Field(min_length=1, max_length=1_000)] | None = None
     scopes: Scopes | None = None

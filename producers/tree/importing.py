@@ -14,7 +14,7 @@ from producers.tree.reading import Tree, read_tree
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
-    from kledger.answers.profiles import ProfileType
+    from kledger.contract.words import ProfileType
     from producers.requests.chunks import Outcome
 
 # Refusals of an item that may be there already with the same statement: revised since, or of another owner.

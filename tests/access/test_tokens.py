@@ -23,9 +23,10 @@ from kledger.contract.errors import (
     UnknownReference,
 )
 from kledger.contract.scopes import Caller
+from kledger.contract.words import TokenRole
 from producers.access.book import TokenBook
 from producers.access.opening import analysts_of, tokens_for
-from producers.access.principal import Principal, Role
+from producers.access.principal import Principal
 from producers.access.tokens import TOKEN, create_token, expiry, read_records, revoke_token, tokens_file
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
@@ -181,7 +182,7 @@ def test_times_to_end_are_spans_moments_or_never() -> None:
             expiry(wrong, NOW)
 
 
-def principal(role: Role, **bound: tuple[str, ...]) -> Principal:
+def principal(role: TokenRole, **bound: tuple[str, ...]) -> Principal:
     return Principal("t-1", role, bound)
 
 

@@ -13,13 +13,14 @@ import duckdb
 
 from kledger.contract.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
+from kledger.contract.words import JobKind
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.desk import Desk
-from producers.operations.ports import Health, Job, JobKind
+from producers.operations.ports import Health, Job
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector

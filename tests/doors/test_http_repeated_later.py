@@ -135,7 +135,7 @@ async def test_a_decision_that_is_sent_again_after_a_restart_is_answered_as_befo
 
 
 async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None:
-    """But for extracting, which needs a model: tests/reactors/test_claimed_processes.py."""
+    """But for extracting, which needs a model: tests/attacks/test_claimed_processes.py."""
     routes = [
         (method, route.path_regex)
         for routers in (

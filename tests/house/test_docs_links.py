@@ -1,17 +1,22 @@
-"""Does everything that a document points at exist?"""
+"""Everything that a document or a comment points at exists."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
 
-from tests.house.project import FOLDERS, ROOT, documents
+from tests.house.project import FOLDERS, PACKAGES, ROOT, documents, modules
 
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)")
 PLACE = re.compile(rf"`(?P<file>(?:{'|'.join(FOLDERS)})/[\w./-]+\.py)(?::(?P<name>\w+))?`")
+_IN_CODE = "|".join(FOLDERS)
+MENTIONED = re.compile(rf"(?<![\w./-])(?P<file>(?:{_IN_CODE})/[\w./-]+\.(?:py|md))(?::(?P<name>[A-Za-z_]\w*))?")
+IMPORTABLE = re.compile(rf"(?<![\w./-])(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -29,12 +34,39 @@ def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", documents(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_place_in_the_code_that_the_page_names_exists(page: Path) -> None:
-    missing = []
-    for match in PLACE.finditer(page.read_text(encoding="utf-8")):
-        path = ROOT / match["file"]
-        if not path.is_file() or (match["name"] and match["name"] not in defined(path)):
-            missing.append(match[0])
+    missing = [match[0] for match in PLACE.finditer(page.read_text(encoding="utf-8")) if not is_there(match)]
     assert missing == []
+
+
+def test_every_place_that_a_comment_or_a_text_of_the_code_names_exists() -> None:
+    missing = []
+    for path in modules((*PACKAGES, "tests", "bench")):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+            if token.type in (tokenize.STRING, tokenize.COMMENT):
+                named = [match[0] for match in MENTIONED.finditer(token.string) if not is_there(match)]
+                named += [match[0] for match in IMPORTABLE.finditer(token.string) if not is_importable(match[0])]
+                missing += [f"{path.relative_to(ROOT)}:{token.start[0]}: {each}" for each in named]
+    assert missing == []
+
+
+def is_there(place: re.Match[str]) -> bool:
+    """Whether the file exists, and defines the name where one is given."""
+    path = ROOT / place["file"]
+    return path.is_file() and (not place["name"] or place["name"] in defined(path))
+
+
+def is_importable(name: str) -> bool:
+    """Whether a dotted name leads to a module or into one; what names no folder of a package is none of ours."""
+    parts = name.split(".")
+    if not (ROOT / parts[0] / parts[1]).is_dir():
+        return True
+    for length in range(len(parts), 1, -1):
+        path = ROOT.joinpath(*parts[:length])
+        if path.is_dir():
+            return length == len(parts) or parts[length] == "py"
+        if (module := path.with_suffix(".py")).is_file():
+            return length == len(parts) or parts[length] in defined(module) | imported(module)
+    return False
 
 
 def anchors(page: Path) -> set[str]:
@@ -53,3 +85,10 @@ def defined(path: Path) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
     return found
+
+
+def imported(path: Path) -> set[str]:
+    """Names that a module imports: a test that replaces one names it there."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in froms for alias in node.names}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kledger.contract.errors import InvalidPayload
-from producers.operations.ports import JobKind
+from kledger.contract.words import JobKind
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
 
 KINDS: tuple[JobKind, ...] = ("replay", "backup")

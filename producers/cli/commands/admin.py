@@ -23,7 +23,7 @@ from producers.cli.session import WRITTEN, Answer, Session
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
-    from kledger.client.admin import JobKind
+    from kledger.client.admin import StartableJob
 
 
 _KEPT = (
@@ -292,7 +292,7 @@ def _quack(option: str) -> int | None:
     raise typer.BadParameter(f"{option!r} is neither a port nor off", param_hint="--quack")
 
 
-def run_job(session: Session, kind: JobKind, **arguments: Any) -> dict[str, Any]:
+def run_job(session: Session, kind: StartableJob, **arguments: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
     started = session.ledger.start_job(kind, **arguments)
     with bar(kind, None) as shown:

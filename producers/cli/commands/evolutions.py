@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 import typer
 from rich.console import Group
 
+from kledger.contract.words import ExtractionKind
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table
 from producers.cli.session import Answer, Session
@@ -115,9 +116,7 @@ def revert(
 def extract(
     session: Session,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="A text, or messages as JSON.", show_default=False)],
-    kind: Annotated[
-        Literal["statement", "task", "conversation", "feedback"], typer.Option(help="What this is.")
-    ] = "statement",
+    kind: Annotated[ExtractionKind, typer.Option(help="What this is.")] = "statement",
     scopes: reading.Scopes = None,
     owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe.")] = None,
     model: Model = None,

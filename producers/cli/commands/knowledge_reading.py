@@ -8,6 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from kledger.contract.words import ItemFilter, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
@@ -26,9 +27,7 @@ def search(
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
     as_of: reading.AsOf = None,
-    path: Annotated[
-        Literal["fused", "keyword", "vector", "recency"], typer.Option(help="Ask one path of recall alone.")
-    ] = "fused",
+    path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
     route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
@@ -97,7 +96,7 @@ def list_items(
     scopes: reading.Scopes = None,
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
-    status: Annotated[Literal["active", "retired", "merged", "all"], typer.Option(help="Which items.")] = "active",
+    status: Annotated[ItemFilter, typer.Option(help="Which items.")] = "active",
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List items that the caller may see.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 import typer
 from rich.console import Group, RenderableType
 
+from kledger.contract.words import ProfileType
 from producers.cli import reading
 from producers.cli.screen import plain, short_time, table, words
 from producers.cli.session import Answer, Session
 
-Memory = Literal["user", "work"]
-WhichMemory = Annotated[Memory, typer.Argument(help="user or work.", show_default=False)]
+WhichMemory = Annotated[ProfileType, typer.Argument(help="user or work.", show_default=False)]
 Content = Annotated[
     str, typer.Argument(metavar="JSON", help="A JSON object, @FILE, or - for stdin.", show_default=False)
 ]
@@ -21,7 +21,7 @@ Content = Annotated[
 
 def show(
     session: Session,
-    memory: Annotated[Memory | None, typer.Argument(help="user or work; both when not given.")] = None,
+    memory: Annotated[ProfileType | None, typer.Argument(help="user or work; both when not given.")] = None,
     as_of: reading.AsOf = None,
 ) -> Answer:
     """Show what is remembered of the user.
@@ -107,7 +107,7 @@ def _need_user(session: Session) -> None:
         raise typer.BadParameter("whose memory? Give --user NAME or set KLEDGER_USER", param_hint="--user")
 
 
-def _shown(memory: Memory, content: dict[str, Any] | None) -> RenderableType:
+def _shown(memory: ProfileType, content: dict[str, Any] | None) -> RenderableType:
     title = words(f"{memory} memory", "bold")
     if content is None:
         return Group(title, "none, or disabled; begin one with: kledger profile register --user NAME")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
 from rich.text import Text
 
+from kledger.contract.words import ResourceFilter
 from producers.cli import reading
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
 from producers.cli.session import Answer, Session
@@ -113,7 +114,7 @@ def list_resources(
     content_type: Annotated[str | None, typer.Option("--type", help="Only these, such as cookie.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
-    status: Annotated[Literal["active", "retired", "all"], typer.Option(help="Which ones.")] = "active",
+    status: Annotated[ResourceFilter, typer.Option(help="Which ones.")] = "active",
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List resources that the caller may see, without their secrets.

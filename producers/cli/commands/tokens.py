@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import TokenRole
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
 from producers.cli.screen import exact, facts, plain, short_time, table, words
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from producers.access.tokens import TokenRecord
 
 # A copy of the roles: to import the module that has them would slow down --help.
-Role = Literal["agent", "analyst", "operator"]
 
 
 def _bound(kind: str) -> Any:
@@ -35,7 +35,7 @@ def create(
     entity: Annotated[
         list[str] | None, typer.Option(metavar="TYPE:ID", help="Bind it to this entity, of a registered type too.")
     ] = None,
-    role: Annotated[Role, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
+    role: Annotated[TokenRole, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
     expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
     new: Annotated[
@@ -132,7 +132,7 @@ def _require_node(data: Path, more: str = "") -> None:
         )
 
 
-def _first(role: Role, data: Path) -> Any:
+def _first(role: TokenRole, data: Path) -> Any:
     """The note on what the first token of a node changes."""
     note = "It is the first one: from now on the node asks for a token at every request, your own commands' too."
     if role != "operator":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
@@ -11,6 +11,7 @@ from kledger.answers.lineage import LineageOf
 from kledger.answers.models import Reverted
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.sharing import Why
+from kledger.contract.words import ItemFilter
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.parameters import (
@@ -87,7 +88,7 @@ def _reads(desk: Desk) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
-        status: Literal["active", "retired", "merged", "all"] = "active",
+        status: ItemFilter = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
         return ReadJson(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePrompt, Profiles
-from ledger.events.profile import MemoryType
+from kledger.contract.words import ProfileType
 from producers.http.answers import Json, ReadJson, documented, in_headers
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
@@ -50,7 +50,7 @@ def _all(desk: Desk) -> APIRouter:
     return router
 
 
-def _one(desk: Desk, memory_type: MemoryType) -> APIRouter:
+def _one(desk: Desk, memory_type: ProfileType) -> APIRouter:
     router = APIRouter(route_class=JsonRoute, tags=["memories"], prefix=f"{BASE}/{memory_type}")
     content = CONTENTS[memory_type]
 

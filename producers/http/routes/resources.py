@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.resources import Resource, ResourceHistory, ResourceList
+from kledger.contract.words import ResourceFilter
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
@@ -38,7 +39,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
-        status: Literal["active", "retired", "all"] = "active",
+        status: ResourceFilter = "active",
     ) -> Json:
         """The resources that the caller may see, newest first, without their secrets."""
         return ReadJson(

@@ -10,10 +10,11 @@ from pathlib import PurePath
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
+from kledger.contract.words import JobKind
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
 from producers.operations.desk import Desk, Freshness
-from producers.operations.ports import Job, JobKind
+from producers.operations.ports import Job
 
 
 def require_operator(caller: Caller) -> None:

@@ -13,7 +13,6 @@ import secrets
 import uuid
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Literal
 
 from kledger.contract.errors import (
     IllegalState,
@@ -24,6 +23,7 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ResourceStatus
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
 from ledger.readers import readers
@@ -254,7 +254,7 @@ async def _set_status(
     caller: Caller,
     lineage: Lineage,
     item_id: str,
-    status: Literal["active", "retired"],
+    status: ResourceStatus,
     reason: str | None,
     retry: uuid.UUID | None,
 ) -> Changed:

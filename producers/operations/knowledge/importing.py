@@ -16,6 +16,7 @@ import orjson
 
 from kledger.contract.errors import LedgerError, VersionConflict
 from kledger.contract.scopes import Caller, further_types
+from kledger.contract.words import ImportOutcome
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from producers.operations.admin.scope_types import require_types
@@ -47,7 +48,7 @@ class Outcome:
 
     index: int
     id: str | None
-    outcome: Literal["saved", "unchanged", "refused"]
+    outcome: ImportOutcome
     position: int | None = None
     error: JsonObject | None = None
     warnings: list[JsonObject] = field(default_factory=list)

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from kledger.contract.errors import IllegalState, InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.profile import (
-    MemoryType,
     ProfileCreated,
     ProfileDisabled,
     ProfileFact,
@@ -43,7 +43,7 @@ class Disabled:
 
     id: str
     owner: str
-    memory_type: MemoryType
+    memory_type: ProfileType
     status: str
     position: int
     event_id: str
@@ -80,7 +80,7 @@ async def replace(
     desk: Desk,
     caller: Caller,
     lineage: Lineage,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     content: JsonObject,
     retry: uuid.UUID | None = None,
 ) -> Memory:
@@ -102,7 +102,7 @@ async def patch(
     desk: Desk,
     caller: Caller,
     lineage: Lineage,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     changes: JsonObject,
     retry: uuid.UUID | None = None,
 ) -> Memory:
@@ -134,7 +134,7 @@ async def _change(
     desk: Desk,
     owner: str,
     lineage: Lineage,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     build: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
     fields: JsonObject,
     retry: uuid.UUID | None,
@@ -166,7 +166,7 @@ class _Standing:
     """The memories of a user in the log, and the last position of each, 0 for a missing one."""
 
     found: dict[str, ask.Profile]
-    lasts: dict[MemoryType, int]
+    lasts: dict[ProfileType, int]
 
 
 async def _standing(desk: Desk, owner: str) -> _Standing:
@@ -215,7 +215,7 @@ async def disable(
     desk: Desk,
     caller: Caller,
     lineage: Lineage,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Disabled:
@@ -243,12 +243,12 @@ async def disable(
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
 
 
-def _before(memory_type: MemoryType, profile: ask.Profile | None) -> JsonObject:
+def _before(memory_type: ProfileType, profile: ask.Profile | None) -> JsonObject:
     """The complete content of the memory before a change."""
     return default_content(memory_type) if profile is None else filled(memory_type, profile.content)
 
 
-def _checked(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+def _checked(memory_type: ProfileType, content: JsonObject) -> JsonObject:
     try:
         return validated(memory_type, content)
     except ValidationError as error:

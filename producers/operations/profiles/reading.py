@@ -7,15 +7,16 @@ from datetime import datetime
 
 from kledger.contract.errors import InvalidPayload, UnknownProfile
 from kledger.contract.scopes import Caller
+from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
-from ledger.events.profile import MemoryType, memory_id
+from ledger.events.profile import memory_id
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from projections.views.profiles import ask
 from projections.views.profiles.content import default_content, filled
-from projections.views.profiles.prompt import READERS, AgentType, build_memory_prompt
+from projections.views.profiles.prompt import READERS, build_memory_prompt
 from projections.views.profiles.stated import stated as stated_memories
 
-MEMORY_TYPES: tuple[MemoryType, ...] = ("user", "work")
+MEMORY_TYPES: tuple[ProfileType, ...] = ("user", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Memories:
     user_memory: JsonObject | None
     work_memory: JsonObject | None
     position: int
-    begun: frozenset[MemoryType] = field(default=frozenset())
+    begun: frozenset[ProfileType] = field(default=frozenset())
     """The memories that are in the log."""
 
 
@@ -42,7 +43,7 @@ class Memory:
 class MemoryPrompt:
     """A memory as prompt text for its agent; `prompt` is None for a disabled or missing memory."""
 
-    memory_type: MemoryType
+    memory_type: ProfileType
     agent_type: AgentType
     prompt: str | None
     position: int
@@ -54,7 +55,7 @@ class MemoryHistory:
 
     id: str
     owner: str
-    memory_type: MemoryType
+    memory_type: ProfileType
     versions: list[JsonObject]
     position: int
 
@@ -86,7 +87,7 @@ async def both(
 async def one(
     desk: Desk,
     caller: Caller,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     *,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
@@ -105,7 +106,7 @@ async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, Json
 async def prompt(
     desk: Desk,
     caller: Caller,
-    memory_type: MemoryType,
+    memory_type: ProfileType,
     *,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
@@ -116,7 +117,7 @@ async def prompt(
     return MemoryPrompt(memory_type, READERS[memory_type], section, memories.position)
 
 
-async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[MemoryType, str | None]:
+async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[ProfileType, str | None]:
     """Each memory as the section of a system prompt; None for a disabled or missing memory."""
     written = await stated_in(desk, caller, memories.position)
     active = {"user": memories.user_memory is not None, "work": memories.work_memory is not None}
@@ -128,7 +129,7 @@ async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[Memor
     }
 
 
-async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshness: Freshness = ANY) -> MemoryHistory:
+async def history(desk: Desk, caller: Caller, memory_type: ProfileType, *, freshness: Freshness = ANY) -> MemoryHistory:
     """Every version of one memory, oldest first. Raises InvalidPayload (no user named), UnknownProfile, ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
@@ -141,13 +142,13 @@ async def history(desk: Desk, caller: Caller, memory_type: MemoryType, *, freshn
     return MemoryHistory(str(memory_id(desk.org, owner, memory_type)), owner, memory_type, versions, position)
 
 
-def _no_memory(owner: str, memory_type: MemoryType) -> UnknownProfile:
+def _no_memory(owner: str, memory_type: ProfileType) -> UnknownProfile:
     return UnknownProfile(
         f"nothing was stated in the {memory_type} memory of {owner} yet: POST /api/v1/memories begins it"
     )
 
 
-def _content(profiles: dict[str, ask.Profile], memory_type: MemoryType) -> JsonObject | None:
+def _content(profiles: dict[str, ask.Profile], memory_type: ProfileType) -> JsonObject | None:
     profile = profiles.get(memory_type)
     if profile is None:
         return default_content(memory_type)

@@ -14,6 +14,7 @@ import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.scopes import Caller
+from kledger.contract.words import RecallPath
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.runtime import tracing
@@ -28,7 +29,6 @@ from projections.views.knowledge import ask
 RECALL_PATIENCE = 2.0
 """Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
 
-Paths = Literal["fused", "keyword", "vector", "recency"]
 RecallKind = Literal["search", "startup", "focus"]
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
@@ -66,7 +66,7 @@ async def search(
     owner: str | None = None,
     visibility: Sequence[str] = (),
     as_of: int | datetime | None = None,
-    paths: Paths = "fused",
+    paths: RecallPath = "fused",
     record: bool = True,
     route: bool | None = None,
     freshness: Freshness = ANY,

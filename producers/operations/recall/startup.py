@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
-from ledger.events.profile import MemoryType
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
 from producers.operations.recall.search import keep, recall_event, search
@@ -63,7 +63,7 @@ async def startup(
     related, searched_at = await _related(desk, caller, lineage, query, top_k, min_score, types, profile, freshness)
     position = position if searched_at is None else min(position, searched_at)
     memories = profiles.Memories(None, None, position)
-    memory_texts: dict[MemoryType, str | None] = {"user": None, "work": None}
+    memory_texts: dict[ProfileType, str | None] = {"user": None, "work": None}
     if caller.person() is not None:
         memories = await profiles.both(desk, caller)
         memory_texts = await profiles.sections(desk, caller, memories)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Literal
 
 from kledger.contract.errors import IllegalState, UnknownResource, VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ResourceStatus
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSecretDestroyed
 from ledger.privacy.secure_body import key_name
@@ -161,7 +161,7 @@ async def _publish_as_owner(
 
 
 def _check_status(resource_id: str, fact: Fact, status: str) -> None:
-    becomes: Literal["active", "retired"] | None = None
+    becomes: ResourceStatus | None = None
     if isinstance(fact, ResourceRetired):
         becomes = "retired"
     elif isinstance(fact, ResourceRestored):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from kledger.contract.errors import Erased, UnknownResource
 from kledger.contract.scopes import Caller
+from kledger.contract.words import SecretState
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.secure_body import may_open, open_secure
@@ -21,7 +21,6 @@ from producers.operations.resources.changes import unknown
 from producers.operations.resources.stating import vault_of
 from projections.views.resources import ask
 
-Secure = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
 """State of `secure_body`: absent, given, not readable by the caller, no longer valid, or erased."""
 
 
@@ -74,7 +73,7 @@ async def get(
     return {**_with_validity(resource, current), "secure_body": secret, "secure": secure}
 
 
-def _secure_state(resource: JsonObject, sealed: str, caller: Caller, current: bool) -> Secure:
+def _secure_state(resource: JsonObject, sealed: str, caller: Caller, current: bool) -> SecretState:
     """Whether the secret is given, or why it is not, as far as the view knows."""
     if not sealed:
         return "none"

@@ -9,14 +9,14 @@ trace, message or event each event has the role that it has for the item that it
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
+from kledger.contract.words import LineageRole
 from ledger.event import Fact
 from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
 from projections.views.lineage.links import SERVING
 
-Role = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[LineageRole, ...] = get_args(LineageRole)
 
 PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 MAX_STEPS = 64
@@ -26,7 +26,7 @@ OWN, ABOVE, BELOW = "own", "above", "below"
 """Place of an event: the reference's own, above it (its causes) or below it (what names it)."""
 
 _VERDICTS: tuple[type[Fact], ...] = (KnowledgeRated, KnowledgeConfirmed, KnowledgeScored)
-_OF_TYPE: dict[str, Role] = {
+_OF_TYPE: dict[str, LineageRole] = {
     **{fact.name: "change" for fact in FACTS},
     **{fact.name: "verdict" for fact in _VERDICTS},
     **{fact.name: "use" for fact in SERVING},
@@ -40,7 +40,7 @@ def is_item(ref: str) -> bool:
     return not ref.startswith(PREFIXES)
 
 
-def role_of(ref: str, event_type: str, places: Collection[str], relations: Collection[str]) -> Role:
+def role_of(ref: str, event_type: str, places: Collection[str], relations: Collection[str]) -> LineageRole:
     """The role around `ref` of one event at `places`; `relations` are those by which it is below."""
     if OWN in places:
         return _OF_TYPE.get(event_type, "change")

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject
-from ledger.events.profile import MemoryType
 
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 # The source leaves the form of a weekday open: a number, or a name such as "mon".
@@ -165,20 +165,20 @@ class WorkProfileContent(Part):
     work_rules: list[str] = []
 
 
-CONTENTS: dict[MemoryType, type[Part]] = {"user": UserMemoryContent, "work": WorkProfileContent}
+CONTENTS: dict[ProfileType, type[Part]] = {"user": UserMemoryContent, "work": WorkProfileContent}
 
 
-def default_content(memory_type: MemoryType) -> JsonObject:
+def default_content(memory_type: ProfileType) -> JsonObject:
     """What a memory holds when it is created."""
     return CONTENTS[memory_type]().model_dump(mode="json")
 
 
-def validated(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+def validated(memory_type: ProfileType, content: JsonObject) -> JsonObject:
     """Content with every default filled in. Raises pydantic's ValidationError."""
     return CONTENTS[memory_type].model_validate_json(orjson.dumps(content)).model_dump(mode="json")
 
 
-def filled(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+def filled(memory_type: ProfileType, content: JsonObject) -> JsonObject:
     """Stored content with every default filled in; as it is when a foreign writer stated another shape."""
     try:
         return validated(memory_type, content)
@@ -186,7 +186,7 @@ def filled(memory_type: MemoryType, content: JsonObject) -> JsonObject:
         return content
 
 
-def unknown_names(memory_type: MemoryType, patch: JsonObject) -> list[str]:
+def unknown_names(memory_type: ProfileType, patch: JsonObject) -> list[str]:
     """Fields that a patch names and the memory does not have: a null for a typo would pass unseen."""
     return _unknown(CONTENTS[memory_type], patch, "")
 

@@ -7,24 +7,23 @@ defaults that nobody set (stated.py beside this). Texts are not changed otherwis
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
+from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
-from ledger.events.profile import MemoryType
 from projections.fold_kit.prompt_text import harmless, indented
 
-AgentType = Literal["router", "worker"]
-READERS: dict[MemoryType, AgentType] = {"user": "router", "work": "worker"}
+READERS: dict[ProfileType, AgentType] = {"user": "router", "work": "worker"}
 """Which agent a memory is for."""
 
 
-def markers(memory_type: MemoryType) -> tuple[str, str]:
+def markers(memory_type: ProfileType) -> tuple[str, str]:
     """The comments between which the memory stands in a system prompt."""
     name = memory_type.upper()
     return f"<!-- {name}_MEMORY_START -->", f"<!-- {name}_MEMORY_END -->"
 
 
-def build_memory_prompt(memory_type: MemoryType, content: JsonObject | None) -> str | None:
+def build_memory_prompt(memory_type: ProfileType, content: JsonObject | None) -> str | None:
     """The section of one memory, from the values set in it; None when there is no memory."""
     if content is None:
         return None

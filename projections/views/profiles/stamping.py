@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, get_args
 
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject
-from ledger.events.profile import MemoryType
 from projections.views.profiles.content import CONTENTS, filled
 
 
-def _entry_lists(memory_type: MemoryType) -> tuple[str, ...]:
+def _entry_lists(memory_type: ProfileType) -> tuple[str, ...]:
     """The fields that list entries with a `meta`."""
     names = []
     for name, info in CONTENTS[memory_type].model_fields.items():
@@ -27,10 +27,10 @@ def _entry_lists(memory_type: MemoryType) -> tuple[str, ...]:
     return tuple(names)
 
 
-ENTRY_LISTS: dict[MemoryType, tuple[str, ...]] = {each: _entry_lists(each) for each in CONTENTS}
+ENTRY_LISTS: dict[ProfileType, tuple[str, ...]] = {each: _entry_lists(each) for each in CONTENTS}
 
 
-def stamped(memory_type: MemoryType, written: JsonObject, before: Mapping[str, Any], now: datetime) -> JsonObject:
+def stamped(memory_type: ProfileType, written: JsonObject, before: Mapping[str, Any], now: datetime) -> JsonObject:
     """A written content or patch, with the `meta` of each entry completed from `before` and `now`.
 
     `before` is the memory's previous content, complete. Whatever is not shaped like an entry stays as it is, for the
@@ -45,7 +45,7 @@ def stamped(memory_type: MemoryType, written: JsonObject, before: Mapping[str, A
     return filled
 
 
-def says_the_same(memory_type: MemoryType, written: JsonObject, kept: Mapping[str, Any]) -> bool:
+def says_the_same(memory_type: ProfileType, written: JsonObject, kept: Mapping[str, Any]) -> bool:
     """Whether a stored event has this `content` or `patch`, apart from the `meta` of entries, which was completed."""
     complete = {name: filled(memory_type, value) if name == "content" else value for name, value in written.items()}
     return all(_without_meta(value) == _without_meta(kept.get(name)) for name, value in complete.items())

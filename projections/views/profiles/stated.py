@@ -10,8 +10,8 @@ import duckdb
 import orjson
 from pydantic import ValidationError
 
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject
-from ledger.events.profile import MemoryType
 from projections.fold_kit.sql_text import among
 from projections.views.profiles.content import CONTENTS
 from projections.views.profiles.merge_patch import merge_patch
@@ -30,11 +30,11 @@ def stated(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int) 
            ORDER BY valid_from""",
         {"org": org, "owner": owner, "as_of": as_of},
     ).fetchall()
-    memory_of: dict[int, MemoryType] = {position: memory_type for memory_type, position in versions}
+    memory_of: dict[int, ProfileType] = {position: memory_type for memory_type, position in versions}
     events = cursor.execute(
         f"SELECT position, data::VARCHAR FROM events WHERE position IN ({among(memory_of)}) ORDER BY position"
     ).fetchall()
-    contents: dict[MemoryType, JsonObject] = {}
+    contents: dict[ProfileType, JsonObject] = {}
     for position, data in events:
         memory_type, written = memory_of[position], orjson.loads(data)
         if "patch" in written:
@@ -44,7 +44,7 @@ def stated(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int) 
     return {memory_type: _in_order(memory_type, content) for memory_type, content in contents.items()}
 
 
-def _without_defaults(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+def _without_defaults(memory_type: ProfileType, content: JsonObject) -> JsonObject:
     try:
         memory = CONTENTS[memory_type].model_validate_json(orjson.dumps(content))
     except ValidationError:  # a foreign writer used another schema: all of it was set
@@ -52,7 +52,7 @@ def _without_defaults(memory_type: MemoryType, content: JsonObject) -> JsonObjec
     return memory.model_dump(mode="json", exclude_defaults=True)
 
 
-def _in_order(memory_type: MemoryType, content: JsonObject) -> JsonObject:
+def _in_order(memory_type: ProfileType, content: JsonObject) -> JsonObject:
     """The content with its fields in the order of the schema."""
     try:
         memory = CONTENTS[memory_type].model_validate_json(orjson.dumps(content))

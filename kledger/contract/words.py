@@ -1,0 +1,30 @@
+"""Closed sets of words that requests, events and answers share, each written once.
+
+A plain module: whoever needs a word loads nothing for it, not even pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+AgentType = Literal["router", "worker"]
+ExtractionAction = Literal["saved", "confirmed", "conflict"]
+ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
+ImportOutcome = Literal["saved", "unchanged", "refused"]
+ItemFilter = Literal["active", "retired", "merged", "all"]
+ItemStatus = Literal["active", "retired", "merged"]
+JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
+LineageRole = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
+ModelTask = Literal["evolve", "extract", "slim", "route"]
+ParkedState = Literal["parked", "dismissed", "released"]
+Permission = Literal["read", "read_write"]
+ProfileType = Literal["user", "work"]
+RecallPath = Literal["fused", "keyword", "vector", "recency"]
+ResourceFilter = Literal["active", "retired", "all"]
+ResourceStatus = Literal["active", "retired"]
+SecretState = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
+"""What an answer says of a resource's secret."""
+ServingPart = Literal["view", "vectors", "embeddings"]
+"""A part of a node that answers reads."""
+TokenRole = Literal["agent", "analyst", "operator"]
+Verdict = Literal["helpful", "harmful"]
