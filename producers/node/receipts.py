@@ -8,6 +8,7 @@ Neither holds text of the person. The order holds hashes of embedded texts, and 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import uuid
@@ -66,7 +67,8 @@ class Receipts:
         orders = []
         for path in sorted(self._directory.glob(f"*{_PENDING}")):
             try:
-                orders.append(Order(**orjson.loads(path.read_bytes())))
+                with contextlib.suppress(FileNotFoundError):  # carried out meanwhile
+                    orders.append(Order(**orjson.loads(path.read_bytes())))
             except (orjson.JSONDecodeError, TypeError) as error:  # writes are atomic, so somebody else changed the file
                 log.error("an order to forget cannot be read", file=str(path), error=str(error))
         return orders

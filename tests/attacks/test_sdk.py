@@ -30,6 +30,7 @@ from kledger.contract.errors import (
 from producers.access.tokens import TOKEN
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.files import contents
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
 
 ATTACKS: dict[str, tuple[type[LedgerError], Callable[[LedgerClient], Any]]] = {
@@ -154,7 +155,6 @@ def test_no_token_and_no_password_is_in_the_log_of_the_node(target: Guarded) -> 
     assert not TOKEN.search(written)
     for password in target.node.access.passwords.values():
         assert password not in written
-    at_rest = [path for path in target.node.data.rglob("*") if path.is_file()]
-    for token in target.tokens.values():
-        assert not [path for path in at_rest if token.encode() in path.read_bytes()]
+    for path, content in contents(target.node.data):
+        assert not [token for token in target.tokens.values() if token.encode() in content], path
     assert os.stat(target.node.data / "tokens.json").st_mode & 0o777 == 0o600  # noqa: PTH116

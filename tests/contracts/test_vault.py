@@ -23,6 +23,7 @@ from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket, s
 from ledger.wire.publication import error_code
 from ledger.wire.seal_mac import UNFIT, Unsworn
 from tests.conftest import remove_streams
+from tests.files import contents
 
 MASTER = bytes(range(32))
 AT = "2026-03-05T12:00:00Z"
@@ -198,7 +199,7 @@ async def _wrapped(admin: BrokerConnection, name: str) -> bytes:
 
 
 def _bytes_in(directory: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
+    return b"".join(content for _, content in contents(directory))
 
 
 async def test_a_crash_between_tombstone_and_erasure_leaves_the_key_useless_and_the_rest_is_done_later(

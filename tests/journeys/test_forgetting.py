@@ -22,6 +22,7 @@ from ledger.events.knowledge import KnowledgeSaved
 from ledger.integrity.signing_keys import VerifyingKey, public_keys
 from ledger.store.jetstream import JetStreamLedger
 from projections.vectors.embedding.hashed import hashed_vectors
+from tests.files import contents
 from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,
@@ -54,10 +55,7 @@ MARKERS += [
 def files_with(directory: Path, markers: list[str]) -> dict[str, list[str]]:
     """Which files hold which markers: in their bytes, and in every table of every DuckDB file that is closed."""
     found: dict[str, list[str]] = {}
-    for path in sorted(directory.rglob("*")) if directory.is_dir() else [directory]:
-        if not path.is_file():
-            continue
-        content = path.read_bytes()
+    for path, content in contents(directory):
         if hits := [marker for marker in markers if marker.encode() in content]:
             found[path.relative_to(directory.parent if path == directory else directory).as_posix()] = hits
     return found
@@ -230,7 +228,7 @@ def forget_by_command(node: RunningNode) -> dict[str, Any]:
 
 def assert_no_embedding_of(texts: set[str], data: Path) -> None:
     """The broker's files hold none of their vectors."""
-    left = b"".join(path.read_bytes() for path in (data / "broker" / "jetstream").rglob("*") if path.is_file())
+    left = b"".join(content for _, content in contents(data / "broker" / "jetstream"))
     for text in texts:
         assert hashed_vectors([text], 64)[0].astype("<f4").tobytes() not in left
 

@@ -13,6 +13,7 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import JobKind
+from tests.files import entries
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
 
 KINDS: tuple[JobKind, ...] = ("replay", "backup")
@@ -29,8 +30,7 @@ def a_generous_umask() -> Iterator[None]:
 
 def wide(directory: Path) -> list[str]:
     """Everything at and below a directory in which others of the machine may do something."""
-    found = [directory, *directory.rglob("*")]
-    return [f"{path} {path.lstat().st_mode:o}" for path in found if path.lstat().st_mode & 0o077]
+    return [f"{path} {status.st_mode:o}" for path, status in entries(directory) if status.st_mode & 0o077]
 
 
 def kledger(*words: str) -> str:

@@ -13,6 +13,7 @@ from consumers.reactors.extracted import Finding
 from kledger import LedgerClient
 from kledger.contract.errors import InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
+from tests.files import contents
 from tests.journeys.running_node import RunningNode, caught_up, result_of, until
 from tests.openai_chat import ChatEndpoint
 
@@ -185,7 +186,7 @@ def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
     evolution = eve.evolve(item, "sphinxword feedback")["evolution"]
     caught_up(ledger)
     assert b"sphinxword" not in b"".join(
-        path.read_bytes() for path in (modelled.data / "broker").rglob("*.blk") if path.is_file()
+        content for path, content in contents(modelled.data / "broker") if path.suffix == ".blk"
     ), "the log holds no word in clear even before"
     told = result_of(ledger, "forget", subject="user:eve")
     assert told["receipt"]["left_in_clear"] == []
