@@ -254,7 +254,7 @@ class Engine:
             until = min(at + self._slice, len(changes))
             await self._call(self._write, changes[at:until])
             worked = time.perf_counter() - began
-            self._slice = next_slice(self._slice, until - at, worked)
+            self._slice = next_slice(self._slice, until - at, worked, searched=self._searched_recently())
             at = until
             await self._rest(worked)
         self._applied = max(self._applied, checkpoint)
@@ -284,7 +284,7 @@ class Engine:
 
     async def _rest(self, worked: float) -> None:
         await self._serve_searches()
-        if time.monotonic() - self._last_search >= SEARCHED_RECENTLY_SECONDS:
+        if not self._searched_recently():
             return
         rested_at = time.monotonic() + worked * REST_FACTOR
         while (left := rested_at - time.monotonic()) > 0:
@@ -295,6 +295,9 @@ class Engine:
             except TimeoutError:
                 return
             await self._serve_searches()
+
+    def _searched_recently(self) -> bool:
+        return time.monotonic() - self._last_search < SEARCHED_RECENTLY_SECONDS
 
     async def _serve_searches(self) -> None:
         await asyncio.sleep(0)  # let requests that have arrived be read

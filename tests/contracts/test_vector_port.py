@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 
+from kledger.contract.scopes import EVERYTHING
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, VectorStore, point_id
@@ -98,6 +99,22 @@ def test_a_stored_item_is_found_by_both_paths(store: VectorStore) -> None:
     assert best.keyword > 0
     assert best.vector is not None
     assert best.vector > 0
+
+
+def test_who_reads_everything_finds_what_is_valid_now_whoever_its_readers_are(store: VectorStore) -> None:
+    store.upsert(
+        [
+            a_point("public"),
+            a_point("hers", position=2, scopes=["user:ann"]),
+            a_point("retired", position=3, retired=True),
+            a_point("ended at once", position=4, valid_to=5),
+            a_point("ended", position=6),
+        ]
+    )
+    store.close_version("ended", 1, 7)
+    assert sorted(ids(ask(store, scopes=[EVERYTHING]))) == ["hers", "public"]
+    assert sorted(ids(ask(store, scopes=[EVERYTHING], include_retired=True))) == ["hers", "public", "retired"]
+    assert sorted(ids(ask(store, scopes=[EVERYTHING], as_of=6))) == ["ended", "hers", "public"]
 
 
 def test_a_rare_word_weighs_more_than_a_common_one(store: VectorStore) -> None:

@@ -10,8 +10,7 @@ There is no write-ahead log: what a crash loses is after the checkpoint, and is 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,13 @@ import orjson
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
+from kledger.contract.scopes import EVERYTHING
 from projections.vectors.errors import VectorStoreFailed, reading
 from projections.vectors.store.directories import discard_earlier, model_slug, read_checkpoint, replace_file
 from projections.vectors.store.edge_filter import AWAITING, admitted_by, any_of
-from projections.vectors.store.frequencies import STEPS, Counted, Frequencies, Terms, stored
+from projections.vectors.store.edge_points import TERMS, Stored, ceased, frequencies_of, known, pages, terms_of
+from projections.vectors.store.frequencies import STEPS, Counted, stored
+from projections.vectors.store.kept_frequencies import drop, keep
 from projections.vectors.store.port import (
     Awaiting,
     Digest,
@@ -42,7 +44,7 @@ from projections.vectors.store.port import (
 from projections.vectors.store.ties import Hits, best
 from projections.vectors.tokens import Sparse
 
-_DENSE, _TERMS = "dense", "terms"
+_DENSE = "dense"
 _KEYWORD, _INTEGER = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer
 # Edge 0.9 matches a boolean as if it were a number and finds nothing, so flags are stored as 0 and 1.
 _INDEXES = {
@@ -60,7 +62,7 @@ _INDEXES = {
 _WANTED = edge.PayloadSelector.Include(["item_id", "version", "valid_from"])
 # Exact search: an approximate one would use a graph that links points which the caller may not see.
 _EXACT = edge.SearchParams(exact=True)
-_PAGE = 1_000
+_LEAST_KEPT = 2_000  # changed points after which the frequencies are written to their file again
 
 
 class EdgeStore:
@@ -75,30 +77,16 @@ class EdgeStore:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._checkpoint = read_checkpoint(self._folder)
         self._shard = self._open()
-        self._frequencies = Frequencies()
-        # Document frequencies are not stored: they follow from the points (0.4 s at 20,000 long items).
-        for page in self._pages(None, ["now"], [_TERMS]):
-            self._frequencies.count(Counted(record.now, record.terms, 1) for record in map(_known, page) if record.now)
+        # `_uncounted`: changes of points that the file of frequencies lacks; `_written`: the last position of any
+        self._frequencies, self._uncounted = frequencies_of(self._shard, self._folder)
+        self._written = 0
         discard_earlier(directory, model, dimensions)
-
-    def _pages(
-        self, where: edge.Filter | None, payload: bool | list[str], vectors: bool | list[str]
-    ) -> Iterator[list[edge.Record]]:
-        offset: edge.PointId | None = None
-        while True:
-            request = edge.ScrollRequest(
-                offset=offset, limit=_PAGE, filter=where, with_payload=payload, with_vector=vectors
-            )
-            with reading():
-                page, offset = self._shard.scroll(request)
-            yield page
-            if offset is None:
-                return
 
     def _open(self) -> edge.EdgeShard:
         files = self._folder / "shard"
         if self._checkpoint == 0:
             # nothing is durable yet, and a folder left incomplete by a crash would not load
+            drop(self._folder)
             shutil.rmtree(files, ignore_errors=True)
             return self._create(files)
         try:
@@ -112,7 +100,7 @@ class EdgeStore:
         files.mkdir(parents=True)
         config = edge.EdgeConfig(
             vectors={_DENSE: edge.EdgeVectorParams(size=self._dimensions, distance=edge.Distance.Cosine)},
-            sparse_vectors={_TERMS: edge.EdgeSparseVectorParams()},
+            sparse_vectors={TERMS: edge.EdgeSparseVectorParams()},
             payload_memory=edge.Memory.Cached,
             wal_enabled=False,
         )
@@ -124,35 +112,36 @@ class EdgeStore:
     def upsert(self, points: Sequence[Point]) -> int:
         """See `port.VectorStore.upsert`."""
         fresh = newest(points)
-        known = self._stored(fresh)
+        stored_before = self._stored(fresh)
         written: list[edge.Point] = []
         counted: list[Counted] = []
         for key, point in fresh.items():
-            before = known.get(key)
+            before = stored_before.get(key)
             if before is not None and applied(point) < before.applied:
                 continue
             payload = payload_of(point)
             written.append(edge.Point(id=key, vector=_vectors(point), payload=payload))
-            counted += [*_ceased(before), Counted(now_readers(payload), point.sparse.indices, 1)]
+            counted += [*ceased(before), Counted(now_readers(payload), point.sparse.indices, 1)]
         if written:
             self._shard.update(edge.UpdateOperation.upsert_points(written))
-            self._frequencies.count(counted)
+            self._changed(counted, max(map(applied, fresh.values())))
         return len(written)
 
     def close_version(self, item_id: str, version: int, valid_to: int) -> None:
         """See `port.VectorStore.close_version`."""
         key = point_id(item_id, version)
-        known = self._stored([key]).get(key)
-        if known is not None and known.applied <= valid_to:
+        before = self._stored([key]).get(key)
+        if before is not None and before.applied <= valid_to:
             self._shard.update(edge.UpdateOperation.set_payload([key], closing(valid_to)))
-            self._frequencies.count(_ceased(known))
+            self._changed(ceased(before), valid_to)
 
     def erase(self, item_ids: Sequence[str]) -> None:
         """See `port.VectorStore.erase`."""
         if item_ids:
+            drop(self._folder)
             theirs = edge.Filter(must=[any_of("item_id", item_ids)])
-            for page in self._pages(theirs, ["now"], [_TERMS]):
-                self._frequencies.count(one for record in page for one in _ceased(_known(record)))
+            for page in pages(self._shard, theirs, ["now"], [TERMS]):
+                self._changed([one for record in page for one in ceased(known(record))], 0)
             self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
 
     def clear(self) -> None:
@@ -162,6 +151,7 @@ class EdgeStore:
         self._checkpoint = 0
         self._shard = self._open()
         self._frequencies.clear()
+        self._written = self._uncounted = 0
 
     def search(
         self,
@@ -182,7 +172,7 @@ class EdgeStore:
         requests: dict[str, tuple[edge.Query, float]] = {}
         if sparse is not None and len(sparse.indices):
             weighed = self._frequencies.weigh(sparse, visible_scopes)
-            requests[_TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=_TERMS), weighed.scale
+            requests[TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=TERMS), weighed.scale
         if dense is not None and dense.any():
             requests[_DENSE] = edge.Query.Nearest(dense.tolist(), using=_DENSE), 1.0
         if not requests:
@@ -202,7 +192,7 @@ class EdgeStore:
                     return _found(self._shard.query(request(query, most)), scale)
 
                 hits[path] = best(_found(points, scale), limit, more)
-        return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
+        return merged(hits.get(TERMS, []), hits.get(_DENSE, []))
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
         """See `port.VectorStore.read`."""
@@ -212,7 +202,7 @@ class EdgeStore:
         whole = {}
         for record in records:
             vectors = record.vector if isinstance(record.vector, dict) else {}
-            terms = vectors.get(_TERMS)
+            terms = vectors.get(TERMS)
             indices, values = (terms.indices, terms.values) if isinstance(terms, edge.SparseVector) else ([], [])
             sparse = Sparse(np.asarray(indices, np.uint32), np.asarray(values, np.float32) / np.float32(STEPS))
             dense = np.asarray(vectors.get(_DENSE, []), np.float32)
@@ -255,15 +245,28 @@ class EdgeStore:
             self._shard.flush()
             replace_file(self._folder / "checkpoint", str(position))
             self._checkpoint = position
+            if self._uncounted > max(_LEAST_KEPT, self._frequencies.documents(EVERYTHING) // 8):
+                self._keep_frequencies()
+
+    def _changed(self, counted: Sequence[Counted], position: int) -> None:
+        self._frequencies.count(counted)
+        self._written = max(self._written, position)
+        self._uncounted += len(counted)
+
+    def _keep_frequencies(self) -> None:
+        """Write them to their file, unless they count changes after the checkpoint."""
+        if self._uncounted and self._written <= self._checkpoint:
+            keep(self._folder, self._frequencies, self._checkpoint)
+            self._uncounted = 0
 
     def digest(self) -> str:
         """See `port.VectorStore.digest`."""
         digest = Digest(self.model)
-        for page in self._pages(None, True, True):
+        for page in pages(self._shard, None, True, True):
             for record in page:
                 payload = orjson.dumps(record.payload, option=orjson.OPT_SORT_KEYS).decode()
                 dense = record.vector.get(_DENSE, []) if isinstance(record.vector, dict) else []
-                digest.add(str(record.id), payload, np.asarray(dense, np.float32), _terms_of(record))
+                digest.add(str(record.id), payload, np.asarray(dense, np.float32), terms_of(record))
         return digest.hexdigest()
 
     def optimize(self) -> bool:
@@ -273,42 +276,20 @@ class EdgeStore:
     def close(self) -> None:
         """See `port.VectorStore.close`."""
         self._shard.flush()
+        self._keep_frequencies()
         self._shard.close()
 
-    def _stored(self, keys: Iterable[str]) -> dict[str, _Stored]:
+    def _stored(self, keys: Iterable[str]) -> dict[str, Stored]:
         """The state of those of these points that exist: last applied position, readers, terms."""
         with reading():
-            records = self._shard.retrieve(list(keys), with_payload=["applied", "now"], with_vector=[_TERMS])
-        return {str(record.id): _known(record) for record in records}
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """State of a stored point: last applied position, present readers, terms."""
-
-    applied: int
-    now: Sequence[str]
-    terms: Terms
-
-
-def _known(record: edge.Record) -> _Stored:
-    payload = record.payload or {}
-    return _Stored(int(payload.get("applied", 0)), now_readers(payload), _terms_of(record))
-
-
-def _terms_of(record: edge.Record) -> Terms:
-    terms = record.vector.get(_TERMS) if isinstance(record.vector, dict) else None
-    return np.asarray(terms.indices if isinstance(terms, edge.SparseVector) else [], np.uint32)
-
-
-def _ceased(before: _Stored | None) -> list[Counted]:
-    return [Counted(before.now, before.terms, -1)] if before is not None and before.now else []
+            records = self._shard.retrieve(list(keys), with_payload=["applied", "now"], with_vector=[TERMS])
+        return {str(record.id): known(record) for record in records}
 
 
 def _vectors(point: Point) -> dict[str, edge.NamedVector]:
     vectors: dict[str, edge.NamedVector] = {} if point.dense is None else {_DENSE: point.dense.tolist()}
     if len(point.sparse.indices):
-        vectors[_TERMS] = _sparse(stored(point.sparse))
+        vectors[TERMS] = _sparse(stored(point.sparse))
     return vectors
 
 

@@ -9,6 +9,8 @@ import qdrant_edge as edge
 from kledger.contract.scopes import EVERYTHING
 from projections.vectors.store.port import AWAITED, OPEN, Only
 
+SERVED_NOW = edge.Filter(must_not=[edge.IsEmptyCondition("now")])
+"""Valid now and not retired, whoever reads: this one condition costs a third less than two on numbers."""
 AWAITING = edge.Filter(must=[edge.FieldCondition("awaits", match=edge.MatchValue(AWAITED))])
 
 
@@ -22,8 +24,8 @@ def admitted_by(
 ) -> edge.Filter:
     """See `port.VectorStore.search`."""
     must: list[edge.ConditionType] = []
-    if as_of is None and not include_retired and EVERYTHING not in visible_scopes:
-        must = [any_of("now", visible_scopes)]
+    if as_of is None and not include_retired:
+        must = [SERVED_NOW if EVERYTHING in visible_scopes else any_of("now", visible_scopes)]
     else:
         if EVERYTHING not in visible_scopes:
             must = [any_of("scopes", visible_scopes)]

@@ -13,7 +13,7 @@ score whatever the order of the engine's additions, and so whatever else the eng
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ STEPS = 800
 MOST_STEPS = 2_047
 """The greatest weight of a term in a document, reached only by two terms with one hash."""
 _EXACT = 2**24 - 1  # integers up to here are exact in 32-bit floating point
-_RECENT = 4_096  # terms in the small arrays before they are merged into the large ones
+_RECENT = 16_384  # terms in the small arrays before they are merged into the large ones
+_LATEST = 4_096  # terms of documents before they are merged into the small arrays
 
 
 class Counted(NamedTuple):
@@ -63,13 +64,24 @@ class Frequencies:
                 of[reader].append((terms, by))
         for reader, parts in of.items():
             kept = self._readers.setdefault(reader, _Reader())
-            kept.add(
-                np.concatenate([terms for terms, _ in parts]),
-                np.concatenate([np.full(len(terms), by, np.int32) for terms, by in parts]),
-                sum(by for _, by in parts),
-            )
+            kept.add(parts)
             if kept.documents <= 0:
                 del self._readers[reader]
+
+    def documents(self, reader: str) -> int:
+        """The number of documents that this reader sees."""
+        kept = self._readers.get(reader)
+        return 0 if kept is None else kept.documents
+
+    def counts(self) -> Iterator[tuple[str, int, Terms, NDArray[np.int32]]]:
+        """Every reader with its number of documents, its terms, sorted, and their frequencies."""
+        for reader, kept in self._readers.items():
+            whole = kept.whole()
+            yield reader, kept.documents, whole.terms, whole.counts
+
+    def take(self, reader: str, documents: int, terms: Terms, counts: NDArray[np.int32]) -> None:
+        """Set the counts of a reader, as `counts` gave them."""
+        self._readers[reader] = _Reader(documents, _Counts(terms, counts))
 
     def clear(self) -> None:
         """Remove all counts."""
@@ -125,17 +137,57 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Reader:
-    """Counts of one reader: large arrays, and small ones with the latest changes."""
+    """Counts of one reader: large arrays, small ones with later changes, and the latest documents as they came."""
 
     documents: int = 0
     large: _Counts = field(default_factory=_Counts)
     recent: _Counts = field(default_factory=_Counts)
+    latest: list[tuple[Terms, int]] = field(default_factory=list)
+    latest_terms: int = 0
 
-    def add(self, terms: Terms, by: NDArray[np.int32], documents: int) -> None:
-        self.documents += documents
-        self.recent = self.recent.with_more(terms, by)
-        if len(self.recent.terms) > max(_RECENT, len(self.large.terms) // 8):
-            self.large, self.recent = self.large.with_more(self.recent.terms, self.recent.counts), _Counts()
+    def add(self, changed: Iterable[tuple[Terms, int]]) -> None:
+        for terms, by in changed:
+            self.documents += by
+            self.latest.append((terms, by))
+            self.latest_terms += len(terms)
+        if self.latest_terms > _LATEST:
+            self.recent = self.recent.with_more(*self._drained())
+            if len(self.recent.terms) > max(_RECENT, len(self.large.terms) // 8):
+                self.large, self.recent = self.large.with_more(self.recent.terms, self.recent.counts), _Counts()
 
     def of(self, wanted: Terms) -> NDArray[np.int64]:
-        return self.large.of(wanted) + self.recent.of(wanted)
+        return self.large.of(wanted) + self.recent.of(wanted) + _counted(wanted, self.latest)
+
+    def whole(self) -> _Counts:
+        """All counts in one pair of arrays."""
+        self.recent = self.recent.with_more(*self._drained())
+        self.large, self.recent = self.large.with_more(self.recent.terms, self.recent.counts), _Counts()
+        return self.large
+
+    def _drained(self) -> tuple[Terms, NDArray[np.int32]]:
+        terms, by = _joined(self.latest)
+        self.latest, self.latest_terms = [], 0
+        return terms, by
+
+
+def _joined(changed: Sequence[tuple[Terms, int]]) -> tuple[Terms, NDArray[np.int32]]:
+    if not changed:
+        return np.zeros(0, np.uint32), np.zeros(0, np.int32)
+    return (
+        np.concatenate([terms for terms, _ in changed]),
+        np.repeat(np.array([by for _, by in changed], np.int32), [len(terms) for terms, _ in changed]),
+    )
+
+
+def _counted(wanted: Terms, changed: Sequence[tuple[Terms, int]]) -> NDArray[np.int64]:
+    """The frequencies of the wanted terms, each named once, in documents that are not sorted in yet."""
+    found = np.zeros(len(wanted), np.int64)
+    if not changed or not len(wanted):
+        return found
+    terms, by = _joined(changed)
+    order = np.argsort(wanted)
+    at = np.minimum(np.searchsorted(wanted, terms, sorter=order), len(wanted) - 1)
+    places = order[at]
+    hit = wanted[places] == terms
+    np.add.at(found, places[hit], by[hit])
+    return found

@@ -296,6 +296,7 @@ def _any(field: str, values: Sequence[str]) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
+_SERVED_NOW = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="now"))])
 _AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models.MatchValue(value=AWAITED))])
 
 
@@ -304,8 +305,8 @@ def _filter(
 ) -> models.Filter:
     must: list[models.Condition]
     everything = EVERYTHING in visible_scopes
-    if as_of is None and not include_retired and not everything:
-        must = [_any("now", visible_scopes)]
+    if as_of is None and not include_retired:
+        must = [_SERVED_NOW if everything else _any("now", visible_scopes)]
     else:
         must = [] if everything else [_any("scopes", visible_scopes)]
         if as_of is None:
