@@ -3,8 +3,9 @@
 A real node holds a real corpus (`../shared/data` beside the project, or KLEDGER_BENCH_DATA), and one client sends
 the corpus's own queries over a kept-alive connection. The bare side is Qdrant Edge in this process: the same
 sparse and dense vectors, the same filter, both prefetched and fused by the engine in one query, with prepared query
-vectors. Then the same load again while `kledger import` imports more items in a process of its own: over its
-whole run, which ends when the views have the items, and only in the seconds in which it sends them.
+vectors. Then the same load again, by an agent, while `kledger import` imports more items in a process of its own: over
+its whole run, which ends when the items are searchable, and only in the seconds in which it sends them. Whoever imports
+waits in a search for what it has just written (read your own writes), so one search of the importer's is timed as well.
 """
 
 from __future__ import annotations
@@ -196,43 +197,57 @@ async def measure(data: Path, count: int) -> list[dict[str, Any]]:
         first = await imported(await start_import(corpus, node.http))
         await searchable(http, first["position"])
 
-        taken = await _in_turns(http, engine, queries)
+        agent = HttpClient(node.http, agent="reader")
+        stack.callback(agent.close)
+        taken = await _in_turns(http, agent, engine, queries)
         importing = await start_import(more, node.http)
         reading = asyncio.create_task(imported(importing))
 
-        taken["during"], taken["sending"] = await _beside(reading, http, queries, count)
+        taken["during"], taken["sending"], taken["own"] = await _beside(reading, http, agent, queries, count)
         second = await reading
 
         async def vectors_caught_up() -> bool:
             return await vectors_at(http) >= int(second["position"])
 
         async with asyncio.timeout(CATCH_UP_SECONDS):
-            taken["after"] = await timed_until(vectors_caught_up, over_http(http), queries)
+            taken["after"] = await timed_until(vectors_caught_up, over_http(agent), queries)
     return [*_engine_rows(len(items), taken), *_import_rows(second, taken)]
 
 
 async def _beside(
-    importing: asyncio.Task[dict[str, Any]], http: HttpClient, queries: Sequence[str], count: int
-) -> tuple[list[float], list[float]]:
-    """Milliseconds of each query while the import runs, and of those while only a part of its items was stored."""
+    importing: asyncio.Task[dict[str, Any]], http: HttpClient, agent: HttpClient, queries: Sequence[str], count: int
+) -> tuple[list[float], list[float], list[float]]:
+    """Milliseconds of each query of the agent while the import runs, of those while only a part of its items was
+    stored, and of the importer's own, one after another."""
     during: list[float] = []
     sending: list[float] = []
+    own: list[float] = []
     endless = cycle(queries)
     first = await head_of(http)
+
+    async def importers() -> None:
+        while not importing.done():
+            own.extend(await timed(over_http(http, record=False), queries[:1]))
+
+    beside = asyncio.create_task(importers())
     while not importing.done():
         stored = await head_of(http) - first - len(during)  # each search appends one event
-        taken = await timed(over_http(http), list(islice(endless, STATUS_EVERY)))
+        taken = await timed(over_http(agent), list(islice(endless, STATUS_EVERY)))
         during += taken
         if 0 < stored < count:
             sending += taken
-    return during, sending
+    await beside
+    return during, sending, own
 
 
-async def _in_turns(http: HttpClient, engine: BareEngine, queries: Sequence[str]) -> dict[str, list[float]]:
+async def _in_turns(
+    http: HttpClient, agent: HttpClient, engine: BareEngine, queries: Sequence[str]
+) -> dict[str, list[float]]:
     """The node and the engine as it is after the upserts, then the node and the engine with its indexes built."""
     ways: dict[str, Ask] = {
         "http": over_http(http),
         "unrecorded": over_http(http, record=False),
+        "agent": over_http(agent),
         "bare": engine.ask,
         "bare optimized": engine.ask,
     }
@@ -245,7 +260,7 @@ async def _in_turns(http: HttpClient, engine: BareEngine, queries: Sequence[str]
             await asyncio.to_thread(engine.optimize)
         for _ in range(ROUNDS):
             batch = list(islice(endless, QUERIES))
-            for way in ("http", "unrecorded", way_of_engine):
+            for way in ("http", "unrecorded", "agent", way_of_engine):
                 taken[way] += await timed(ways[way], batch)
     return taken
 
@@ -276,7 +291,7 @@ def _engine_rows(items: int, taken: Mapping[str, list[float]]) -> list[dict[str,
 
 
 def _import_rows(result: Mapping[str, Any], taken: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    before, after, rows = taken["http"], taken["after"], list[dict[str, Any]]()
+    before, after, rows = taken["agent"], taken["after"], list[dict[str, Any]]()
     for row, meanwhile in (("while an import runs", taken["during"]), ("while its items are sent", taken["sending"])):
         if len(meanwhile) < STATUS_EVERY:
             raise RuntimeError("the import ended before it could be searched beside: import more items")
@@ -294,6 +309,10 @@ def _import_rows(result: Mapping[str, Any], taken: Mapping[str, list[float]]) ->
                 "note": note,
             }
         )
+    own = taken["own"]
+    rows[0]["note"] += (
+        f"; the importer's own searches, which wait for its writes: p50 {statistics.median(own):,.0f} ms, {len(own)}"
+    )
     if len(after) >= STATUS_EVERY:
         rows[0]["note"] += (
             f"; while the vectors then caught up p50 {statistics.median(after):.1f} ms, "

@@ -122,7 +122,8 @@ class HttpClient:
     It is minimal so that the client's own work has little weight in the measurement.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, agent: str | None = None) -> None:
+        self._headers = "" if agent is None else f"X-Ledger-Agent: {agent}\r\n"
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
@@ -130,7 +131,7 @@ class HttpClient:
     async def ask(self, method: str, target: str, body: bytes = b"") -> Any:
         """Send a request and parse its answer. Raises RuntimeError for any status but 2xx."""
         reader, writer = await self._connection()
-        head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n{self._headers}"
         if body:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         writer.write(f"{head}\r\n".encode() + body)

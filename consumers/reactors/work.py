@@ -19,6 +19,7 @@ from ledger.event import Appended, Fact, Lineage, NewEvent
 from ledger.events.model import ModelUsed
 from ledger.events.process import CallStarted
 from ledger.events.usage import Usage
+from ledger.named_ids import named_id
 from ledger.privacy.personal import NOBODY
 from ledger.stream import Ledger
 from projections.engine.view import View
@@ -124,7 +125,7 @@ class Work:
             causation_id=process.requested_event,
             correlation_id=process.id,
         )
-        own_id = str(uuid.uuid5(NAMESPACE, "\n".join((self.org, process.kind, process.id, part))))
+        own_id = named_id(NAMESPACE, "\n".join((self.org, process.kind, process.id, part)))
         by = actor or process.owner
         return NewEvent(fact, entity_id or process.id, by, self.org, lineage, id=own_id, expects=expects)
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import shutil
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from ledger.backup.keys import keep_keys
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
+from ledger.named_ids import named_id
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import is_person
 from ledger.privacy.secure_body import key_name
@@ -232,7 +232,7 @@ class Eraser:
             order.subject,
             order.by,
             self.org,
-            id=str(uuid.uuid5(NAMESPACE, order.receipt)),
+            id=named_id(NAMESPACE, order.receipt),
         )
         existing = (await self.operator.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
         position = existing.position if existing is not None else (await self.operator.ledger.append(event)).position

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from kledger.contract.words import Verdict
 from ledger import new_item
 from ledger.event import NO_LINEAGE, NewEvent
 from ledger.events.knowledge import Case, KnowledgeRated
+from ledger.named_ids import named_id
 from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable
 from producers.operations.same_case import case_event_id
 from producers.requests.knowledge import EvalBody, SaveRequest
@@ -75,7 +75,7 @@ def with_its_cases(event: NewEvent, cases: Sequence[KnowledgeRated]) -> list[New
     by_id: dict[str, NewEvent] = {}
     for number, fact in enumerate(cases):
         own_id = case_event_id(event.org, event.entity_id, event.actor, fact, NO_LINEAGE)
-        own_id = own_id or str(uuid.uuid5(NAMESPACE, f"{event.id}\ncase {number}"))
+        own_id = own_id or named_id(NAMESPACE, f"{event.id}\ncase {number}")
         rating = fact.model_copy(update={"through": event.actor})
         lineage = lifted(event.lineage, fact.case)
         by_id.setdefault(own_id, replace(event, fact=rating, id=own_id, expects=None, lineage=lineage))

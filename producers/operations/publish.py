@@ -15,6 +15,7 @@ from kledger.contract.errors import IdempotencyMismatch, InvalidPayload
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.bounds import MOST_SHORT
 from ledger.events.knowledge import Case, Source
+from ledger.named_ids import named_id
 from ledger.privacy.sealed import HINT, says_mark
 from ledger.runtime import tracing
 from ledger.seal_mark import MARK
@@ -111,7 +112,7 @@ def refuse_unkeepable(fact: Fact) -> bytes:
 
 def event_id(retry: uuid.UUID | None, part: int | str = 0) -> str:
     """The id of one event of a request: derived from the request's Idempotency-Key where there is one, else random."""
-    return new_event_id() if retry is None else str(uuid.uuid5(retry, str(part)))
+    return new_event_id() if retry is None else named_id(retry, str(part))
 
 
 def mismatch() -> IdempotencyMismatch:

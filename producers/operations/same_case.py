@@ -7,12 +7,11 @@ any number of times.
 
 from __future__ import annotations
 
-import uuid
-
 import orjson
 
 from ledger.event import Lineage
 from ledger.events.knowledge import KnowledgeRated
+from ledger.named_ids import named_id
 from producers.operations.publish import NAMESPACE
 
 _WORDS = ("task", "query", "outcome", "reason")
@@ -30,4 +29,4 @@ def case_event_id(org: str, item_id: str, actor: str, verdict: KnowledgeRated, l
         if around == (None, None) or not any(getattr(case, name) for name in _WORDS):
             return None
     identity = [org, item_id, actor, verdict.verdict, case.model_dump(exclude_none=True), around]
-    return str(uuid.uuid5(NAMESPACE, orjson.dumps(identity).decode()))
+    return named_id(NAMESPACE, orjson.dumps(identity).decode())

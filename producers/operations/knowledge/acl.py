@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 
 from kledger.contract.scopes import Caller
 from ledger.event import NewEvent
 from ledger.events.knowledge import AclEntry, KnowledgeSaved, KnowledgeShared
+from ledger.named_ids import named_id
 from producers.access.principal import require_addressable
 from producers.operations.publish import NAMESPACE, refuse_unkeepable
 from producers.requests.knowledge import AclEntryBody, SaveRequest
@@ -50,4 +50,4 @@ def shared_with_it(event: NewEvent, shared: KnowledgeShared | None) -> list[NewE
 
 def share_id(own_id: str) -> str:
     """The id of the sharing event that belongs to the save with this event id."""
-    return str(uuid.uuid5(NAMESPACE, f"{own_id}\nshared"))
+    return named_id(NAMESPACE, f"{own_id}\nshared")

@@ -26,6 +26,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import ResourceStatus
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
+from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, reach_head
@@ -194,7 +195,7 @@ def exists(item_id: str) -> KnowledgeExists:
 
 def statement_id(org: str, item_id: str, statement: bytes) -> str:
     """The event id of a save whose item id the caller chose: the same save is the same event."""
-    return str(uuid.uuid5(NAMESPACE, f"{org}\n{item_id}\n{statement.decode()}"))
+    return named_id(NAMESPACE, f"{org}\n{item_id}\n{statement.decode()}")
 
 
 def fresh_id(seed: uuid.UUID | None = None) -> str:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.named_ids import named_id
 from projections.vectors.tokens import Sparse
 
 _NAMESPACE = uuid.UUID("6f0e7f4e-3a52-5d0b-9a0c-6d1b6b0f5a11")
@@ -171,7 +172,7 @@ class VectorStore(Protocol):
 
 def point_id(item_id: str, version: int) -> str:
     """A deterministic UUID (version 5) of a version of an item."""
-    return str(uuid.uuid5(_NAMESPACE, f"{item_id}\x00{version}"))
+    return named_id(_NAMESPACE, f"{item_id}\x00{version}")
 
 
 def text_hash(task: str, content: str) -> str:
