@@ -15,11 +15,11 @@ Progress = Callable[[int], None]
 
 
 async def wait_searchable(
-    wire: Wire, position: int | None = None, *, timeout: float = 60.0, told: Progress | None = None
+    wire: Wire, position: int | None = None, *, timeout: float = 60.0, progress: Progress | None = None
 ) -> bool:
     """Wait until every search finds what was written up to `position` (None: all that this client wrote).
 
-    `told` is called with the position that searches have, every two seconds. False when `timeout` seconds were not
+    `progress` is called with the position that searches have, every two seconds. False when `timeout` seconds were not
     enough: nothing is lost, and the rest follows.
     """
     goal = wire.connection.written if position is None else position
@@ -33,8 +33,8 @@ async def wait_searchable(
             await asking.read(f"{KNOWLEDGE}/search", question)
         except ViewBehind as behind:
             known = behind.details.get("position")
-            if told is not None and isinstance(known, int):
-                told(known)
+            if progress is not None and isinstance(known, int):
+                progress(known)
             if left <= LOOK:
                 return False
         else:

@@ -110,35 +110,35 @@ async def repair(
     damaged: Collection[int] = (),
     signed: SignedLog | None = None,
     progress: Progress = silent,
-    told: Callable[[str], None] = lambda _step: None,
+    on_step: Callable[[str], None] = lambda _step: None,
     stream: str = LEDGER_STREAM,
 ) -> Repaired:
     """Restore the stream's lost events from the backup in `directory`; the whole log is first written to `into`.
 
     No node may run on the stream. `damaged` are positions that an audit found changed; `signed` are the node's
-    checkpoints. `told` is called with a description of each step. Raises NotRepairable (with `positions`),
+    checkpoints. `on_step` is called with a description of each step. Raises NotRepairable (with `positions`),
     BackupDamaged, BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable. The stream
     is not changed before the new backup is complete and verified. After an interruption later than that,
     `kledger restore` from `into` completes the repair.
     """
     check_directory_place(into)
-    told("reading the backup")
+    on_step("reading the backup")
     manifest = await asyncio.to_thread(intact, directory)
     ledger = await JetStreamLedger.connect(access, role="admin", stream=stream, name="kledger-repair")
     try:
         witness = signed.latest() if signed else None
-        told("comparing the stream with the backup")
+        on_step("comparing the stream with the backup")
         damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
         _refuse_unrecoverable(manifest, damage, witness)
         if damage.is_none:
             return Repaired([], [], None, None)
-        told(f"writing the whole log to {into}")
+        on_step(f"writing the whole log to {into}")
         await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
-        told("reading it back")
+        on_step("reading it back")
         await asyncio.to_thread(intact, into)
     finally:
         await ledger.close()
-    told("making the stream anew")
+    on_step("making the stream anew")
     settings = await _remove(access, stream)
     restored = await restore(access, into, progress, stream=stream, settings=settings)
     return Repaired(damage.missing, damage.changed, str(into), restored)

@@ -57,13 +57,13 @@ def fingerprint_of(event: StoredEvent) -> str:
     return digest.hexdigest()
 
 
-def told(decisions: Iterable[Decision]) -> list[JsonObject]:
+def as_json(decisions: Iterable[Decision]) -> list[JsonObject]:
     """Serialize decisions as JSON objects, for another process."""
     return [asdict(decision) for decision in decisions]
 
 
 def read_told(documents: Iterable[JsonObject]) -> dict[int, Decision]:
-    """Parse the output of `told`; by position."""
+    """Parse the output of `as_json`; by position."""
     return {document["position"]: Decision(**document) for document in documents}
 
 

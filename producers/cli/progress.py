@@ -66,7 +66,7 @@ def until_searchable(ledger: LedgerClient, seconds: float, shown: Bar) -> dict[s
         shown.at(position, total=goal)
 
     try:
-        done = ledger.wait_searchable(timeout=seconds, told=progressed)
+        done = ledger.wait_searchable(timeout=seconds, progress=progressed)
     except LedgerError:  # the write is durable whatever hinders searches
         done = False
     return {"searchable": done, "searchable_to": goal if done else reached}

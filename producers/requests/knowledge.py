@@ -314,10 +314,10 @@ def refusal(faults: Sequence[Any], what: str = "the body") -> InvalidPayload | I
         {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault)}
         for fault in faults  # loc, type and msg, as pydantic documents them
     ]
-    told = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
+    reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
     more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
-    return kind(f"{what} does not fit: {told}{more}", errors=errors)
+    return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
 
 
 def _is_about_scopes(fault: Any) -> bool:

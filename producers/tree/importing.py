@@ -40,11 +40,11 @@ def import_tree(
     directory: Path,
     *,
     user: str | None = None,
-    told: Callable[[int, int], None] = lambda *_: None,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Brought:
     """Import the tree in `directory` as the ledger's caller; importing it again appends nothing.
 
-    The memories of `user` are replaced where they differ; those of others are skipped. `told` is called with the
+    The memories of `user` are replaced where they differ; those of others are skipped. `progress` is called with the
     number of entries done and their total. Raises IllegalTree, and what writing raises: then some entries are saved,
     and another import continues.
     """
@@ -55,7 +55,7 @@ def import_tree(
         for outcome in send(ledger, chunk):
             _count(ledger, result, outcome)
             done += len(outcome[0].payloads)
-            told(done, len(tree.entries))
+            progress(done, len(tree.entries))
     for number, item_id in result.ids.items():
         if not tree.entries[number].active:
             result.retired += _retire(ledger, item_id)

@@ -47,15 +47,15 @@ class Written:
 
 
 def export_tree(
-    ledger: LedgerClient, directory: Path, *, user: str | None = None, told: Callable[[int], None] = lambda _: None
+    ledger: LedgerClient, directory: Path, *, user: str | None = None, progress: Callable[[int], None] = lambda _: None
 ) -> Written:
     """Export what the caller of `ledger` sees, as of one position, and the memories of `user`, into `directory`.
 
-    `told` is called with the number of items read. Raises IllegalTree, and what reading raises; then every existing
+    `progress` is called with the number of items read. Raises IllegalTree, and what reading raises; then every existing
     file is still there.
     """
     try:
-        return _export(ledger, directory, user, told)
+        return _export(ledger, directory, user, progress)
     except OSError as error:
         raise IllegalTree(
             f"{error.filename or directory} cannot be written ({error.strerror or error}): give a directory that you "

@@ -24,7 +24,7 @@ from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
-from ledger.store.parked import told as decisions_as_json
+from ledger.store.parked import as_json as decisions_as_json
 from ledger.stream import Ledger
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view

@@ -88,7 +88,7 @@ async def test_what_was_changed_on_disk_is_repaired_to_the_same_events(
     DAMAGES[damage](messages(tmp_path / "broker"), len(damage))
     steps: list[str] = []
     async with broker(tmp_path / "broker") as access:
-        repaired = await repair(access, whole / "backup", tmp_path / "new", told=steps.append)
+        repaired = await repair(access, whole / "backup", tmp_path / "new", on_step=steps.append)
         ledger = await JetStreamLedger.connect(access)
         assert (await back_up(ledger, tmp_path / "after")).head == check_backup(whole / "all").head
         await ledger.append(saved("goes on"))

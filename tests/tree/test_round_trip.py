@@ -219,7 +219,7 @@ def test_an_export_of_many_pages_has_each_item_once_though_some_are_closed_meanw
                 for number in range(40, 45):
                     ledger.revise(f"k{number}", scopes=["user:ann"])
 
-        export_tree(ledger, tmp_path / "tree", told=closing)
+        export_tree(ledger, tmp_path / "tree", progress=closing)
         entries = files(tmp_path / "tree")["global/tools.json"]
         assert [entry["id"] for entry in entries] == [f"k{number:02d}" for number in range(45)]
 

@@ -187,7 +187,7 @@ def repair(
                 kept_in,
                 signed=SignedLog.of_node(data) if data is not None else None,
                 progress=_moving(shown),
-                told=shown.step,
+                on_step=shown.step,
             ),
             must_exist=True,
         )

@@ -34,7 +34,7 @@ def export(
     Example: kledger export-tree knowledge --user ann --project web
     """
     with bar("export", None) as shown:
-        written = export_tree(session.ledger, directory, user=session.caller.get("user"), told=shown.at)
+        written = export_tree(session.ledger, directory, user=session.caller.get("user"), progress=shown.at)
     missing = not_held(written)
     document = {
         "directory": str(directory.absolute()),
@@ -75,7 +75,7 @@ def import_files(
             shown.read(done)
             shown.at(done, total=total)
 
-        imported = import_tree(session.ledger, directory, user=session.caller.get("user"), told=progressed)
+        imported = import_tree(session.ledger, directory, user=session.caller.get("user"), progress=progressed)
         searchable = until_searchable(session.ledger, wait, shown)
         session.settled = True
     tree = imported.tree

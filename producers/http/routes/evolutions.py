@@ -36,7 +36,7 @@ def _reads(desk: Desk) -> APIRouter:
         """The evolutions that the caller asked for, newest first."""
         page = processes.Page(status, item_id, limit, offset)
         return ReadJson(
-            await processes.listed(desk, caller, evolutions.KIND, evolutions.told, page, freshness=fresh), fresh
+            await processes.listed(desk, caller, evolutions.KIND, evolutions.shown, page, freshness=fresh), fresh
         )
 
     @router.get(BASE + "/{evolution_id}", responses=documented(Evolution, 404))

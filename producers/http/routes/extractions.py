@@ -54,7 +54,7 @@ def _extractions(desk: Desk) -> APIRouter:
         """The extractions that the caller asked for, newest first."""
         page = processes.Page(status, None, limit, offset)
         return ReadJson(
-            await processes.listed(desk, caller, extractions.KIND, extractions.told, page, freshness=fresh), fresh
+            await processes.listed(desk, caller, extractions.KIND, extractions.shown, page, freshness=fresh), fresh
         )
 
     @router.get("/api/extractions/{extraction_id}", responses=documented(Extraction, 404))
@@ -80,7 +80,7 @@ def _conflicts(desk: Desk) -> APIRouter:
         """What contradicts what, newest first, as far as it is the caller's to decide."""
         page = processes.Page(status, item_id, limit, offset)
         return ReadJson(
-            await processes.listed(desk, caller, conflicts.KIND, conflicts.told, page, freshness=fresh), fresh
+            await processes.listed(desk, caller, conflicts.KIND, conflicts.shown, page, freshness=fresh), fresh
         )
 
     @router.get("/api/conflicts/{conflict_id}", responses=documented(Conflict, 404))

@@ -31,12 +31,12 @@ class Resolved:
     position: int
 
 
-def told(process: Process) -> JsonObject:
+def shown(process: Process) -> JsonObject:
     """A conflict as JSON for every interface: both items in the versions that contradict each other."""
     recorded, resolved = process.requested, process.said.get("resolved", {})
     names = ("first", "first_version", "second", "second_version", "reason", "extraction")
     return {
-        **process.told(),
+        **process.shown(),
         **{name: recorded.get(name) for name in names},
         "winner": resolved.get("winner"),
         "decision": resolved.get("reason"),
@@ -45,7 +45,7 @@ def told(process: Process) -> JsonObject:
 
 async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
     """One conflict of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return told(await own(desk, caller, KIND, process_id))
+    return shown(await own(desk, caller, KIND, process_id))
 
 
 async def resolve(

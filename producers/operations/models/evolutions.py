@@ -40,12 +40,12 @@ def evolution_id(requested_event: str) -> str:
     return f"evolution-{uuid.uuid5(NAMESPACE, requested_event).hex[:16]}"
 
 
-def told(process: Process) -> JsonObject:
+def shown(process: Process) -> JsonObject:
     """An evolution as JSON for every interface."""
     request, proposed = process.requested, process.said.get("proposed", {})
     ended = process.said.get("failed") or process.said.get("rejected") or {}
     return {
-        **process.told(),
+        **process.shown(),
         "item_id": request["item_id"],
         "base_version": request["base_version"],
         "feedback": request["feedback"],
@@ -72,7 +72,7 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
         )
 
     evolution, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
-    answer = told(evolution)
+    answer = shown(evolution)
     if evolution.status == "proposed" and evolution.requested["apply"] and done:
         answer["reason"] = (
             f"{answer['item_id']} is no longer at version {answer['base_version']}, which the model was given, or no "
@@ -83,7 +83,7 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
 
 async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
     """One evolution of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return told(await own(desk, caller, KIND, process_id))
+    return shown(await own(desk, caller, KIND, process_id))
 
 
 async def apply(

@@ -19,12 +19,12 @@ from projections.views.processes.ask import Process
 KIND = "extraction"
 
 
-def told(process: Process) -> JsonObject:
+def shown(process: Process) -> JsonObject:
     """An extraction as JSON for every interface, without the text of the messages."""
     request, completed = process.requested, process.said.get("completed", {})
     failed = process.said.get("failed", {})
     return {
-        **process.told(),
+        **process.shown(),
         "kind": request["kind"],
         "scopes": request["scopes"],
         "messages": len(request["messages"]),
@@ -78,7 +78,7 @@ async def extract(
         return process.status in ("completed", "failed")
 
     outcome, done = await settled(desk, caller, KIND, extraction, is_settled, wait)
-    return told(outcome), done
+    return shown(outcome), done
 
 
 def _context_scopes(caller: Caller) -> list[str]:
@@ -88,4 +88,4 @@ def _context_scopes(caller: Caller) -> list[str]:
 
 async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
     """One extraction of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return told(await own(desk, caller, KIND, process_id))
+    return shown(await own(desk, caller, KIND, process_id))

@@ -74,7 +74,7 @@ async def awaited(
     current, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
     return {
-        **told(current),
+        **shown(current),
         "groups": _groups(current, groups),
         **_totals(current, groups),
         "done": done,
@@ -152,12 +152,12 @@ async def _decide(
     await publish(desk.ledger, desk.tally, [event])
 
 
-def told(process: Process) -> JsonObject:
+def shown(process: Process) -> JsonObject:
     """A slim as JSON, as lists show it."""
     request, reported = process.requested, process.said.get("reported", {})
     ended = process.said.get("failed") or process.said.get("rejected") or {}
     return {
-        **process.told(),
+        **process.shown(),
         "scopes": request.get("scopes"),
         "model": request.get("model"),
         "threshold": request["threshold"],

@@ -48,7 +48,7 @@ class Process:
         first: JsonObject = next(iter(self.said.values()), {})
         return first
 
-    def told(self) -> JsonObject:
+    def shown(self) -> JsonObject:
         """The JSON fields that are common to all processes."""
         return {
             "id": self.id,
