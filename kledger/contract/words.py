@@ -28,3 +28,6 @@ ServingPart = Literal["view", "vectors", "embeddings"]
 """A part of a node that answers reads."""
 TokenRole = Literal["agent", "analyst", "operator"]
 Verdict = Literal["helpful", "harmful"]
+
+NodeRole = Literal["api", "vectors", "reactors"]
+"""What a node does: serve the interfaces (every one does), write vectors, ask models."""

@@ -26,6 +26,7 @@ import uvicorn
 from consumers.app import create_app as create_consumer
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from kledger.contract.language import language_of_node
+from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
 from ledger.broker.publisher_config import access_with
 from ledger.broker.server import EmbeddedServer
@@ -53,7 +54,7 @@ from producers.node.operator import Operator
 from producers.node.otel import of_folding, traced
 from producers.node.parking import Parking, open_parked, opened_as_decided
 from producers.node.receipts import Receipts
-from producers.node.roles import ALL_ROLES, Role, writes_vectors
+from producers.node.roles import ALL_ROLES, writes_vectors
 from producers.node.sizes import NodeSizes
 from producers.operations.desk import Desk
 from producers.operations.own_writes import Written
@@ -91,7 +92,7 @@ class NodeSettings:
     org: str = DEFAULT_ORG
     checkpoint_hook: str | None = None
     replicas: int = 1
-    roles: frozenset[Role] = ALL_ROLES
+    roles: frozenset[NodeRole] = ALL_ROLES
     log_level: Level | None = None
 
 

@@ -15,8 +15,7 @@ from consumers.reactors.subscription import Reactor
 from consumers.reactors.work import Work
 from consumers.routing import ModelRouter
 from kledger.contract.errors import NotAvailable
-from kledger.contract.words import ModelTask
-from producers.node.roles import Role
+from kledger.contract.words import ModelTask, NodeRole
 from producers.operations.available_models import ModelsElsewhere
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
@@ -26,7 +25,7 @@ from projections.views.processes.ask import spent_since
 
 
 async def with_models(
-    desk: Desk, view: View, searcher: Searcher, roles: frozenset[Role], stack: AsyncExitStack
+    desk: Desk, view: View, searcher: Searcher, roles: frozenset[NodeRole], stack: AsyncExitStack
 ) -> list[Reactor]:
     """Configure the desk's models; returns the reactors of this node: those for tasks that have a model.
 

@@ -13,19 +13,19 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Literal, get_args
+from typing import get_args
 
 from kledger.contract.errors import BrokerMisconfigured, LedgerError
+from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.lease import Lease, ensure_leases
 
-Role = Literal["doors", "vectors", "reactors"]
-ALL_ROLES: frozenset[Role] = frozenset(get_args(Role))
+ALL_ROLES: frozenset[NodeRole] = frozenset(get_args(NodeRole))
 
 
 async def writes_vectors(
-    roles: frozenset[Role], qdrant: str | None, access: BrokerAccess, replicas: int, stack: AsyncExitStack
+    roles: frozenset[NodeRole], qdrant: str | None, access: BrokerAccess, replicas: int, stack: AsyncExitStack
 ) -> Callable[[], bool]:
     """Returns a function that reports whether this node may write vectors now.
 

@@ -22,7 +22,7 @@ def test_each_request_is_worked_on_once_by_a_node_that_asks_models(tmp_path: Pat
             nats = ("--nats", one.access.url_for("admin"))
             with (
                 running(tmp_path / "two", *nats, env=env) as two,
-                running(tmp_path / "three", *nats, "--roles", "doors,vectors", env=MASTER_KEY) as three,
+                running(tmp_path / "three", *nats, "--roles", "api,vectors", env=MASTER_KEY) as three,
                 one.client() as op,
                 two.client() as beside,
                 three.client() as without_models,

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import Group, RenderableType
 
+from kledger.contract.words import NodeRole
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
@@ -252,7 +253,7 @@ def up(
     ] = None,
     roles: Annotated[
         str | None,
-        typer.Option(help="What this node does: doors, and with it vectors, reactors.  [doors,vectors,reactors]"),
+        typer.Option(help="What this node does: api, and with it vectors, reactors.  [api,vectors,reactors]"),
     ] = None,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
@@ -279,9 +280,9 @@ def up(
 
 def _roles(option: str) -> frozenset[str]:
     roles = frozenset(part.strip() for part in option.split(","))
-    if "doors" in roles and roles <= {"doors", "vectors", "reactors"}:
+    if "api" in roles and roles <= {*get_args(NodeRole)}:
         return roles
-    raise typer.BadParameter(f"{option!r} is not doors, alone or with vectors and reactors", param_hint="--roles")
+    raise typer.BadParameter(f"{option!r} is not api, alone or with vectors and reactors", param_hint="--roles")
 
 
 def _quack(option: str) -> int | None:
