@@ -85,7 +85,7 @@ async def running_node(directory: Path) -> AsyncIterator[Node]:
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             cwd=ROOT,
-            env=environment(),
+            env=environment(KLEDGER_LIMIT_CONNECTIONS="100000"),  # a node that does not keep up is to be seen as such
         )
     try:
         assert process.stdout is not None  # it is a pipe
