@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from kledger.contract.knowledge import Case, Source
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
-from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeRevised, KnowledgeSaved, Source
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
 from ledger.wire.envelope import encode
 
 EVENT_BYTES = 1_000

@@ -20,8 +20,9 @@ import orjson
 from bench.append import run_on_fast_loop
 from bench.corpus import OWNER, payloads
 from bench.visible import HttpClient, running_node, seen
+from kledger.contract.knowledge import Case
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.knowledge import Case, KnowledgeRated
+from ledger.events.knowledge import KnowledgeRated
 from ledger.store.jetstream import JetStreamLedger
 
 ITEMS = 1_000

@@ -13,30 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from ledger.seal_mark import MARK
+from kledger.contract.bounds import fault_of_id
 
 DEFAULT_ORG = "default"
-
-MOST_POSITION = 2**63 - 1
-"""A position or version is a signed 64-bit number in every view: an event with a larger one is refused."""
-
-MAX_ID = 200
-"""Characters of an id."""
 
 FROM = ("origin", "source", "case")
 """Fields of a fact's data that may hold a `trace_id` and a `message_id`. All of them are lineage of the event, beside
 the ids of its envelope. Where only one can be shown, the envelope's comes first, then these in order."""
-
-
-def fault_of_id(entity_id: str) -> str | None:
-    """The fault of a new entity's id; None when it is valid."""
-    if not 1 <= len(entity_id) <= MAX_ID:
-        return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
-    if not entity_id.isprintable() or entity_id != entity_id.strip():
-        return "has control characters or blanks around it: an id is printable text"
-    if entity_id.startswith(MARK):
-        return f"begins with {MARK}, as a sealed value does: choose another id"
-    return None
 
 
 class Fact(BaseModel):

@@ -11,11 +11,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from consumers.reactors.work import NAMESPACE, ProcessState, Work
+from kledger.contract.knowledge import Case, Source
 from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
-from ledger.events.knowledge import Case, KnowledgeConfirmed, KnowledgeSaved, Source
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeSaved
 from ledger.events.usage import Usage
 from projections.views.knowledge.ask import rfc3339
 from projections.views.processes.ask import Process

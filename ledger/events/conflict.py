@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kledger.contract.bounds import Reason
+from kledger.contract.knowledge import Id, Version
 from ledger.event import Fact
-from ledger.events.bounds import Reason
-from ledger.events.knowledge import Id, Version
 from ledger.events.process import ProcessFact
 
 

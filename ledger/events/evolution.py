@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kledger.contract.bounds import ModelName
+from kledger.contract.knowledge import Id, Text, Version
 from ledger.event import Fact
-from ledger.events.knowledge import Id, Text, Version
-from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact, Rejected
+from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected
 from ledger.events.usage import Usage
 
 

@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.bounds import Document, ModelName, Short
+from kledger.contract.knowledge import Id, Scopes
 from kledger.contract.scopes import Entity
 from kledger.contract.words import ExtractionAction, ExtractionKind
 from ledger.event import Fact
-from ledger.events.bounds import Document, Short
-from ledger.events.knowledge import Id, Scopes
-from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact
+from ledger.events.process import CallStarted, Failed, ProcessFact
 from ledger.events.usage import Usage
 
 

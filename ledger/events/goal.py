@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from kledger.contract.bounds import Description, NewId
+from kledger.contract.knowledge import Id
 from kledger.contract.scopes import Entity
 from ledger.event import Fact
-from ledger.events.bounds import Description, NewId
-from ledger.events.knowledge import Id
 from ledger.events.recall import Served
 
 

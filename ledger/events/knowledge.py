@@ -10,38 +10,29 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from kledger.contract.bounds import Document, Reason, ResourceIds, Short
+from kledger.contract.knowledge import (
+    MOST_SHARED,
+    AclEntry,
+    Case,
+    Confidence,
+    Count,
+    Id,
+    Scopes,
+    Score,
+    Source,
+    Text,
+    Types,
+    Version,
+    each_entity_once,
+)
 from kledger.contract.scopes import Entity, Scope
-from kledger.contract.words import Permission, Verdict
+from kledger.contract.words import Verdict
 from ledger import new_item
-from ledger.event import MAX_ID, MOST_POSITION, Fact
-from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason, ResourceIds, Short, Urls
+from ledger.event import Fact
 
-Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
-KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]
-Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
-Score = Annotated[int, Field(ge=1, le=5)]
-Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
-Text = Annotated[str, Field(min_length=1)]
-Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]
 """The scope or entity among the item's readers through which the actor reads it; null in version 1 of an event."""
-
-
-class Source(BaseModel):
-    """Where the knowledge is from: a tool or paper, its urls, who queried, who submitted, and when."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-    name: str | None = None
-    category: str | None = None
-    urls: Urls = Field(default_factory=list)
-    agent_id: str | None = None
-    submitted_by: str | None = None
-    timestamp: str | None = None
-    trace_id: str | None = None
-    message_id: str | None = None
 
 
 class Origin(BaseModel):
@@ -56,20 +47,6 @@ class Origin(BaseModel):
     message_id: Short | None = None
     created_at: Short | None = None
     updated_at: Short | None = None
-
-
-class Case(BaseModel):
-    """One use of an item: what it was used for, with which outcome, in which trace."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-    task: str | None = None
-    query: str | None = None
-    outcome: str | None = None
-    reason: str | None = None
-    timestamp: str | None = None
-    trace_id: str | None = None
-    message_id: str | None = None
 
 
 class KnowledgeSaved(Fact):
@@ -233,26 +210,6 @@ class KnowledgeUnmerged(Fact):
     name: ClassVar[str] = "knowledge.unmerged"
 
     slim: Id
-
-
-MOST_SHARED = 64
-"""Entries of an ACL."""
-
-
-class AclEntry(BaseModel):
-    """Somebody who may read the item beside those in its scopes, and perhaps revise it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-    entity: Entity
-    permission: Permission
-
-
-def each_entity_once(acl: list[AclEntry]) -> list[AclEntry]:
-    """Return an ACL without duplicate entities; for pydantic."""
-    if len({entry.entity for entry in acl}) < len(acl):
-        raise ValueError("names an entity twice: state each once, with its one permission")
-    return acl
 
 
 class KnowledgeShared(Fact):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kledger.contract.knowledge import Id
 from kledger.contract.scopes import Entity
 from ledger.event import Fact
-from ledger.events.knowledge import Id
 from ledger.events.process import Code
 from ledger.events.usage import Usage
 

@@ -9,12 +9,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from kledger.contract.bounds import ModelName, Reason
+from kledger.contract.knowledge import Id
 from ledger.event import Fact
-from ledger.events.bounds import Reason
-from ledger.events.knowledge import Id
 from ledger.events.usage import Usage
 
-ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 

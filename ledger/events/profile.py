@@ -8,10 +8,10 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from kledger.contract.bounds import Document, Reason
 from kledger.contract.scopes import Entity
 from kledger.contract.words import ProfileType
 from ledger.event import Fact
-from ledger.events.bounds import Document, Reason
 
 
 def profile_id(owner: str, memory_type: ProfileType) -> str:

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
 from kledger.contract.scopes import Scope
-from ledger.event import MAX_ID, MOST_POSITION, Fact
-from ledger.events.bounds import MOST_LISTED, Number, Query
+from ledger.event import Fact
 
 
 class ServedItem(BaseModel):

@@ -6,73 +6,19 @@ the owner publishes them. Knowledge refers to resources by `resource_ids`.
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field
 
+from kledger.contract.bounds import Reason
+from kledger.contract.knowledge import Scopes, Text, Version
+from kledger.contract.resource import ContentType, Metadata, SharedWith, fault_of_id
 from kledger.contract.scopes import Entity
-from ledger.event import MAX_ID, MOST_POSITION, Fact, JsonObject
-from ledger.events.bounds import Document, Reason
-from ledger.events.knowledge import Origin, Scopes, Text
-from ledger.seal_mark import MARK
+from ledger.event import Fact
+from ledger.events.knowledge import Origin
 
-TIMES = ("acquired_at", "expires_at")
-"""The metadata fields that are times."""
 # A value sealed with the resource's key (ledger/privacy/sealed.py), or the text shown once that key is destroyed.
 SEALED_PATTERN = r"^(sealed:v1:.+:[A-Za-z0-9+/=]+|\[erased\])$"
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
-
-
-def fault_of_id(resource_id: str) -> str | None:
-    """The fault of a resource's id; None when it is valid."""
-    if not 1 <= len(resource_id) <= MAX_ID:
-        return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
-    if not resource_id.isprintable():
-        return "has a character that cannot be printed: leave it out"
-    if resource_id.startswith(MARK):
-        return f"begins with {MARK}, as a sealed value does: choose another id"
-    for part in resource_id.split("/"):
-        if not part.strip():
-            return "has an empty segment: write it like code/selenium/login, without a slash at either end"
-        if part in (".", ".."):
-            return f"has the segment {part!r}, which means another place in a path: name it otherwise"
-    return None
-
-
-def moment_of(value: str) -> datetime:
-    """Parse an RFC 3339 time. Raises ValueError."""
-    if not _MOMENT.fullmatch(value):
-        raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
-    try:
-        return datetime.fromisoformat(value).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
-
-
-def times_or_value_error(metadata: JsonObject) -> JsonObject:
-    """Return `metadata` if its TIMES are valid times; for pydantic, which collects ValueErrors with their field."""
-    for name in TIMES:
-        value = metadata.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise ValueError(f"{name} is not a text: write for example 2026-03-07T10:00:00Z")
-        try:
-            moment_of(value)
-        except ValueError as error:
-            raise ValueError(f"{name} {error}") from error
-    return metadata
-
-
-ContentType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.+/-]{0,63}$")]
-_TIMES_SCHEMA: dict[str, JsonValue] = {
-    "properties": {name: {"type": ["string", "null"], "format": "date-time"} for name in TIMES}
-}
-Metadata = Annotated[Document, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
-SharedWith = Annotated[list[Entity], Field(max_length=64)]
-Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 
 
 class ResourceFact(Fact):

@@ -5,16 +5,10 @@ The entity id is the type itself, for example `department`. Registering it again
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
-
-from kledger.contract.entities import TYPE_PATTERN
+from kledger.contract.bounds import Priority, TypeWord
 from ledger.event import Fact
-from ledger.events.bounds import UNSIGNED_ZERO
-
-TypeWord = Annotated[str, Field(pattern=TYPE_PATTERN)]
-Priority = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False), UNSIGNED_ZERO]
 
 
 class ScopeTypeRegistered(Fact):

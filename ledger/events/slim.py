@@ -10,16 +10,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.bounds import UNSIGNED_ZERO, Document, ModelName, Reason, Threshold
+from kledger.contract.knowledge import Count, Id, Scopes, Text, Types, Version
 from kledger.contract.scopes import Entity
 from ledger.event import Fact
-from ledger.events.bounds import UNSIGNED_ZERO, Document, Reason
-from ledger.events.knowledge import Count, Id, Scopes, Text, Types, Version
-from ledger.events.process import CallStarted, Failed, ModelName, ProcessFact, Rejected
+from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected
 from ledger.events.usage import Usage
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
-Threshold = Annotated[float, Field(ge=0.5, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
-"""How similar items have to be. Below 0.5 nearly all items are, and each would be compared with each."""
 
 
 class Similar(BaseModel):

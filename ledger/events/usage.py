@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.events.bounds import UNSIGNED_ZERO
+from kledger.contract.bounds import UNSIGNED_ZERO
 
 MOST_TOKENS, MOST_COST, MOST_CALLS = 1_000_000_000_000, 1_000_000_000.0, 1_000_000
 

@@ -19,8 +19,8 @@ from pydantic_core import to_json
 
 from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import InvalidPayload, KeyMissing, SealBroken
+from kledger.contract.seal_mark import MARK
 from ledger.privacy.vault import DataKey, Held, Tombstone
-from ledger.seal_mark import MARK
 from ledger.wire.seal_mac import ATTRIBUTE
 
 HINT = b'"sealed:v1:'

@@ -17,9 +17,9 @@ from pydantic_core import to_json
 
 from kledger.contract.errors import Erased, KeyMissing, NotOwner, SealBroken
 from kledger.contract.scopes import Caller
+from kledger.contract.seal_mark import MARK
 from ledger.privacy.sealed import RESOURCE, bound_to, name_in
 from ledger.privacy.vault import DataKey, Tombstone, Vault
-from ledger.seal_mark import MARK
 
 
 def key_name(resource_id: str) -> str:

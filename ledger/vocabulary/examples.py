@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from kledger.contract.knowledge import AclEntry, Case, Source
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -26,8 +27,6 @@ from ledger.events.extraction import (
 )
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
-    AclEntry,
-    Case,
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
     KnowledgeEvolved,
@@ -42,7 +41,6 @@ from ledger.events.knowledge import (
     KnowledgeShared,
     KnowledgeUnmerged,
     Origin,
-    Source,
 )
 from ledger.events.model import ModelUsed
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced, profile_id

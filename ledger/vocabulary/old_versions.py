@@ -11,13 +11,25 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kledger.contract.bounds import Document, ModelName, Reason, ResourceIds
+from kledger.contract.knowledge import (
+    Case,
+    Confidence,
+    Count,
+    KnowledgeType,
+    Scopes,
+    Score,
+    Source,
+    Text,
+    Types,
+    Version,
+)
+from kledger.contract.resource import ContentType, Metadata, SharedWith
 from kledger.contract.scopes import Entity, Visibility
 from kledger.contract.words import ExtractionKind
 from ledger.event import Fact
-from ledger.events.bounds import Document, Reason, ResourceIds
-from ledger.events.knowledge import Case, Confidence, Count, KnowledgeType, Scopes, Score, Source, Text, Types
-from ledger.events.process import ModelName, ProcessFact
-from ledger.events.resource import SEALED_PATTERN, ContentType, Metadata, ResourceFact, SharedWith, Version
+from ledger.events.process import ProcessFact
+from ledger.events.resource import SEALED_PATTERN, ResourceFact
 
 
 class EarlierEval(BaseModel):

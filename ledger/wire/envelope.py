@@ -15,11 +15,11 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from kledger.contract.bounds import Short
 from kledger.contract.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
 from kledger.contract.scopes import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
-from ledger.events.bounds import Short
 from ledger.wire.seal_mac import ATTRIBUTE
 from ledger.wire.upcasts import upcast
 

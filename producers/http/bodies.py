@@ -16,7 +16,7 @@ from producers.http.answers import Json
 from producers.http.errors import STATUS
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import OwnWrites
-from producers.requests.knowledge import read_json
+from producers.requests.reading import read_json
 
 LIMITS_KEY = "kledger.limits"
 """Where the guard puts the limits of the node, in the ASGI scope of a request."""

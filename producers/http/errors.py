@@ -19,7 +19,7 @@ from starlette.responses import Response
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
 from producers.operations.updated import error_body
-from producers.requests.knowledge import refusal
+from producers.requests.reading import refusal
 
 STATUS: dict[str, int] = {
     "bad_json": 400,

@@ -12,9 +12,10 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
+from kledger.contract.bounds import MOST_POSITION
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from kledger.contract.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
-from ledger.event import MOST_POSITION, NO_LINEAGE, Lineage
+from ledger.event import NO_LINEAGE, Lineage
 from ledger.runtime import tracing
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
 from producers.http.repeated import Repeated

@@ -22,10 +22,11 @@ from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
 from kledger.client.tools import functions as tools
 from kledger.client.wire import Wire
+from kledger.requests.knowledge import CaseBody, FeedbackBody
+from kledger.requests.resources import Together
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_null
-from producers.requests.knowledge import CaseBody, FeedbackBody, refusal
-from producers.requests.resources import Together
+from producers.requests.reading import refusal
 
 
 class _Arguments(BaseModel):

@@ -23,6 +23,7 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import UpdateRequest
 from ledger.event import Fact, JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
@@ -40,7 +41,6 @@ from producers.operations.publish import lifted, publish
 from producers.operations.stated_before import random_id
 from producers.operations.stating import revision_of
 from producers.operations.updated import WRITERS, Evolving, Kept, Updated, updated_by
-from producers.requests.knowledge import UpdateRequest
 from projections.views.knowledge import ask
 
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.knowledge import Case
 from kledger.contract.words import Verdict
+from kledger.requests.knowledge import EvalBody, SaveRequest
 from ledger import new_item
 from ledger.event import NO_LINEAGE, NewEvent
-from ledger.events.knowledge import Case, KnowledgeRated
+from ledger.events.knowledge import KnowledgeRated
 from ledger.named_ids import named_id
 from producers.operations.publish import NAMESPACE, lifted, refuse_unkeepable
 from producers.operations.same_case import case_event_id
-from producers.requests.knowledge import EvalBody, SaveRequest
 
 VERDICTS: tuple[Verdict, ...] = ("helpful", "harmful")
 _BEGINS = {"helpful": new_item.HELPFUL, "harmful": new_item.HARMFUL}

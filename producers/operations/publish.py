@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kledger.contract.bounds import MOST_SHORT
 from kledger.contract.errors import IdempotencyMismatch, InvalidPayload
+from kledger.contract.knowledge import Case, Source
+from kledger.contract.seal_mark import MARK
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
-from ledger.events.bounds import MOST_SHORT
-from ledger.events.knowledge import Case, Source
 from ledger.named_ids import named_id
 from ledger.privacy.sealed import HINT, says_mark
 from ledger.runtime import tracing
-from ledger.seal_mark import MARK
 from ledger.stream import Ledger
 from ledger.wire.envelope import refuse_nul
 

@@ -15,11 +15,12 @@ from typing import Any
 import orjson
 
 from kledger.contract.errors import VersionConflict
+from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared, Source
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
 from producers.operations.desk import Desk, reach_head

@@ -6,15 +6,16 @@ from datetime import datetime
 from typing import TypeVar
 
 from kledger.contract.errors import InvalidPayload, NotOwner
+from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller, check_name, visibility_of
+from kledger.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
 from ledger import new_item
 from ledger.event import Lineage
-from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin, Source
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, Origin
 from producers.access.principal import require_addressable
 from producers.operations.first_cases import before_cases
 from producers.operations.publish import lifted
 from producers.requests.first_sentence import first_sentence
-from producers.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
 from projections.views.knowledge.ask import rfc3339
 
 T = TypeVar("T")

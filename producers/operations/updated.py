@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kledger.contract.errors import LedgerError
+from kledger.requests.knowledge import UpdateRequest
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeRevised
-from producers.requests.knowledge import UpdateRequest
 
 PARTS: dict[str, Sequence[str]] = {
     "revised": KnowledgeRevised.at_least_one,

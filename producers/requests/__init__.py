@@ -1,1 +1,1 @@
-"""Request bodies, a file a family; what is unknown in one is refused."""
+"""Reading of requests, and what is made of them before they are sent or kept."""

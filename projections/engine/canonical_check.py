@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ledger.event import MAX_ID, Fact
+from kledger.contract.bounds import MAX_ID
+from ledger.event import Fact
 from ledger.wire.envelope import NUL, SCHEMA_PREFIX
 from projections.fold_kit.envelopes import written_version
 from projections.fold_kit.schema_sql import entity_check, fits

@@ -24,6 +24,7 @@ import orjson
 import structlog
 
 from kledger.contract.errors import InvalidPayload, KeyMissing, LedgerError, SealBroken
+from kledger.contract.seal_mark import MARK
 from ledger.event import StoredEvent
 from ledger.events import FACTS
 from ledger.privacy.keyring import Keyring
@@ -38,7 +39,6 @@ from ledger.privacy.sealed import (
     sealed_values,
 )
 from ledger.privacy.vault import Held, Tombstone
-from ledger.seal_mark import MARK
 from ledger.wire.seal_mac import ATTRIBUTE
 from ledger.wire.subjects import stated_by_in
 from projections.engine import forgotten

@@ -14,10 +14,9 @@ import orjson
 from pydantic import AfterValidator, AllowInfNan, BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
-from kledger.contract import entities, scopes
+from kledger.contract import bounds, entities, knowledge, resource, scopes
+from kledger.contract.seal_mark import MARK
 from ledger.event import Fact
-from ledger.events import bounds, knowledge, resource
-from ledger.seal_mark import MARK
 from projections.fold_kit.envelopes import USED_ATTRIBUTES
 from projections.fold_kit.sql_text import text
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kledger.contract.bounds import THRESHOLD
 from projections.similar.neighbours import neighbours
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
 from projections.vectors.embedding.hashed import hashed_vectors
 
-THRESHOLD = 0.8
-"""The lowest similarity of near-duplicates: the share of their words that both texts have."""
 LEAST_COSINE = 0.3
 """Below this cosine, two texts are not taken as near-duplicates, whatever their words."""
 _ROUNDS = 8  # the most survivors of one connected component, in which texts may be similar in a chain only

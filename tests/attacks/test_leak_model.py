@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kledger.contract.errors import Forbidden
+from kledger.contract.knowledge import AclEntry
 from kledger.contract.scopes import OPERATOR, PUBLIC, Caller
 from ledger.event import DEFAULT_ORG, Fact, NewEvent
-from ledger.events.knowledge import AclEntry, KnowledgeRevised, KnowledgeSaved, KnowledgeShared
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, KnowledgeShared
 from producers.access.principal import Principal
 from projections.fold_kit.workbench import Workbench
 from projections.search.ask import items_then

@@ -9,31 +9,24 @@ import pytest
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from kledger.contract.knowledge import AclEntry, Case, Source
+from kledger.contract.seal_mark import MARK
+from kledger.requests import knowledge as requests
+from kledger.requests import models as model_requests
+from kledger.requests import resources as resource_requests
+from kledger.requests import slims as slim_request
 from ledger.events import FACTS
 from ledger.events.conflict import ConflictResolved
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import (
-    AclEntry,
-    Case,
-    KnowledgeReverted,
-    KnowledgeRevised,
-    KnowledgeSaved,
-    KnowledgeShared,
-    Source,
-)
+from ledger.events.knowledge import KnowledgeReverted, KnowledgeRevised, KnowledgeSaved, KnowledgeShared
 from ledger.events.profile import ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
-from ledger.seal_mark import MARK
 from ledger.vocabulary.old_versions import EARLIER
 from producers.http.parameters import SearchQuery
-from producers.requests import knowledge as requests
-from producers.requests import models as model_requests
-from producers.requests import resources as resource_requests
-from producers.requests import slims as slim_request
 
 PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     # A save's tags, scopes and owner may be left out; they are stated in the event all the same.

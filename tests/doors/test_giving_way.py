@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import SaveManyRequest
 from ledger.event import Lineage
 from producers.operations import backpressure
 from producers.operations.backpressure import LONGEST_REST_SECONDS, REST_FACTOR, Turns
 from producers.operations.knowledge import importing
 from producers.operations.publish import Tally
 from producers.operations.recall import search as recall
-from producers.requests.knowledge import SaveManyRequest
 from tests.doors.live_desk import live_desk
 
 PAYLOADS = [{"task": f"task {number}", "content": "content", "types": ["tool"]} for number in range(600)]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from kledger.contract.knowledge import Case
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
-from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeScored
+from ledger.events.knowledge import KnowledgeRated, KnowledgeScored
 from ledger.events.resource import ResourceSaved
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone

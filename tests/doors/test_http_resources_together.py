@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from kledger.requests.resources import MOST_TOGETHER
 from ledger.event import JsonObject
-from producers.requests.resources import MOST_TOGETHER
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 
 ITEM: JsonObject = {"task": "log in", "content": "use the test account", "types": ["tool"]}

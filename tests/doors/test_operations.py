@@ -12,6 +12,7 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, SourceBody, UpdateRequest
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from producers.operations import feedback
@@ -20,7 +21,6 @@ from producers.operations.knowledge import importing, verdicts
 from producers.operations.profiles import reading as profiles
 from producers.operations.publish import event_id, lifted, refuse_unkeepable
 from producers.operations.recall import search as recall
-from producers.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, SourceBody, UpdateRequest
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice", agent="writer", team="frontend")

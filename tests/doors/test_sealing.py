@@ -10,20 +10,19 @@ import orjson
 import pytest
 
 from kledger.contract.errors import InvalidPayload, SubjectForgotten
+from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import SaveRequest
 from ledger.event import NO_LINEAGE, Fact, NewEvent
 from ledger.events import FACTS
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
-    AclEntry,
-    Case,
     KnowledgeRated,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
     KnowledgeShared,
-    Source,
 )
 from ledger.events.profile import ProfileDisabled, ProfileReplaced
 from ledger.events.recall import RecallServed
@@ -34,7 +33,6 @@ from ledger.privacy.vault import MemoryVault
 from producers.operations.knowledge import changes as knowledge
 from producers.operations.publish import Tally, publish
 from producers.operations.sealing import SealingLedger
-from producers.requests.knowledge import SaveRequest
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench

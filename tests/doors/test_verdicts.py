@@ -11,11 +11,11 @@ import pytest
 
 from kledger.contract.errors import BrokerUnavailable, IdempotencyMismatch
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import FeedbackRequest, SaveRequest
 from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
 from ledger.readers import Judge
 from producers.operations.knowledge import changes as knowledge
 from producers.operations.knowledge import verdicts
-from producers.requests.knowledge import FeedbackRequest, SaveRequest
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice")

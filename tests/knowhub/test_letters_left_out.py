@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kledger.requests.owners import owner_named
 from producers.requests.first_sentence import LONGEST, first_sentence
-from producers.requests.owners import owner_named
 from tests.doors.test_http_sharing import EXAMPLES
 from tests.journeys.running_node import ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http

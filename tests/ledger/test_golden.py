@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from kledger.contract.knowledge import AclEntry, Case, Source
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
-    AclEntry,
-    Case,
     KnowledgeConfirmed,
     KnowledgeRated,
     KnowledgeRestored,
@@ -27,7 +26,6 @@ from ledger.events.knowledge import (
     KnowledgeScored,
     KnowledgeShared,
     Origin,
-    Source,
 )
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
 from ledger.events.recall import RecallServed, ServedItem

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
+from kledger.contract.knowledge import Case, Source
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -29,7 +30,6 @@ from ledger.events.extraction import (
 )
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
-    Case,
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
     KnowledgeEvolved,
@@ -43,7 +43,6 @@ from ledger.events.knowledge import (
     KnowledgeScored,
     KnowledgeUnmerged,
     Origin,
-    Source,
 )
 from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced

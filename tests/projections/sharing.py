@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from ledger.events.knowledge import AclEntry, KnowledgeShared
+from kledger.contract.knowledge import AclEntry
+from ledger.events.knowledge import KnowledgeShared
 from ledger.events.scope_type import ScopeTypeRegistered
 
 

@@ -9,18 +9,17 @@ from typing import Any
 import duckdb
 import pytest
 
+from kledger.contract.knowledge import Case, Source
 from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import (
-    Case,
     KnowledgeEvolved,
     KnowledgeRated,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
-    Source,
 )
 from ledger.events.resource import ResourceRetired, ResourceSaved
 from ledger.privacy.keyring import Keyring

@@ -8,10 +8,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from kledger.contract.knowledge import AclEntry
 from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
-    AclEntry,
     KnowledgeEvolved,
     KnowledgeRated,
     KnowledgeRestored,

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from kledger.contract.knowledge import Case, Source
 from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import (
-    Case,
     KnowledgeConfirmed,
     KnowledgeRated,
     KnowledgeRetired,
     KnowledgeRevised,
     KnowledgeSaved,
     Origin,
-    Source,
 )
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.resource import ResourceSaved

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kledger.contract.knowledge import Case
 from ledger.event import Lineage, NewEvent, StoredEvent
-from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeRetired, KnowledgeRevised, KnowledgeSaved
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeRevised, KnowledgeSaved
 from ledger.events.recall import RecallServed, ServedItem
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kledger.contract.knowledge import Case, Source
 from ledger.event import NO_LINEAGE, Fact, Lineage, NewEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -16,7 +17,6 @@ from ledger.events.evolution import (
     EvolutionStarted,
 )
 from ledger.events.knowledge import (
-    Case,
     KnowledgeConfirmed,
     KnowledgeEvolved,
     KnowledgeMerged,
@@ -24,7 +24,6 @@ from ledger.events.knowledge import (
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeUnmerged,
-    Source,
 )
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import Similar, SlimApplied, SlimProposed, SlimReported, SlimRequested, SlimReverted

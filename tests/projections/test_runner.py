@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from kledger.contract.errors import BrokerUnavailable, LogGap, ViewBehind
+from kledger.contract.knowledge import Source
 from ledger.event import StoredEvent
-from ledger.events.knowledge import Source
 from ledger.store.in_memory import MemoryLedger
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view

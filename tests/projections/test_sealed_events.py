@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kledger.contract.errors import BrokerUnavailable
+from kledger.contract.knowledge import Case, Source
 from ledger.event import NewEvent, StoredEvent
-from ledger.events.knowledge import Case, KnowledgeRated, KnowledgeSaved, Source
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.events.profile import ProfileCreated, ProfilePatched, profile_id
 from ledger.events.subject import SubjectForgotten
 from ledger.privacy.keyring import Keyring

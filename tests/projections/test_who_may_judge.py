@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kledger.contract.knowledge import AclEntry
 from kledger.contract.scopes import Caller
 from ledger.event import Fact, NewEvent, StoredEvent
 from ledger.events.knowledge import (
-    AclEntry,
     KnowledgeConfirmed,
     KnowledgeRated,
     KnowledgeRetired,

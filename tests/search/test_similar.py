@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bench.near_duplicates import near_duplicates
 from bench.recall import data_directory
 from bench.slim import quality, texts_of
-from projections.similar.groups import THRESHOLD, Item, similar
+from kledger.contract.bounds import THRESHOLD
+from projections.similar.groups import Item, similar
 from projections.similar.neighbours import LOOKS, neighbours
 from projections.similar.sameness import one_slip_apart, similarity
 from projections.similar.statements import statement

@@ -7,12 +7,12 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from kledger.answers.admin import Attach, Health, Job, Live, NodeStatus, Proof, Ready, Table
+from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.operations.admin import jobs as admin
 from producers.operations.desk import Desk
-from producers.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:

@@ -15,13 +15,13 @@ from kledger.answers.models import (
     ExtractionStatus,
     Resolved,
 )
+from kledger.requests.models import ExtractRequest, ResolveRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Retry, Who
 from producers.operations.desk import Desk
 from producers.operations.models import conflicts, extractions, processes
 from producers.operations.models.processes import PATIENCE
-from producers.requests.models import ExtractRequest, ResolveRequest
 
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Offset = Annotated[int, Query(ge=0, le=2**31)]

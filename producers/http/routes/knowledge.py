@@ -12,6 +12,8 @@ from kledger.answers.models import Reverted
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.sharing import Why
 from kledger.contract.words import ItemFilter
+from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
+from kledger.requests.models import RevertRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute, JsonRoute
 from producers.http.parameters import (
@@ -40,8 +42,6 @@ from producers.operations.knowledge import importing, reading, reverting, sharin
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from producers.operations.updated import Evolving
-from producers.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
-from producers.requests.models import RevertRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:

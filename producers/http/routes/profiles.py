@@ -6,13 +6,13 @@ from fastapi import APIRouter
 
 from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePrompt, Profiles
 from kledger.contract.words import ProfileType
+from kledger.requests.knowledge import ContentRequest
 from producers.http.answers import Json, ReadJson, documented, in_headers
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
 from producers.operations.desk import ANY, Desk, Freshness
 from producers.operations.profiles import changes as profile_changes
 from producers.operations.profiles import reading as profiles
-from producers.requests.knowledge import ContentRequest
 from projections.views.profiles.content import CONTENTS
 
 BASE = "/api/v1/memories"

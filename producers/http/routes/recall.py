@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Startup
+from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
+from kledger.requests.knowledge import FocusRequest
 from ledger import prompts
-from ledger.events.bounds import MOST_QUERY
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, FreshQuery, From, GoalId, InLanguage, Own, Owner, Retry, Who, named_types
 from producers.operations.desk import Desk
 from producers.operations.recall import goals, startup
-from producers.requests.knowledge import FocusRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:

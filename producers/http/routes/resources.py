@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.contract.words import ResourceFilter
+from kledger.requests.resources import ResourceRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
 from producers.operations.desk import Desk
 from producers.operations.resources import changes as resources
 from producers.operations.resources import reading as resource_reading
-from producers.requests.resources import ResourceRequest
 
 BASE = "/api/resource"
 ONE = BASE + "/{resource_id:path}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kledger.answers.sharing import RegisteredScopeType, ScopeTypes
+from kledger.requests.knowledge import ScopeTypeRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Retry, Who
 from producers.operations.admin import scope_types
 from producers.operations.desk import Desk
-from producers.requests.knowledge import ScopeTypeRequest
 
 
 def routes(desk: Desk) -> list[APIRouter]:

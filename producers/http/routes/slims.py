@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from kledger.answers.slims import ReadSlim, Slim, SlimList, SlimStatus
+from kledger.requests.slims import SlimRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
 from producers.operations.desk import Desk
 from producers.operations.models import processes, slims
 from producers.operations.models.processes import MAX_PATIENCE
-from producers.requests.slims import SlimRequest
 
 BASE = "/api/slims"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from kledger.contract.scopes import PRIORITY, Caller, further_types
+from kledger.requests.knowledge import ScopeTypeRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.privacy.personal import NOBODY
@@ -19,7 +20,6 @@ from producers.operations.admin.jobs import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
-from producers.requests.knowledge import ScopeTypeRequest
 from projections.views.scope_types import ask
 
 

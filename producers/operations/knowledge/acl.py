@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kledger.contract.knowledge import AclEntry
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import AclEntryBody, SaveRequest
 from ledger.event import NewEvent
-from ledger.events.knowledge import AclEntry, KnowledgeSaved, KnowledgeShared
+from ledger.events.knowledge import KnowledgeSaved, KnowledgeShared
 from ledger.named_ids import named_id
 from producers.access.principal import require_addressable
 from producers.operations.publish import NAMESPACE, refuse_unkeepable
-from producers.requests.knowledge import AclEntryBody, SaveRequest
 
 
 def first_acl(payload: SaveRequest, caller: Caller) -> KnowledgeShared | None:

@@ -24,6 +24,7 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ResourceStatus
+from kledger.requests.knowledge import SaveRequest
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
 from ledger.named_ids import named_id
@@ -45,7 +46,6 @@ from producers.operations.stated_before import (
     same_statement,
 )
 from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
-from producers.requests.knowledge import SaveRequest
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent

@@ -17,6 +17,8 @@ import orjson
 from kledger.contract.errors import LedgerError, VersionConflict
 from kledger.contract.scopes import Caller, further_types
 from kledger.contract.words import ImportOutcome
+from kledger.requests.knowledge import SaveManyRequest, SaveRequest
+from kledger.requests.resources import ResourceRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from producers.operations.admin.scope_types import require_types
@@ -32,8 +34,7 @@ from producers.operations.resources.together import keep_alone, together
 from producers.operations.stated_before import same_statement
 from producers.operations.stating import lineage_of, saved_fact
 from producers.operations.updated import error_body
-from producers.requests.knowledge import SaveManyRequest, SaveRequest, parse
-from producers.requests.resources import ResourceRequest
+from producers.requests.reading import parse
 from projections.views.knowledge import ask
 
 OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import ShareRequest
 from ledger.event import JsonObject, Lineage
 from ledger.events.knowledge import KnowledgeRevised
 from producers.access.principal import require_addressable
@@ -18,7 +19,6 @@ from producers.operations.knowledge.acl import stated_acl
 from producers.operations.knowledge.changes import latest, publish_as_owner, unknown
 from producers.operations.outcomes import Changed
 from producers.operations.stating import not_owner
-from producers.requests.knowledge import ShareRequest
 from projections.views.knowledge import ask, why
 
 

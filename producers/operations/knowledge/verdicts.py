@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kledger.contract.errors import LedgerError
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import CaseBody, FeedbackBody, FeedbackRequest
 from ledger.event import JsonObject, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRated
 from ledger.readers import Judge
@@ -34,7 +35,7 @@ from producers.operations.publish import (
 from producers.operations.same_case import case_event_id
 from producers.operations.stated_before import events_of_key, refuse_extra, refuse_mismatch
 from producers.operations.updated import error_body
-from producers.requests.knowledge import CaseBody, FeedbackBody, FeedbackRequest, parse
+from producers.requests.reading import parse
 from projections.views.knowledge.judges import judges
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent

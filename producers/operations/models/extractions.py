@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from kledger.contract.scopes import Caller
+from kledger.requests.models import ExtractRequest, MessageBody
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from producers.access.principal import require_addressable
@@ -13,7 +14,6 @@ from producers.operations.models.processes import PATIENCE, own, settled
 from producers.operations.publish import event_id
 from producers.operations.stated_before import begun
 from producers.operations.stating import default_owner, not_owner
-from producers.requests.models import ExtractRequest, MessageBody
 from projections.views.processes.ask import Process
 
 KIND = "extraction"

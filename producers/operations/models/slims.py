@@ -11,6 +11,7 @@ from functools import reduce
 
 from kledger.contract.errors import IllegalState, NotAvailable, NotOwner
 from kledger.contract.scopes import Caller
+from kledger.requests.slims import SlimRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
 from ledger.events.usage import Usage, together
@@ -18,7 +19,6 @@ from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach,
 from producers.operations.models.processes import caused, own, settled
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import begun, earlier_event, request_fields
-from producers.requests.slims import SlimRequest
 from projections.similar import ask
 from projections.similar.ask import Proposed
 from projections.views.processes.ask import Process

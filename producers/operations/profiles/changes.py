@@ -30,7 +30,7 @@ from producers.operations.desk import Desk
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory, both, owner_of
 from producers.operations.publish import event_id, mismatch, publish
-from producers.requests.knowledge import refusal
+from producers.requests.reading import refusal
 from projections.views.profiles import ask
 from projections.views.profiles.content import default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch

@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
+from kledger.contract.bounds import NewId
 from kledger.contract.errors import Erased, UnknownGoal, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import FocusRequest
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.bounds import NewId
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.search import recall_event, search
 from producers.operations.stated_before import earlier_event
-from producers.requests.knowledge import FocusRequest, refusal
+from producers.requests.reading import refusal
 from projections.search.section import WORDS, goal_text, knowledge_section
 from projections.views.goals import ask
 from projections.views.lineage import ask as events

@@ -14,12 +14,12 @@ import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.scopes import Caller
+from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallPath
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.runtime import tracing
 from ledger.runtime.log_once import Outage
-from ledger.seal_mark import MARK
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.routing import Routing, routed

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from kledger.contract.errors import IllegalState, UnknownResource, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ResourceStatus
+from kledger.requests.resources import ResourceRequest
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSecretDestroyed
 from ledger.privacy.secure_body import key_name
@@ -32,7 +33,6 @@ from producers.operations.stated_before import (
     request_fields,
 )
 from producers.operations.stating import not_owner
-from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 
 

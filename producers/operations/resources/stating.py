@@ -10,6 +10,7 @@ from typing import Any
 
 from kledger.contract.errors import IllegalState, LedgerError, NotAvailable, NotOwner, VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.requests.resources import ResourceRequest
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import Origin
 from ledger.events.resource import ResourceSaved
@@ -22,7 +23,6 @@ from producers.operations.desk import Desk
 from producers.operations.publish import lifted, mismatch
 from producers.operations.stated_before import earlier_event
 from producers.operations.stating import default_owner, not_owner
-from producers.requests.resources import ResourceRequest
 from projections.views.resources import ask
 
 _STATED = {"title", "body", "content_type", "metadata", "shared_with", "expected_version"}

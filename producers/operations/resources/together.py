@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from kledger.contract.errors import VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.requests.resources import MOST_TOGETHER, ResourceRequest
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeSaved
 from producers.operations.desk import Desk
@@ -23,7 +24,6 @@ from producers.operations.resources.stating import (
     saving,
 )
 from producers.operations.stated_before import ATTEMPTS, events_of_key, possible_actors, refuse_extra
-from producers.requests.resources import MOST_TOGETHER, ResourceRequest
 from projections.views.resources import ask
 
 

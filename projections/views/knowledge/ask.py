@@ -14,9 +14,10 @@ from typing import Any
 import duckdb
 import orjson
 
+from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
-from ledger.events.knowledge import KnowledgeSaved, Source
+from ledger.events.knowledge import KnowledgeSaved
 from projections.views.knowledge.evidence import confidence
 
 ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,

@@ -7,6 +7,7 @@ from functools import cache
 import duckdb
 import orjson
 
+from kledger.contract.knowledge import Source
 from kledger.contract.scopes import visibility_of
 from ledger.event import Fact
 from ledger.events.knowledge import (
@@ -22,7 +23,6 @@ from ledger.events.knowledge import (
     KnowledgeShared,
     KnowledgeUnmerged,
     Origin,
-    Source,
 )
 from ledger.privacy.sealed import ERASED
 from projections.fold_kit.close_versions import end_versions

@@ -8,8 +8,9 @@ from typing import Any
 
 import duckdb
 
+from kledger.contract.knowledge import Source
 from ledger.event import JsonObject
-from ledger.events.knowledge import KnowledgeReverted, Source
+from ledger.events.knowledge import KnowledgeReverted
 from projections.views.knowledge.ask import LISTED, listed, parsed
 
 

@@ -6,12 +6,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from kledger.contract.bounds import ModelName, NewId, Reason
+from kledger.contract.knowledge import Id, Scopes, Text, Version
 from kledger.contract.words import ExtractionKind
-from ledger.events.bounds import NewId, Reason
-from ledger.events.knowledge import Id, Scopes, Text, Version
-from ledger.events.process import ModelName
-from producers.requests.body import Asked
-from producers.requests.owners import Owner
+from kledger.requests.body import Asked
+from kledger.requests.owners import Owner
 
 
 class MessageBody(Asked):

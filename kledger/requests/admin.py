@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kledger.contract.knowledge import Id
 from kledger.contract.scopes import Entity
-from ledger.events.knowledge import Id
-from producers.requests.body import Asked
+from kledger.requests.body import Asked
 
 
 class ReplayRequest(Asked):

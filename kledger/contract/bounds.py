@@ -1,19 +1,24 @@
-"""Size limits and value types shared by all event models and all interfaces.
+"""Size limits and value types shared by requests and events.
 
-If an interface had a limit that the fold has not, publishing over NATS would bypass it. So the limits are in the event
-models; requests are built of the same types (tests/contracts/test_bounds.py compares them field by field), and the fold
-refuses events that exceed them.
+If an interface had a limit that the fold has not, publishing over NATS would bypass it. So requests and event models
+are built of the same types (tests/contracts/test_bounds.py compares them field by field), and the fold refuses events
+that exceed them.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from ledger.event import MAX_ID, JsonObject, fault_of_id
+from kledger.contract.entities import TYPE_PATTERN
+from kledger.contract.seal_mark import MARK
 
+MAX_ID = 200
+"""Characters of an id."""
+MOST_POSITION = 2**63 - 1
+"""A position or version is a signed 64-bit number in every view: an event with a larger one is refused."""
 MAX_DEPTH = 32
 """The deepest nesting of a free-form JSON object."""
 MOST_LISTED = 1_000
@@ -26,6 +31,17 @@ MOST_SHORT = 512
 """Characters of an identifier or a time: of an event, a trace, a message."""
 
 
+def fault_of_id(entity_id: str) -> str | None:
+    """The fault of a new entity's id; None when it is valid."""
+    if not 1 <= len(entity_id) <= MAX_ID:
+        return f"has {len(entity_id)} characters, 1 to {MAX_ID} are allowed"
+    if not entity_id.isprintable() or entity_id != entity_id.strip():
+        return "has control characters or blanks around it: an id is printable text"
+    if entity_id.startswith(MARK):
+        return f"begins with {MARK}, as a sealed value does: choose another id"
+    return None
+
+
 def legal_id(value: str) -> str:
     """Return `value` if it is legal as a new id; for pydantic."""
     if (fault := fault_of_id(value)) is not None:
@@ -33,7 +49,7 @@ def legal_id(value: str) -> str:
     return value
 
 
-def check_document(value: JsonObject) -> JsonObject:
+def check_document(value: dict[str, Any]) -> dict[str, Any]:
     """Return a free-form JSON object that every view can store. Raises ValueError."""
     _check_value(value, depth=1)
     return value
@@ -72,7 +88,7 @@ def without_sign_of_zero(value: float) -> float:
 
 
 Short = Annotated[str, Field(min_length=1, max_length=MOST_SHORT)]
-Document = Annotated[JsonObject, AfterValidator(check_document)]
+Document = Annotated[dict[str, Any], AfterValidator(check_document)]
 UNSIGNED_ZERO = AfterValidator(without_sign_of_zero)
 """Comes after the bounds of a number: pydantic names bounds that come after a function wrongly in a JSON schema."""
 Number = Annotated[float, Field(allow_inf_nan=False), UNSIGNED_ZERO]
@@ -82,3 +98,11 @@ Description = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
 Reason = Annotated[str, Field(max_length=MOST_REASON)]
 Urls = Annotated[list[str], Field(max_length=MOST_LISTED)]
 ResourceIds = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=MOST_LISTED)]
+ModelName = Annotated[str, Field(min_length=1, max_length=200)]
+TypeWord = Annotated[str, Field(pattern=TYPE_PATTERN)]
+"""A type of scope."""
+Priority = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False), UNSIGNED_ZERO]
+Threshold = Annotated[float, Field(ge=0.5, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
+"""How similar items have to be. Below 0.5 nearly all items are, and each would be compared with each."""
+THRESHOLD = 0.8
+"""The lowest similarity of near-duplicates: the share of their words that both texts have."""

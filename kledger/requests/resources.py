@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from ledger.events.bounds import Document, Short
-from ledger.events.knowledge import Scopes, Text
-from ledger.events.resource import ContentType, SharedWith, Version, fault_of_id, times_or_value_error
-from producers.requests.body import Asked
-from producers.requests.owners import Owner
+from kledger.contract.bounds import Document, Short
+from kledger.contract.knowledge import Scopes, Text, Version
+from kledger.contract.resource import ContentType, SharedWith, fault_of_id, times_or_value_error
+from kledger.requests.body import Asked
+from kledger.requests.owners import Owner
 
 
 def _legal_id(value: str) -> str:

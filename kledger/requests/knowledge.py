@@ -1,23 +1,24 @@
-"""Request bodies of knowledge, goals and profiles, field by field; typos are refused.
-
-`read_json` turns bytes into a document, `parse` a document into one of these models; both say what is wrong
-and what to do. Every interface reads its input here, so that each refuses the same things in the same words.
-"""
+"""Request bodies of knowledge, goals and profiles, field by field; typos are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
-import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
-from kledger.contract.scopes import Visibility
-from kledger.contract.words import Permission, Verdict
-from ledger.event import JsonObject
-from ledger.events.bounds import MOST_LISTED, Description, Document, NewId, Reason, ResourceIds, Short
-from ledger.events.knowledge import (
+from kledger.contract.bounds import (
+    MOST_LISTED,
+    Description,
+    Document,
+    ModelName,
+    NewId,
+    Priority,
+    Reason,
+    ResourceIds,
+    Short,
+    TypeWord,
+)
+from kledger.contract.knowledge import (
     MOST_SHARED,
     AclEntry,
     Case,
@@ -33,28 +34,14 @@ from ledger.events.knowledge import (
     Version,
     each_entity_once,
 )
-from ledger.events.process import ModelName
-from ledger.events.scope_type import Priority, TypeWord
-from ledger.wire.envelope import NUL, refuse_nul
-from producers.requests.body import Asked
-from producers.requests.owners import Owner
-from producers.requests.resources import Together
+from kledger.contract.scopes import Visibility
+from kledger.contract.words import Permission, Verdict
+from kledger.requests.body import Asked
+from kledger.requests.owners import Owner
+from kledger.requests.resources import Together
 
 MAX_BATCH = 1_000
-MOST_NESTED = 200
-"""How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
 MAX_FEEDBACK = 5_000
-
-M = TypeVar("M", bound=BaseModel)
-
-# What pydantic says, in the words of the product: what to do about it.
-_ADVICE = {
-    "extra_forbidden": "is not a field here: correct its spelling or leave it out",
-    "missing": "is required",
-    "string_unicode": "is not Unicode text (a lone surrogate?): send UTF-8",
-}
-_SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
-_SCOPE_FAULTS = {"value_error", "string_too_long"}
 
 
 class SourceBody(Source):
@@ -195,7 +182,7 @@ class SaveRequest(Referring):
 class SaveManyRequest(Asked):
     """Up to 1,000 payloads of POST /api/knowledge; each is judged on its own."""
 
-    items: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_BATCH)]
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_BATCH)]
 
 
 class UpdateRequest(Referring):
@@ -248,7 +235,7 @@ class FeedbackBody(Asked):
 class FeedbackRequest(Asked):
     """Up to 5,000 verdicts; each is judged on its own."""
 
-    feedback_list: Annotated[list[JsonObject], Field(min_length=1, max_length=MAX_FEEDBACK)]
+    feedback_list: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_FEEDBACK)]
 
 
 class ContentRequest(Asked):
@@ -263,70 +250,3 @@ class FocusRequest(Asked):
     description: Description
     top_k: Annotated[int, Field(ge=1, le=100)] = 3
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
-
-
-def read_json(body: bytes) -> Any:
-    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character or nesting.
-
-    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
-    """
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadJson(f"the body is not valid JSON: {error}") from error
-    if NUL in body:
-        refuse_nul(document, "the body")
-    if body.count(b"{") + body.count(b"[") > MOST_NESTED:
-        _refuse_nested(document)
-    return document
-
-
-_NESTING = {dict, list}
-
-
-def _refuse_nested(document: object) -> None:
-    """Raise InvalidPayload where a document is nested deeper than MOST_NESTED."""
-    level = [document]
-    for _ in range(MOST_NESTED):
-        below: list[object] = []
-        for part in level:
-            if isinstance(part, dict):
-                below += part.values()
-            elif isinstance(part, list):
-                below += part
-        level = [part for part in below if part.__class__ in _NESTING]
-        if not level:
-            return
-    raise InvalidPayload(f"the body is nested more than {MOST_NESTED} deep: flatten it", errors=[])
-
-
-def parse(model: type[M], document: object, what: str = "the body") -> M:
-    """A document as `model`. Raises InvalidPayload or IllegalScope naming every field that is wrong."""
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise refusal(error.errors(include_url=False, include_input=False), what) from error
-
-
-def refusal(faults: Sequence[Any], what: str = "the body") -> InvalidPayload | IllegalScope:
-    """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong."""
-    errors = [
-        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault)}
-        for fault in faults  # loc, type and msg, as pydantic documents them
-    ]
-    reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
-    more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
-    kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
-    return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
-
-
-def _is_about_scopes(fault: Any) -> bool:
-    return fault["type"] in _SCOPE_FAULTS and bool(_SCOPE_FIELDS.intersection(map(str, fault["loc"])))
-
-
-def _reason(fault: Any) -> str:
-    advice = _ADVICE.get(fault["type"])
-    if advice is not None:
-        return advice
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    return message if fault["type"] == "value_error" else f"is wrong: {message}"

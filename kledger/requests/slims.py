@@ -6,12 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ledger.events.knowledge import Scopes
-from ledger.events.process import ModelName
-from ledger.events.slim import Threshold
-from producers.requests.body import Asked
-from producers.requests.owners import Owner
-from projections.similar.groups import THRESHOLD
+from kledger.contract.bounds import THRESHOLD, ModelName, Threshold
+from kledger.contract.knowledge import Scopes
+from kledger.requests.body import Asked
+from kledger.requests.owners import Owner
 
 
 class SlimRequest(Asked):

@@ -1,0 +1,66 @@
+"""Value types of a resource, shared by requests and events."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from kledger.contract.bounds import MAX_ID, Document
+from kledger.contract.scopes import Entity
+from kledger.contract.seal_mark import MARK
+
+TIMES = ("acquired_at", "expires_at")
+"""The metadata fields that are times."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def fault_of_id(resource_id: str) -> str | None:
+    """The fault of a resource's id; None when it is valid."""
+    if not 1 <= len(resource_id) <= MAX_ID:
+        return f"has {len(resource_id)} characters, 1 to {MAX_ID} are allowed"
+    if not resource_id.isprintable():
+        return "has a character that cannot be printed: leave it out"
+    if resource_id.startswith(MARK):
+        return f"begins with {MARK}, as a sealed value does: choose another id"
+    for part in resource_id.split("/"):
+        if not part.strip():
+            return "has an empty segment: write it like code/selenium/login, without a slash at either end"
+        if part in (".", ".."):
+            return f"has the segment {part!r}, which means another place in a path: name it otherwise"
+    return None
+
+
+def moment_of(value: str) -> datetime:
+    """Parse an RFC 3339 time. Raises ValueError."""
+    if not _MOMENT.fullmatch(value):
+        raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
+
+
+def times_or_value_error(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return `metadata` if its TIMES are valid times; for pydantic, which collects ValueErrors with their field."""
+    for name in TIMES:
+        value = metadata.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is not a text: write for example 2026-03-07T10:00:00Z")
+        try:
+            moment_of(value)
+        except ValueError as error:
+            raise ValueError(f"{name} {error}") from error
+    return metadata
+
+
+ContentType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.+/-]{0,63}$")]
+_TIMES_SCHEMA: dict[str, JsonValue] = {
+    "properties": {name: {"type": ["string", "null"], "format": "date-time"} for name in TIMES}
+}
+Metadata = Annotated[Document, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
+SharedWith = Annotated[list[Entity], Field(max_length=64)]

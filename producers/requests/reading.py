@@ -1,0 +1,97 @@
+"""Reads a request body into its model.
+
+`read_json` turns bytes into a document, `parse` a document into a model of kledger/requests; both say what is wrong
+and what to do. Every interface reads its input here, so that each refuses the same things in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
+from ledger.wire.envelope import NUL, refuse_nul
+
+MOST_NESTED = 200
+"""How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
+
+M = TypeVar("M", bound=BaseModel)
+
+# What pydantic says, in the words of the product: what to do about it.
+_ADVICE = {
+    "extra_forbidden": "is not a field here: correct its spelling or leave it out",
+    "missing": "is required",
+    "string_unicode": "is not Unicode text (a lone surrogate?): send UTF-8",
+}
+_SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
+_SCOPE_FAULTS = {"value_error", "string_too_long"}
+
+
+def read_json(body: bytes) -> Any:
+    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character or nesting.
+
+    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadJson(f"the body is not valid JSON: {error}") from error
+    if NUL in body:
+        refuse_nul(document, "the body")
+    if body.count(b"{") + body.count(b"[") > MOST_NESTED:
+        _refuse_nested(document)
+    return document
+
+
+_NESTING = {dict, list}
+
+
+def _refuse_nested(document: object) -> None:
+    """Raise InvalidPayload where a document is nested deeper than MOST_NESTED."""
+    level = [document]
+    for _ in range(MOST_NESTED):
+        below: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
+        level = [part for part in below if part.__class__ in _NESTING]
+        if not level:
+            return
+    raise InvalidPayload(f"the body is nested more than {MOST_NESTED} deep: flatten it", errors=[])
+
+
+def parse(model: type[M], document: object, what: str = "the body") -> M:
+    """A document as `model`. Raises InvalidPayload or IllegalScope naming every field that is wrong."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise refusal(error.errors(include_url=False, include_input=False), what) from error
+
+
+def refusal(faults: Sequence[Any], what: str = "the body") -> InvalidPayload | IllegalScope:
+    """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong."""
+    errors = [
+        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault)}
+        for fault in faults  # loc, type and msg, as pydantic documents them
+    ]
+    reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
+    more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+    kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
+    return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
+
+
+def _is_about_scopes(fault: Any) -> bool:
+    return fault["type"] in _SCOPE_FAULTS and bool(_SCOPE_FIELDS.intersection(map(str, fault["loc"])))
+
+
+def _reason(fault: Any) -> str:
+    advice = _ADVICE.get(fault["type"])
+    if advice is not None:
+        return advice
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return message if fault["type"] == "value_error" else f"is wrong: {message}"
