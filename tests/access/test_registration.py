@@ -19,6 +19,7 @@ from producers.operations.desk import Desk
 from producers.operations.profiles.changes import register, register_new, replace
 from producers.operations.profiles.registration import keep_registered
 from tests.doors.live_desk import live_desk
+from tests.patience import PATIENCE
 
 
 def token_for(data: Path, *users: str, expires: datetime | None = None) -> None:
@@ -42,7 +43,7 @@ async def registering(desk: Desk, data: Path) -> AsyncIterator[None]:
 async def subjects(desk: Desk, count: int) -> list[str]:
     """The memories of which something is said, once there are so many events."""
     said: list[str] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async for events in desk.ledger.read(follow=True):
             said += [".".join(event.subject.split(".")[3:5]) for event in events]
             if len(said) >= count:

@@ -17,6 +17,7 @@ import pytest
 from kledger.contract.errors import IllegalQuery, ServiceFailed
 from projections.analysts.quack import QuackAddress, load_extensions, prepare, serve, stop
 from projections.analysts.sql import sql_read_only
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).with_name("quack_client.py")
@@ -94,7 +95,7 @@ def test_a_reader_in_another_process_sees_whole_batches_while_the_node_writes(
     reader.stdout.close()
     stop(view, address)
     assert failures == []
-    assert reader.wait(30) == 0
+    assert reader.wait(PATIENCE) == 0
     counts = [count for count, _ in seen]
     assert counts[0] == 0
     assert counts[-1] == batches * BATCH

@@ -25,6 +25,7 @@ from ledger.broker.publisher_config import Publisher, write_nats_config
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, head, until
 from tests.journeys.test_publishing_by_hand import data, deep, envelope, text
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ async def test_the_broker_refuses_what_is_not_the_publishers(yard: Yard, ledger:
     try:
         with pytest.raises((TimeoutError, NoStreamResponseError)):
             await client.request(BEYOND[what], text(good("x")), timeout=0.3, old_style=True)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert "permissions violation for publish" in str(await heard.get()).lower()
     finally:
         await client.close()
@@ -107,7 +108,7 @@ async def test_a_publisher_hears_nobody_else(yard: Yard, listened: str) -> None:
     client = await yard.connect(SCRIBE, error_cb=heard.put)
     try:
         await client.subscribe(listened)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert "permissions violation for subscription" in str(await heard.get()).lower()
     finally:
         await client.close()
@@ -278,7 +279,7 @@ async def test_who_is_removed_is_cut_off_by_a_reload_and_the_others_go_on(yard: 
     await client.jetstream().publish(subject("l", actor="agent.leaver"), body)
     write_nats_config(yard.directory, remove=["agent:leaver"], listen=listen)
     yard.server.send_signal(signal.SIGHUP)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await gone.event.wait()
     assert not lets_in(yard.url, leaver.user, leaver.password)
     scribe = await yard.connect(SCRIBE)

@@ -18,6 +18,7 @@ from schemathesis.checks import not_a_server_error
 from docs.generators.http import openapi_document
 from producers.http.app import create_app
 from tests.doors.live_desk import live_desk
+from tests.patience import PATIENCE
 
 # A request that fits and ones that do not, for every operation; FUZZ_EXAMPLES=100 looks longer.
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "3"))
@@ -49,7 +50,7 @@ def served() -> Iterator[str]:
     served = Served()
     thread = threading.Thread(target=lambda: asyncio.run(served.run()), daemon=True)
     thread.start()
-    assert served.ready.wait(30)
+    assert served.ready.wait(PATIENCE)
     yield served.url
     assert served.server is not None
     served.server.should_exit = True

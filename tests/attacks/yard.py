@@ -18,6 +18,7 @@ from ledger.broker.publisher_config import Publisher, Written, write_nats_config
 from ledger.broker.server_config import find_binary
 from tests.journeys import running_node
 from tests.journeys.running_node import RunningNode, running, until
+from tests.patience import PATIENCE
 
 SCRIBE, BOB = "agent:scribe", "user:bob"
 
@@ -59,7 +60,7 @@ def opened(directory: Path, env: dict[str, str] | None = None) -> Iterator[Yard]
                 yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(PATIENCE)
 
 
 def _listens(address: str) -> bool:

@@ -24,6 +24,7 @@ from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
 from tests.conftest import saved
 from tests.journeys.running_node import running, until
+from tests.patience import PATIENCE
 
 
 @asynccontextmanager
@@ -66,7 +67,7 @@ async def folded(ledger: JetStreamLedger, view: View, to: int) -> None:
 async def trouble_of(ledger: JetStreamLedger, view: View) -> LedgerError:
     """What a projector says that begins on this log, and stops."""
     projector = Projector(ledger, view)
-    await asyncio.wait_for(projector.run(), 30)
+    await asyncio.wait_for(projector.run(), PATIENCE)
     projector.close()
     assert projector.trouble is not None
     return projector.trouble

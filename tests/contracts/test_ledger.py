@@ -21,6 +21,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.stream import Ledger
 from ledger.wire.envelope import decode_envelope, decode_fact
 from ledger.wire.subjects import parse_subject
+from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
 
@@ -316,7 +317,7 @@ async def test_following_goes_on_with_what_is_appended_later(ledger: Ledger, new
     reader = asyncio.create_task(follow())
     for number in range(6, 26):
         await ledger.append(new_saved(f"item-{number}"))
-        async with asyncio.timeout(10), arrived:
+        async with asyncio.timeout(PATIENCE), arrived:
             await arrived.wait_for(partial(seen.__contains__, number))
     reader.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -339,7 +340,7 @@ async def test_a_following_reader_meets_every_event_of_busy_writers_once(ledger:
         for lot in range(10):
             await ledger.append_many([new_saved(f"{writer}-{lot}-{n}") for n in range(100)])
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(follow())
         for writer in range(3):
             group.create_task(write(writer))

@@ -23,6 +23,7 @@ from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings
 from tests.faults.cluster import two_of_three_members
 from tests.faults.harness.survival import survive
+from tests.patience import PATIENCE
 from tests.projections.histories import saved
 
 SECONDS = 0.6
@@ -30,13 +31,13 @@ SECONDS = 0.6
 
 async def until_told(admin: BrokerConnection, config: JsonObject) -> int:
     """What the cluster says of this new stream, once it has a leader that says anything."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             with contextlib.suppress(BrokerUnavailable):
                 return error_code(await admin.api(f"STREAM.CREATE.{config['name']}", config, timeout=1))
 
 
-async def held(lease: Lease, within: float = 10.0) -> None:
+async def held(lease: Lease, within: float = PATIENCE) -> None:
     async with asyncio.timeout(within):
         while not lease.held:  # noqa: ASYNC110  # the broker's answer is what is waited for
             await asyncio.sleep(0.01)
@@ -97,7 +98,7 @@ async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ende
         await asked.wait()
     assert (feed.applied, (await feed.status())["count"]) == (0, 0)
     may["write"] = True
-    await feed.wait_for(last, 10)
+    await feed.wait_for(last, PATIENCE)
     assert (await feed.status())["count"] == 5
     for task in tasks:
         task.cancel()

@@ -24,6 +24,7 @@ from projections.live import projector as runner
 from projections.live import view_file
 from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
+from tests.patience import PATIENCE
 from tests.projections.histories import saved
 
 
@@ -76,7 +77,7 @@ async def test_a_file_that_duckdb_gives_up_is_opened_again_with_all_that_was_com
         lost = view.instance
         monkeypatch.setattr(runner, "CHECKPOINT_EVERY_EVENTS", 1)  # of which the next one is fatal
         await view.wait_for((await ledger.append(saved("after"))).position)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await view.until(lambda: view.instance is not lost)
         assert await view.ask(items) == ["after", "before"]
         await view.wait_for((await ledger.append(saved("later"))).position)
@@ -119,7 +120,7 @@ async def test_analysts_attach_again_though_a_session_still_holds_the_file_that_
         assert await attached.stdout.readline() == b"attached\n"
         with pytest.raises(duckdb.FatalException):
             view.instance.con.execute("CHECKPOINT")
-        await view.wait_for((await ledger.append(saved("after"))).position, 30)
+        await view.wait_for((await ledger.append(saved("after"))).position, PATIENCE)
         found = await asyncio.to_thread(asked, files.address.attach_statement())
         assert found == [("after",), ("before",)]
         assert files.address.token == before.token

@@ -22,6 +22,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.integrity.logs import ListedLedger, event, signed_log
+from tests.patience import PATIENCE
 
 
 @asynccontextmanager
@@ -38,7 +39,7 @@ async def at_work(notary: Notary) -> AsyncIterator[Notary]:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110  # what is waited for tells nobody
             await asyncio.sleep(0.005)
 
@@ -142,7 +143,7 @@ async def test_nothing_is_signed_against_an_earlier_checkpoint(
         before += b"[]\n"
         files.checkpoints.write_bytes(before)
     notary = Notary(ListedLedger(log), files, look_seconds=0.01, every_seconds=0.01)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE):
         await notary.run()  # it ends by itself
     assert isinstance(notary.trouble, ChainContradicted)
     assert notary.status()["trouble"] == notary.trouble.message
@@ -159,7 +160,7 @@ async def test_a_log_that_is_changed_while_the_notary_runs_is_not_signed_on(tmp_
     running = asyncio.create_task(notary.run())
     await until(lambda: notary.certified and notary.certified.position == 5)
     ledger.events = [event(100 + at) for at in range(8)]  # another log, which has grown further
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await running
     assert isinstance(notary.trouble, ChainContradicted)
     assert "position 5" in notary.trouble.message
@@ -170,7 +171,7 @@ async def test_a_log_that_is_changed_while_the_notary_runs_is_not_signed_on(tmp_
 async def test_a_hole_in_the_log_ends_the_signing_before_it(tmp_path: Path) -> None:
     files = NotaryFiles.of(tmp_path)
     notary = Notary(ListedLedger([event(1), event(2), None, event(4)]), files, look_seconds=0.01, every_events=1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await notary.run()
     assert isinstance(notary.trouble, LogGap)
     await notary.close()

@@ -20,12 +20,13 @@ from kledger import LedgerClient
 from kledger.contract.errors import LedgerError
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server_config import ServerFiles, keep_passwords
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 KLEDGER = [sys.executable, "-m", "producers.cli.main"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("KLEDGER_", "QDRANT_"))}
-STARTS_WITHIN = 60.0  # seconds; the machine may be busy
-STOPS_WITHIN = 45.0
+STARTS_WITHIN = 4 * PATIENCE  # it makes its views and vectors first
+STOPS_WITHIN = PATIENCE
 
 
 def up(data: Path, http: str = "127.0.0.1:0", *more: str) -> list[str]:
@@ -33,7 +34,7 @@ def up(data: Path, http: str = "127.0.0.1:0", *more: str) -> list[str]:
     return [*KLEDGER, "up", "--data", str(data), "--http", http, *more]
 
 
-def until(holds: Callable[[], object], what: str, within: float = 30.0, instead: object = "") -> None:
+def until(holds: Callable[[], object], what: str, within: float = PATIENCE, instead: object = "") -> None:
     """Return once `holds()`; fail saying `what` did not come about in so many seconds, and what is there instead."""
     deadline = time.monotonic() + within
     while not holds():
@@ -178,7 +179,7 @@ def caught_up(ledger: LedgerClient) -> dict[str, Any]:
         told.update(ledger.status())
         return bool(told["healthy"]) and all(view["position"] == told["stream"]["head"] for view in told["views"])
 
-    until(all_there, "the views reach the head of the log", 60, instead=told)
+    until(all_there, "the views reach the head of the log", instead=told)
     return told
 
 

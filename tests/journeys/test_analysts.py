@@ -25,6 +25,7 @@ from tests.journeys.running_node import (
     result_of,
     until,
 )
+from tests.patience import PATIENCE
 
 CLIENT = ROOT / "tests" / "analysts" / "quack_client.py"
 
@@ -95,7 +96,7 @@ def test_an_analyst_counts_while_an_import_runs(shared_node: RunningNode, ledger
         counts = [json.loads(process.stdout.readline())]  # attached, and reading
         importing = Importing(shared_node.url, payloads, chunk=50).start()
         counts += [json.loads(line) for line in process.stdout]
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
         importing.end()
     assert importing.error is None
     assert counts[0][0] == before

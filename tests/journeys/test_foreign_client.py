@@ -20,6 +20,7 @@ from ledger.wire.envelope import decode_envelope, decode_fact
 from ledger.wire.subjects import parse_subject
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.npm import installed
+from tests.patience import PATIENCE
 
 CLIENT = Path(__file__).parent / "foreign_client"
 ACTOR = "agent:node.js 客户端"
@@ -45,7 +46,7 @@ async def publish(client: Path, access: BrokerAccess) -> dict[str, Any]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         told, failed = await process.communicate()
     assert process.returncode == 0, failed.decode()
     answers: dict[str, Any] = json.loads(told)

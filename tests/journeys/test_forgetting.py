@@ -279,10 +279,10 @@ def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data
     in_the_way = order.with_name(order.name.replace(".pending", ""))
     in_the_way.mkdir()  # where the receipt is to stand
     with running(data) as node, node.client() as op:
-        until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells", 60)
+        until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells")
         in_the_way.rmdir()
-        until(lambda: not begun(data), "the order is carried out", 60)
-        until(lambda: op.health()["status"] == "healthy", "the node is well", 60)
+        until(lambda: not begun(data), "the order is carried out")
+        until(lambda: op.health()["status"] == "healthy", "the node is well")
 
 
 def test_another_node_of_the_same_log_forgets_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

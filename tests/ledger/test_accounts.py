@@ -17,6 +17,7 @@ from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import JsonObject, NewEvent
 from ledger.store.jetstream import JetStreamLedger
 from ledger.wire.publication import error_code
+from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
 DAILY: tuple[Role, ...] = ("writer", "reader", "node")
@@ -178,7 +179,7 @@ async def test_nobody_listens_to_what_a_reader_is_sent(access: BrokerAccess) -> 
     try:
         for subject in (f"{access.inbox_prefix('node')}.>", f"{access.inbox_prefix('reader')}.>", "ledger.>", ">"):
             await spy.subscribe(subject)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 assert "permissions violation for subscription" in str(await heard.get())
     finally:
         await spy.close()
@@ -214,7 +215,7 @@ async def test_the_node_answers_requests(access: BrokerAccess) -> None:
 
     await node.client.subscribe("kledger.vectors.>", cb=answer)
     # The library's flush may ask the server whether it has read everything before it has sent everything.
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (said := await _answered(asking, "kledger.vectors.search", b"abc")) is None:
             continue
     assert said == b"cba"

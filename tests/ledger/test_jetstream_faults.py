@@ -23,6 +23,7 @@ from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.pull_consumer import Delivery
 from ledger.wire.publication import error_code
+from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
 
@@ -48,7 +49,7 @@ def restarted(server: EmbeddedServer, times: int) -> bool:
     return server.restarts == times
 
 
-async def until(condition: Callable[[], bool], timeout: float = 20) -> None:
+async def until(condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
     async with asyncio.timeout(timeout):
         while not condition():  # noqa: ASYNC110  # what is waited for is another process
             await asyncio.sleep(0.01)
@@ -122,7 +123,7 @@ async def test_an_append_without_a_broker_ends_in_time_and_says_so(broker_direct
     await ensure_stream(await server.start())
     ledger = await JetStreamLedger.connect(server.access, append_timeout=0.5)
     await server.stop()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(BrokerUnavailable):
             await ledger.append(new_saved("item-1"))
         with pytest.raises(BrokerUnavailable):
@@ -236,7 +237,7 @@ async def test_a_reader_whose_consumer_is_deleted_makes_another(
     await asyncio.sleep(0)
     assert (await admin.api(f"CONSUMER.DELETE.LEDGER.{name}"))["success"]
     await jetstream_ledger.append(new_saved("item-2"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert [event.position for event in await following] == [2]
 
 
@@ -257,7 +258,7 @@ async def test_a_reader_that_ends_leaves_no_consumer_behind(
     reader.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await reader
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (await admin.api("CONSUMER.NAMES.LEDGER")).get("consumers"):  # noqa: ASYNC110  # as above
             await asyncio.sleep(0.01)
 
@@ -320,7 +321,7 @@ async def test_the_last_events_are_handed_over_though_the_server_counts_more_tha
     await delivery.begin(None)
     await asyncio.gather(*(jetstream_ledger.append(new_saved(f"item-{n}")) for n in range(7)))
     taken: list[int] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while taken != [5, 6, 7]:
             taken += [event.position for event in await delivery.take()]
     await delivery.end()

@@ -10,6 +10,7 @@ import pytest
 from kledger.contract.errors import BrokerUnavailable
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import Held, MemoryVault, Tombstone
+from tests.patience import PATIENCE
 
 
 class CountingVault(MemoryVault):
@@ -64,4 +65,4 @@ async def test_a_closed_keyring_keeps_nobody_waiting_for_a_silent_vault() -> Non
         await asyncio.sleep(0.001)
     keyring.close()
     with pytest.raises(BrokerUnavailable):
-        await asyncio.wait_for(asking, 5)
+        await asyncio.wait_for(asking, PATIENCE)

@@ -24,12 +24,13 @@ from ledger.broker.server_config import Cluster, find_binary
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
+from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-async def until(holds: Callable[[], bool], timeout: float = 20) -> None:
+async def until(holds: Callable[[], bool], timeout: float = PATIENCE) -> None:
     async with asyncio.timeout(timeout):
         while not holds():  # noqa: ASYNC110  # what is waited for is another process
             await asyncio.sleep(0.01)

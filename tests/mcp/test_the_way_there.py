@@ -13,6 +13,7 @@ import pytest
 from producers.access.tokens import create_token, revoke_token
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, running, until
 from tests.mcp.connecting import connected, refused, told
+from tests.patience import PATIENCE
 
 ITEM = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
 
@@ -92,7 +93,7 @@ def test_stdout_carries_the_protocol_alone_and_an_interrupt_ends_the_program(sha
         program.stdin.flush()
         assert json.loads(program.stdout.readline())["result"]["protocolVersion"] == "2025-06-18"
         program.send_signal(signal.SIGINT)
-        assert program.wait(20) == -signal.SIGINT
+        assert program.wait(PATIENCE) == -signal.SIGINT
         assert program.stdout.read() == ""
     finally:
         program.kill()

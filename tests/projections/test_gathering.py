@@ -21,6 +21,7 @@ from projections.engine.view import Instance, View
 from projections.live import gathering, projector
 from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
+from tests.patience import PATIENCE
 from tests.projections.histories import rows, saved, stored
 
 LOG = stored([saved(f"k{number}") for number in range(400)])
@@ -195,7 +196,7 @@ async def test_what_was_decoded_before_somebody_was_forgotten_is_decoded_anew(mo
         sealing = SealingLedger(log, vault, PersonsOfItems(folding.view).of)
         await sealing.append_many([saved(f"k{number}", "user:ada", content="her words") for number in range(30)])
         folding.ledger.tell(*[events async for events in log.read()])
-        assert await asyncio.to_thread(decoded.wait, 30)
+        assert await asyncio.to_thread(decoded.wait, PATIENCE)
         async with folding.projector.paused():
             await vault.destroy("user:ada", by="user:ada", at="2026-03-05T00:00:00Z", receipt="r")
             keyring.forget("user:ada")

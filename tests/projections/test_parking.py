@@ -27,6 +27,7 @@ from projections.live.catch_up import catch_up
 from projections.live.projector import Projector
 from projections.live.rebuild import rebuild_into
 from tests.faults import poison
+from tests.patience import PATIENCE
 from tests.projections.histories import new_view, rows, saved, state, stored
 
 Install = Callable[[], None]
@@ -258,7 +259,7 @@ async def test_too_many_bad_events_stop_the_folding_instead_of_emptying_the_view
     marked()
     await ledger.append_many(history(10, {2, 4, 6}))
     async with projecting(ledger, parked) as (view, projector):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not isinstance(projector.trouble, UnfoldableEvent):  # noqa: ASYNC110  # the projector's own loop
                 await asyncio.sleep(0.01)
         assert parked.waiting == [2, 4]
@@ -274,7 +275,7 @@ async def test_a_broker_that_is_away_parks_nothing_until_it_can_be_kept(marked: 
     await ledger.append_many(history(3, {2}))
     await parked.close()
     async with projecting(ledger, parked) as (view, projector):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while projector.trouble is None:  # noqa: ASYNC110  # as above
                 await asyncio.sleep(0.01)
         assert projector.trouble.code == "broker_unavailable"

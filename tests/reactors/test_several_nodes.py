@@ -32,7 +32,7 @@ def test_each_request_is_worked_on_once_by_a_node_that_asks_models(tmp_path: Pat
                 for number, item in enumerate(items):
                     doors[number % 3].evolve(item, "better", wait=0)
                 applied = "SELECT count(*) FROM evolutions WHERE status = 'applied'"
-                until(lambda: op.sql(applied)["rows"] == [[9]], "all are rewritten", 60)
+                until(lambda: op.sql(applied)["rows"] == [[9]], "all are rewritten")
                 caught_up(without_models)
                 assert endpoint.chat.billed == endpoint.chat.calls == 9
                 started = "SELECT count(*), count(DISTINCT entity_id) FROM events WHERE type = 'evolution.started'"

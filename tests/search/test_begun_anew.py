@@ -15,6 +15,7 @@ from projections.live.projector import Projector
 from projections.vectors.client import VectorClient
 from projections.vectors.feed import VectorFeed
 from projections.vectors.wire import Settings, Store
+from tests.patience import PATIENCE
 from tests.projections.histories import saved
 
 
@@ -28,7 +29,7 @@ async def fed(tmp_path: Path) -> AsyncIterator[VectorFeed]:
     tasks = [asyncio.create_task(projector.run()), asyncio.create_task(feed._run())]
     last = (await ledger.append_many([saved(f"k{n}") for n in range(20)]))[-1].position
     await view.wait_for(last)
-    await feed.wait_for(last, 30)
+    await feed.wait_for(last, PATIENCE)
     yield feed
     for task in tasks:
         task.cancel()
@@ -57,7 +58,7 @@ async def test_vectors_that_begin_anew_while_they_are_examined_are_not_damaged(
         await asyncio.sleep(0)
     go_on.set()
     await asyncio.gather(looking, beginning)
-    await fed.wait_for(20, 30)
+    await fed.wait_for(20, PATIENCE)
     assert fed.canary.damage is None
     await fed.canary.look()
     assert fed.canary.damage is None
@@ -74,6 +75,6 @@ async def test_vectors_begin_anew_once_though_two_see_to_it(fed: VectorFeed, mon
     monkeypatch.setattr(VectorClient, "clear", counted)
     fed.will_begin_anew()
     await asyncio.gather(fed.begin_anew(), fed.begin_anew())
-    await fed.wait_for(20, 30)
+    await fed.wait_for(20, PATIENCE)
     assert len(cleared) == 1
     assert (await fed.status())["count"] == 20

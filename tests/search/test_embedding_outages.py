@@ -21,6 +21,7 @@ from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, head, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.patience import PATIENCE
 from tests.search.hits import hits
 
 Misbehaviour = Callable[[EmbeddingEndpoint], None]
@@ -198,7 +199,7 @@ def test_a_text_that_the_endpoint_refuses_keeps_no_other_from_its_embedding(
         for number, word in enumerate(("bread", "poison", "oven", "cake")):
             ledger.save("food", f"{word} is in the kitchen", ["tool"], scopes=["public"], id=f"item-{number}")
         embedded = {"item-0", "item-2", "item-3"}
-        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others", 60)
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others")
         assert len(found(node, "kitchen")["results"]) == 4
         until(lambda: ledger.status()["embeddings"]["refused"] == 1, "the status counts it")
 
@@ -214,7 +215,7 @@ def test_an_endpoint_that_refuses_everything_costs_no_text_its_embedding(
         until(lambda: any("embeddings" in reason for reason in health(node)["reasons"]), "health states it")
         assert len(found(node, "kitchen", min_position=head(ledger))["results"]) == 4
         endpoint.refuse = ""
-        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them", 60)
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them")
         assert ledger.status()["embeddings"]["refused"] == 0
 
 
@@ -224,7 +225,7 @@ def test_vectors_of_a_wrong_size_are_paid_for_one_text_a_try(endpoint: Embedding
     with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
         items = [{"task": f"bake {n}", "content": f"bread number{n}", "types": ["tool"]} for n in range(many)]
         ledger.save_many([{**item, "scopes": ["public"]} for item in items])
-        until(lambda: endpoint.calls > 3, "it is tried again", 60)
+        until(lambda: endpoint.calls > 3, "it is tried again")
         for number in range(20):
             assert found(node, f"bread {number}")["degraded"]
         texts, calls = len(endpoint.texts), endpoint.calls
@@ -300,7 +301,7 @@ async def test_a_query_that_missed_its_deadline_has_its_answer_the_next_time(end
     paid = OpenAIEmbedder(base_url=endpoint.url, api_key="k", model="small", dimensions=64, retries=0)
     queries = QueryEmbedder(KeptEmbedder(paid, MemoryEmbeddings()), paid, 0.1)
     assert await queries.vector("bread") == (None, "small gave no vector within 0.1 s")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while queries._pending:
             await asyncio.wait(queries._pending.values())
     vector, reason = await queries.vector("bread")

@@ -101,7 +101,7 @@ def test_a_broker_that_is_gone_is_a_line_and_one_when_it_is_back(tmp_path: Path)
         for _ in range(5):
             httpx.get(f"{node.url}/api/knowledge/search", params={"q": "content"}, timeout=30)
         os.kill(broker, signal.SIGKILL)
-        until(lambda: "broker_connection_back" in events_of(node), "the broker is back", 60)
+        until(lambda: "broker_connection_back" in events_of(node), "the broker is back")
         caught_up(ledger)
         ledger.search("content")
         counted = Counter(line["event"] for line in lines_of(node)[before:])

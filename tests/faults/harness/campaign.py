@@ -217,7 +217,7 @@ def _strike_soon(life: Life, point: Point, chance: random.Random) -> bool:
     life.work.send(node.url)
     striking.join()
     if point.victim in ("node", "all"):
-        node.process.wait(10)
+        node.process.wait(PATIENCE)
     return True
 
 
