@@ -190,7 +190,7 @@ def head(ledger: LedgerClient) -> int:
 
 def result_of(ledger: LedgerClient, kind: Any, **given: Any) -> dict[str, Any]:
     """What a job came to."""
-    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=90)
+    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=4 * PATIENCE)
     assert done["result"] is not None
     return done["result"]
 
