@@ -53,9 +53,12 @@ from producers.node.models import with_models
 from producers.node.operator import Operator
 from producers.node.otel import of_folding, traced
 from producers.node.parking import Parking, open_parked, opened_as_decided
+from producers.node.readiness import Readiness
+from producers.node.rebuilds import Rebuilds
 from producers.node.receipts import Receipts
 from producers.node.roles import ALL_ROLES, writes_vectors
 from producers.node.sizes import NodeSizes
+from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
@@ -193,29 +196,26 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         files.serve(view.instance)
 
         integrity = Integrity(ledger, view, notary, settings.org, settings.data)
-        operator = Operator(
-            access,
-            ledger,
-            view,
-            projector,
-            feed,
-            files,
-            settings.data,
-            started,
-            integrity,
-            {},
-            set(),
-            tokens,
+        rebuilds = Rebuilds(
+            access=access,
+            ledger=ledger,
+            view=view,
+            projector=projector,
+            feed=feed,
+            files=files,
+            data=settings.data,
+            integrity=integrity,
             parked=parked,
+            master=master,
         )
-        stack.push_async_callback(operator.close)
-        operator.readiness.head_at_start = head
         searcher = Searcher(view, feed)
         sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
-        operator.master = master
-        operator.eraser = eraser = Eraser(operator, vault, keyring, sealing, receipts, settings.org, master)
-        parking = Parking(operator, parked)
+        eraser = Eraser(rebuilds, vault, keyring, sealing, receipts, settings.org, master)
+        rebuilds.undisturbed = eraser.stable_comparison
+        operator = Operator(rebuilds, eraser, NodeStatus(rebuilds, eraser, started, Readiness(head)), tokens)
+        stack.push_async_callback(operator.jobs.close)
+        parking = Parking(rebuilds, operator.jobs, parked)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
         desk.recorded, desk.sizes = recorded, NodeSizes(settings.data, view)
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
@@ -242,7 +242,11 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
 async def _until_ready(operator: Operator, ending: Callable[[], bool]) -> None:
     """Return once the views have the head of the log at the start, or the projector cannot get there."""
     logged_at = time.monotonic()
-    while not ending() and (waits_for := (await operator.health()).waits_for) and operator.projector.trouble is None:
+    while (
+        not ending()
+        and (waits_for := (await operator.health()).waits_for)
+        and operator.rebuilds.projector.trouble is None
+    ):
         if time.monotonic() - logged_at > _LOG_EVERY_SECONDS:
             log.info("not ready yet", waits_for=waits_for)
             logged_at = time.monotonic()

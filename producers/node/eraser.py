@@ -28,7 +28,7 @@ from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.wire.seal_mac import Unsworn
-from producers.node.operator import Operator
+from producers.node.rebuilds import Rebuilds
 from producers.node.receipts import Order, Receipts, moment, new_order
 from producers.operations.publish import NAMESPACE
 from producers.operations.sealing import SealingLedger
@@ -54,7 +54,7 @@ _POLL_SECONDS = 0.1
 class Eraser:
     """Forgets persons on one node."""
 
-    operator: Operator
+    rebuilds: Rebuilds
     vault: JetStreamVault
     keyring: Keyring
     sealing: SealingLedger
@@ -85,7 +85,7 @@ class Eraser:
                     return done
                 return await self._carry_out(Order(held.receipt, subject, held.by, held.at), progress)
             pending = next((order for order in self.receipts.pending() if order.subject == subject), None)
-            if pending is None and held is None and not await self.operator.view.ask(persons.left_in_clear, subject):
+            if pending is None and held is None and not await self.rebuilds.view.ask(persons.left_in_clear, subject):
                 raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
             return await self._carry_out(pending or new_order(subject, by), progress)
 
@@ -115,10 +115,10 @@ class Eraser:
             self.trouble = None
             await announced.wait()
             announced.clear()
-            before = self.operator.view.position
+            before = self.rebuilds.view.position
             with contextlib.suppress(TimeoutError):  # announced while the batch is folded: wait until it is
                 async with asyncio.timeout(_RETRY_SECONDS):
-                    await self.operator.view.until(lambda at=before: self.operator.view.position > at)  # type: ignore[misc]
+                    await self.rebuilds.view.until(lambda at=before: self.rebuilds.view.position > at)  # type: ignore[misc]
 
     async def stable_comparison(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
         """A comparison of the view with the log, repeated where a person was forgotten meanwhile.
@@ -138,7 +138,7 @@ class Eraser:
         """Whether an order was carried out since `before` destructions; waits until it is done."""
         under_way = self.destroyed != before or self.turn.locked() or bool(self.receipts.pending())
         with contextlib.suppress(LedgerError, TimeoutError):
-            await self.operator.view.wait_for((await self.operator.ledger.head()).position)
+            await self.rebuilds.view.wait_for((await self.rebuilds.ledger.head()).position)
             async with asyncio.timeout(_DONE_WITHIN_SECONDS):
                 while self.turn.locked() or self.receipts.pending() or await self._unfinished():
                     under_way = True
@@ -147,7 +147,7 @@ class Eraser:
 
     async def _unfinished(self) -> list[tuple[str, str, int]]:
         """Subject, receipt and position of orders in the log that this node has not carried out."""
-        forgotten: list[tuple[str, str, int]] = await self.operator.view.ask(persons.forgotten)
+        forgotten: list[tuple[str, str, int]] = await self.rebuilds.view.ask(persons.forgotten)
         return [each for each in forgotten if self.receipts.found(each[1]) is None]
 
     async def _complete_orders(self) -> None:
@@ -161,12 +161,12 @@ class Eraser:
                     self.sealing.forget(subject)
                     order = Order(receipt, subject, held.by, held.at)
                     if await self._has_nothing_of(subject):
-                        self.receipts.finish(order, _receipt(order, position, self.operator.view.position))
+                        self.receipts.finish(order, _receipt(order, position, self.rebuilds.view.position))
                     else:
                         await self._carry_out(order)
 
     async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
-        view = self.operator.view
+        view = self.rebuilds.view
         if not order.hashes and not order.items:
             hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
             order = replace(order, hashes=hashes, items=items)
@@ -186,9 +186,9 @@ class Eraser:
         self.keyring.forget(order.subject)
         position = await self._record(order)
         embeddings = await forget_embeddings(self.vault.connection, order.hashes)
-        async with self.operator.beside:
+        async with self.rebuilds.beside:
             file = await self._renew_view(progress)
-            await renew(self.operator.feed, view, self.operator.data / "vectors", order.items)
+            await renew(self.rebuilds.feed, view, self.rebuilds.data / "vectors", order.items)
             snapshots = await self._renew_snapshots()
         in_clear = await view.ask(persons.left_in_clear, order.subject)
         if in_clear:
@@ -210,19 +210,19 @@ class Eraser:
         """The seals without a MAC that verify with the person's key. Reads the log."""
         self.keyring.take({name: await self.vault.obtain(name)})  # concurrent sealing uses the same key
         examination = Examination(name, self.keyring.look)
-        async with contextlib.aclosing(self.operator.ledger.read(1, batch=_READ_EVENTS)) as batches:
+        async with contextlib.aclosing(self.rebuilds.ledger.read(1, batch=_READ_EVENTS)) as batches:
             async for events in batches:
                 await asyncio.to_thread(examination.read, events)
         return examination.found
 
     async def _has_nothing_of(self, subject: str) -> bool:
         """Whether nothing has to be erased: the log was folded without the key, and there is no snapshot."""
-        if any((self.operator.data / "snapshots").glob("view-*")):
+        if any((self.rebuilds.data / "snapshots").glob("view-*")):
             return False
-        return not await self.operator.view.ask(persons.left_in_clear, subject)
+        return not await self.rebuilds.view.ask(persons.left_in_clear, subject)
 
     async def _items(self, order: Order) -> list[str]:
-        items: list[str] = await self.operator.view.ask(persons.items_of, order.subject)
+        items: list[str] = await self.rebuilds.view.ask(persons.items_of, order.subject)
         return items
 
     async def _record(self, order: Order) -> int:
@@ -234,17 +234,17 @@ class Eraser:
             self.org,
             id=named_id(NAMESPACE, order.receipt),
         )
-        existing = (await self.operator.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
-        position = existing.position if existing is not None else (await self.operator.ledger.append(event)).position
-        await self.operator.view.wait_for(position, 60.0)
+        existing = (await self.rebuilds.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
+        position = existing.position if existing is not None else (await self.rebuilds.ledger.append(event)).position
+        await self.rebuilds.view.wait_for(position, 60.0)
         return position
 
     async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:
         """Fold the whole log into a fresh file, and remove the old one."""
-        operator = self.operator
-        old = operator.view.instance
-        async with operator.fresh_view(progress, await operator.decided()) as (fresh, _):
-            await operator.serve(fresh)
+        rebuilds = self.rebuilds
+        old = rebuilds.view.instance
+        async with rebuilds.fresh_view(progress, await rebuilds.decided()) as (fresh, _):
+            await rebuilds.serve(fresh)
         path = fresh.path
         assert path is not None  # it was opened from a file
         await asyncio.to_thread(_until_gone, old.path)
@@ -256,14 +256,14 @@ class Eraser:
 
     async def _renew_snapshots(self) -> list[str]:
         """Remove the snapshots; where there were some, take a new one."""
-        directory = self.operator.data / "snapshots"
+        directory = self.rebuilds.data / "snapshots"
         removed = sorted(path.name for path in directory.glob("view-*.duckdb*"))
         if not directory.is_dir():
             return removed
-        async with self.operator.projector.paused():
+        async with self.rebuilds.projector.paused():
             await asyncio.to_thread(shutil.rmtree, directory)
             if removed:
-                await asyncio.to_thread(copy_frozen, self.operator.view.instance, directory)
+                await asyncio.to_thread(copy_frozen, self.rebuilds.view.instance, directory)
         return removed
 
 

@@ -1,4 +1,4 @@
-"""Runner of operator jobs: records progress and outcome in the job and in the operator's log.
+"""Jobs of a node: started, looked up, cancelled; progress and outcome stand in the job and in the operator's log.
 
 The log has the kind of the job and how it ended; the subject of a forgetting, or a requested file, is only in the
 answer.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
-from kledger.contract.errors import LedgerError, ServiceFailed
+from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
+from kledger.contract.words import JobKind
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from producers.operations.ports import Job
@@ -23,6 +26,42 @@ log = structlog.get_logger(__name__)
 Work = Callable[[Progress], Awaitable[JsonObject]]
 _LOGGED = ("position", "events", "equal", "swapped", "bytes", "segments")
 """Fields of a result that are logged, where it has them."""
+_KEPT_JOBS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs of a node until it stops, the last 100 of them."""
+
+    by_id: dict[str, Job] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def start(self, kind: JobKind, work: Work) -> Job:
+        """Start a job that runs beside the live view."""
+        job = Job(f"{kind}-{uuid.uuid4().hex[:12]}", kind)
+        for old in list(self.by_id)[: max(0, len(self.by_id) - _KEPT_JOBS + 1)]:
+            if self.by_id[old].state != "running":
+                del self.by_id[old]
+        self.by_id[job.id] = job
+        task = asyncio.create_task(run_job(job, work), name=job.id)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return job
+
+    def get(self, job_id: str) -> Job:
+        """The progress of a job. Raises UnknownReference."""
+        try:
+            return self.by_id[job_id]
+        except KeyError:
+            raise UnknownReference(
+                f"there is no job {job_id}: jobs are known until the node stops, the last {_KEPT_JOBS} of them"
+            ) from None
+
+    async def close(self) -> None:
+        """Cancel running jobs."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
 async def run_job(job: Job, work: Work) -> None:

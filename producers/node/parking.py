@@ -19,7 +19,8 @@ from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.store.parked import ParkedEvents, ensure_parked_stream
 from ledger.stream import Ledger
-from producers.node.operator import Operator
+from producers.node.jobs import Jobs
+from producers.node.rebuilds import Rebuilds
 from producers.operations.ports import Job
 from projections.engine.parking import disagreement, held_apart
 from projections.engine.view import Instance
@@ -58,7 +59,8 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
 class Parking:
     """Implements producers.operations.ports.ParkingAdmin."""
 
-    operator: Operator
+    rebuilds: Rebuilds
+    jobs: Jobs
     parked: ParkedEvents
 
     async def states(self) -> dict[int, JsonObject]:
@@ -80,7 +82,7 @@ class Parking:
             raise UnknownReference(f"no event is parked at position {position}: kledger refused list shows which are")
 
         async def retry(progress: Progress) -> JsonObject:
-            result = await self.operator.rebuild(progress, release=position)
+            result = await self.rebuilds.rebuild(progress, release=position)
             return {**result, "retried": position}
 
-        return self.operator.start("retry", retry)
+        return self.jobs.start("retry", retry)

@@ -1,0 +1,94 @@
+"""Status of a node: the log's head, each view's position and lag, and health with its reasons."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from kledger.contract.errors import LedgerError
+from ledger.event import JsonObject
+from ledger.store.jetstream import StreamStatus
+from producers.node.eraser import Eraser
+from producers.node.readiness import LONGEST_LAG_SECONDS, Readiness, lag
+from producers.node.rebuilds import Rebuilds
+from producers.operations.ports import Health
+from projections.engine.parking import attention
+from projections.vectors.soundness import vector_reasons
+from projections.views.lineage.ask import refused_count
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """What a node tells of itself."""
+
+    rebuilds: Rebuilds
+    eraser: Eraser
+    started: float
+    """By the monotonic clock."""
+    readiness: Readiness = field(default_factory=Readiness)
+
+    async def health(self) -> Health:
+        """Whether the node is healthy and ready, with the reasons where it is not."""
+        return self.readiness.of(await self.now(), () if self.rebuilds.feed.comes else ("vectors",))
+
+    async def now(self) -> JsonObject:
+        """Stream head, each view's position and lag, refused events, versions, and health with its reasons."""
+        of, feed, view = self.rebuilds, self.rebuilds.feed, self.rebuilds.view
+        reasons, head, stored_ns, stream = [], view.position, 0, StreamStatus()
+        try:
+            stream = await of.ledger.status()
+            head, stored_ns = stream.head.position, stream.head.stored_ns
+        except LedgerError as error:
+            reasons.append(error.message)
+        if why := of.ledger.hindered():
+            reasons.append(why)
+        views = [
+            lag("duckdb", view.position, view.instance.stored_us, head, stored_ns),
+            lag("vectors", feed.applied, view.instance.stored_us, head, stored_ns),
+        ]
+        for name, trouble in (("duckdb", of.projector.trouble), ("vectors", feed.trouble)):
+            if trouble is not None:
+                reasons.append(f"the view {name} stands still: {trouble.message}")
+        reasons += vector_reasons(feed)
+        reasons += of.integrity.reasons()
+        if self.eraser.trouble is not None:
+            reasons.append(f"a person is to be forgotten, which is not done and is tried again: {self.eraser.trouble}")
+        reasons += [
+            f"the view {each['name']} is {each['lag_events']} events and {each['lag_seconds']} s behind"
+            for each in views
+            if min(each["lag_seconds"], time.monotonic() - self.started) > LONGEST_LAG_SECONDS
+        ]
+        warnings: list[str] = []
+        try:
+            parking_reasons, warnings = await attention(of.ledger, view, of.parked)
+            reasons += parking_reasons
+        except LedgerError as error:
+            reasons += [error.message] if error.message not in reasons else []
+        return {
+            "healthy": not reasons,
+            "reasons": reasons,
+            "warnings": warnings,
+            "stream": {
+                "head": head,
+                "time": datetime.fromtimestamp(stored_ns / 1e9, UTC).isoformat() if stored_ns else None,
+                "messages": stream.messages,
+                "bytes": stream.bytes,
+                "url": of.access.url,
+            },
+            "views": views,
+            "embeddings": asdict(feed.backlog.state) if feed.settings.embedding else None,
+            "chain": of.integrity.status(),
+            "refused": await view.ask(refused_count),
+            "versions": {
+                "product": version("knowledge-ledger"),
+                "python": platform.python_version(),
+                "duckdb": version("duckdb"),
+                "nats": stream.server,
+                "qdrant_edge": version("qdrant-edge-py"),
+            },
+            "uptime_seconds": round(time.monotonic() - self.started, 3),
+            "quack": {"port": of.files.address.port} if of.files.address else None,
+        }
