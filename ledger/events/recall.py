@@ -10,8 +10,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kledger.contract.scopes import Scope
-from ledger.event import MAX_ID, MOST_POSITION, Fact
+from ledger.event import MAX_ID, MOST_POSITION, Example, Fact
 from ledger.events.bounds import MOST_LISTED, Number, Query
+from ledger.events.examples import ITEM, RECALL, USER
 
 
 class ServedItem(BaseModel):
@@ -31,6 +32,15 @@ class RecallServed(Fact):
     """Items were handed out, best first. `view_position` is the log position that the answer knew."""
 
     name: ClassVar[str] = "recall.served"
+    personal: ClassVar[tuple[str, ...]] = ("query",)
+    example: ClassVar[Example] = Example(
+        RECALL,
+        USER,
+        query="怎么跑测试",
+        visible_scopes=[USER, "project:ledger", "public"],
+        items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+        view_position=6,
+    )
 
     kind: Literal["search", "startup", "focus"] = "search"
     query: Query

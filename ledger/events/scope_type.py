@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from kledger.contract.entities import TYPE_PATTERN
-from ledger.event import Fact
+from ledger.event import Example, Fact
 from ledger.events.bounds import UNSIGNED_ZERO
 
 TypeWord = Annotated[str, Field(pattern=TYPE_PATTERN)]
@@ -21,6 +21,8 @@ class ScopeTypeRegistered(Fact):
     """A type of scope is in use; `priority` places it among user 6, project 5, agent 4, team 3, org 2, public 1."""
 
     name: ClassVar[str] = "scope_type.registered"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example("department", "user:local", type="department", priority=2.5)
 
     type: TypeWord
     priority: Priority
