@@ -22,6 +22,18 @@ FROM = ("origin", "source", "case")
 the ids of its envelope. Where only one can be shown, the envelope's comes first, then these in order."""
 
 
+class Example:
+    """A complete example of an event: what it is about, who publishes it, and the fields of its data.
+
+    The generated reference shows it, and tests publish it.
+    """
+
+    __slots__ = ("actor", "data", "entity_id")
+
+    def __init__(self, entity_id: str, actor: str, /, **data: Any) -> None:
+        self.entity_id, self.actor, self.data = entity_id, actor, data
+
+
 class Fact(BaseModel):
     """The payload of an event: the `data` of its envelope. One subclass for each event name, at its current version.
 
@@ -33,6 +45,11 @@ class Fact(BaseModel):
     name: ClassVar[str]
     """`{entity}.{what happened}`, in the past tense: `knowledge.saved`."""
     version: ClassVar[int] = 1
+    personal: ClassVar[tuple[str, ...]]
+    """Fields with free text, also of a nested object (`case.reason`): sealed with the keys of the persons it belongs to
+    (ledger/privacy/personal.py). Every event states them, and `()` where it has none."""
+    example: ClassVar[Example]
+    """Every event has one."""
     at_least_one: ClassVar[tuple[str, ...]] = ()
     """Optional fields of which at least one must be set."""
     builds_on: ClassVar[str] = "expected_version"

@@ -53,8 +53,8 @@ def _tool(tool: CataloguedTool) -> str:
 
 
 def _effect(tool: CataloguedTool) -> str:
-    if tool.reads:
+    if tool.hints.reads:
         return "changes nothing"
-    if tool.hides:
+    if tool.hints.hides:
         return "takes items out of recall, and nothing is lost: a client should ask before"
-    return "adds to the ledger" + ("; the same call again adds nothing new" if tool.repeatable else "")
+    return "adds to the ledger" + ("; the same call again adds nothing new" if tool.hints.repeatable else "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kledger.answers.admin import Attach, Health, Job, NodeStatus, Proof, Table
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
 from kledger.client.wire import Wire, segment
@@ -106,3 +107,16 @@ async def wait_job(
                 return seen
             await asyncio.sleep(pause)
     raise AssertionError("the pauses do not end")
+
+
+class AdminEndpoints:
+    """What the operator asks of the node."""
+
+    status = Endpoint(status)
+    health = Endpoint(health)
+    sql = Endpoint(sql)
+    attach = Endpoint(attach)
+    start_job = Endpoint(start_job)
+    prove = Endpoint(prove)
+    job = Endpoint(job)
+    wait_job = Endpoint(wait_job)

@@ -20,6 +20,7 @@ from kledger.answers.models import (
     Resolved,
     Reverted,
 )
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.errors import InvalidPayload
@@ -163,3 +164,19 @@ async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str 
         "POST", f"{EVOLUTIONS}/{segment(id)}/{what}", params={"reason": reason}, idempotency_key=key
     )
     return answer
+
+
+class EvolutionEndpoints:
+    """The work of models on knowledge."""
+
+    evolve = Endpoint(evolve)
+    evolution = Endpoint(evolution)
+    evolutions = Endpoint(evolutions)
+    apply_evolution = Endpoint(apply_evolution)
+    reject_evolution = Endpoint(reject_evolution)
+    revert_evolution = Endpoint(revert_evolution)
+    revert = Endpoint(revert)
+    extract = Endpoint(extract)
+    extraction = Endpoint(extraction)
+    conflicts = Endpoint(conflicts)
+    resolve_conflict = Endpoint(resolve_conflict)

@@ -115,7 +115,8 @@ class Endpoint(Generic[P, R]):
     """One endpoint of the node, bound to whichever face it is read from."""
 
     def __init__(self, function: Callable[Concatenate[Wire, P], Coroutine[Any, Any, R]]) -> None:
-        self._function = refusing_slips(function)
+        self.function = function
+        self._checked = refusing_slips(function)
         self.__doc__ = function.__doc__
 
     @overload
@@ -128,7 +129,7 @@ class Endpoint(Generic[P, R]):
     def __get__(self, face: AsyncFace | SyncFace | None, owner: type) -> Any:
         if face is None:
             return self
-        bound = MethodType(self._function, face._wire)
+        bound = MethodType(self._checked, face._wire)
         if isinstance(face, AsyncFace):
             return bound
         portal = face._portal

@@ -10,6 +10,7 @@ from typing import Any
 from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
 from kledger.answers.lineage import LineageOf
 from kledger.answers.parts import Moved, Saved
+from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemFilter, RecallPath, Verdict
@@ -294,3 +295,21 @@ def moment(value: Moment | None) -> int | str | None:
     if value.tzinfo is None:
         raise InvalidPayload(f"{value.isoformat()} has no time zone: give one, for example datetime.now(UTC)")
     return value.isoformat()
+
+
+class KnowledgeEndpoints:
+    """Knowledge and its lineage."""
+
+    search = Endpoint(search)
+    save = Endpoint(save)
+    save_many = Endpoint(save_many)
+    revise = Endpoint(revise)
+    rate = Endpoint(rate)
+    rate_many = Endpoint(rate_many)
+    score = Endpoint(score)
+    retire = Endpoint(retire)
+    restore = Endpoint(restore)
+    get = Endpoint(get)
+    list = Endpoint(list_items)
+    history = Endpoint(history)
+    lineage = Endpoint(lineage)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kledger.answers.parts import JsonDocument
 from kledger.answers.profiles import ProfileHistory, ProfilePrompt, Profiles
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire
 from kledger.contract.words import ProfileType
@@ -67,3 +68,16 @@ async def patch(
 async def disable(wire: Wire, profile: ProfileType, *, idempotency_key: str | None = None) -> None:
     """Have a profile not used any more; its history stays, and a `put` makes it active again."""
     await wire.write("DELETE", f"{PROFILES}/{profile}", idempotency_key=idempotency_key)
+
+
+class ProfileEndpoints:
+    """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
+
+    both = Endpoint(both)
+    get = Endpoint(get)
+    put = Endpoint(put)
+    patch = Endpoint(patch)
+    disable = Endpoint(disable)
+    register = Endpoint(register)
+    prompt = Endpoint(prompt)
+    history = Endpoint(history)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Startup
+from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.language import Language
 
@@ -80,3 +81,13 @@ async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> 
     """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
     answer: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
     return answer
+
+
+class RecallEndpoints:
+    """Recall at an agent's start and on a goal's focus, and the prompts."""
+
+    startup = Endpoint(startup)
+    focus = Endpoint(focus)
+    goal = Endpoint(goal)
+    prompts = Endpoint(prompts)
+    prompt = Endpoint(prompt)

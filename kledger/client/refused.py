@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kledger.answers.admin import Job, ParkingDecision, RefusedEvents
 from kledger.client.admin import ADMIN
+from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire
 
 
@@ -24,3 +25,11 @@ async def dismiss_parked(wire: Wire, position: int) -> ParkingDecision:
     """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
     answer: ParkingDecision = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
     return answer
+
+
+class RefusedEndpoints:
+    """What the operator asks about events that do not count."""
+
+    refused = Endpoint(refused)
+    retry_parked = Endpoint(retry_parked)
+    dismiss_parked = Endpoint(dismiss_parked)

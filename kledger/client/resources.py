@@ -7,6 +7,7 @@ from typing import Any
 
 from kledger.answers.parts import Moved, Saved
 from kledger.answers.resources import Resource, ResourceHistory, ResourceList
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import ResourceFilter
@@ -119,3 +120,14 @@ async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency
         "POST", f"{RESOURCE}/{segment(id)}/restore", params={"reason": reason}, idempotency_key=idempotency_key
     )
     return moved
+
+
+class ResourceEndpoints:
+    """What knowledge refers to: code, credentials, cookies."""
+
+    save = Endpoint(save)
+    get = Endpoint(get)
+    list = Endpoint(list_resources)
+    history = Endpoint(history)
+    retire = Endpoint(retire)
+    restore = Endpoint(restore)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire
 from kledger.contract.errors import ViewBehind
@@ -40,3 +41,9 @@ async def wait_searchable(
         else:
             return True
     return True
+
+
+class SearchableEndpoints:
+    """The wait for searches."""
+
+    wait_searchable = Endpoint(wait_searchable)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kledger.answers.parts import Moved
 from kledger.answers.sharing import RegisteredScopeType, ScopeTypes, Why
+from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 
@@ -44,3 +45,12 @@ async def register_scope_type(
     body = {"type": type, "priority": priority}
     answer: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
     return answer
+
+
+class SharingEndpoints:
+    """Who may see an item, and the types of scopes."""
+
+    share = Endpoint(share)
+    why_visible = Endpoint(why_visible)
+    scope_types = Endpoint(scope_types)
+    register_scope_type = Endpoint(register_scope_type)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kledger.answers.slims import Slim, SlimList, SlimStatus
+from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 
 BASE = "/api/slims"
@@ -78,3 +79,14 @@ async def _settled(wire: Wire, answer: Slim, wait: float) -> Slim:
         answer = await slim_get(wire, answer["id"], wait=wait)
         wait -= A_LOOK
     return answer
+
+
+class SlimEndpoints:
+    """Merging items that say the same."""
+
+    slim = Endpoint(slim)
+    slims = Endpoint(slims)
+    slim_get = Endpoint(slim_get)
+    slim_apply = Endpoint(slim_apply)
+    slim_reject = Endpoint(slim_reject)
+    slim_revert = Endpoint(slim_revert)

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from kledger.contract.bounds import Reason
 from kledger.contract.knowledge import Id, Version
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, CONFLICT, ITEM, OTHER
 from ledger.events.process import ProcessFact
 
 
@@ -14,6 +15,16 @@ class ConflictRecorded(ProcessFact):
     """`second` says something that `first` denies."""
 
     name: ClassVar[str] = "conflict.recorded"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(
+        CONFLICT,
+        AUTHOR,
+        first=ITEM,
+        first_version=2,
+        second=OTHER,
+        second_version=1,
+        reason="one says before, one after",
+    )
 
     first: Id
     first_version: Version
@@ -28,6 +39,8 @@ class ConflictResolved(ProcessFact):
 
     name: ClassVar[str] = "conflict.resolved"
     follows: ClassVar[tuple[str, ...]] = ("recorded",)
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(CONFLICT, AUTHOR, winner=ITEM, reason="tried it")
 
     winner: Id | None = None
     reason: Reason | None = None

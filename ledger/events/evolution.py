@@ -10,15 +10,18 @@ from typing import ClassVar
 
 from kledger.contract.bounds import ModelName
 from kledger.contract.knowledge import Id, Text, Version
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, EVOLUTION, ITEM
 from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected
-from ledger.events.usage import Usage
+from ledger.events.usage import EXAMPLE_USAGE, Usage
 
 
 class EvolutionRequested(ProcessFact):
     """A model is to rewrite the item, as it was at `base_version`, in the light of `feedback`."""
 
     name: ClassVar[str] = "evolution.requested"
+    personal: ClassVar[tuple[str, ...]] = ("feedback",)
+    example: ClassVar[Example] = Example(EVOLUTION, AUTHOR, item_id=ITEM, base_version=2, feedback="先等数据库就绪")
 
     item_id: Id
     base_version: Version
@@ -32,6 +35,7 @@ class EvolutionStarted(CallStarted):
 
     name: ClassVar[str] = "evolution.started"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+    example: ClassVar[Example] = Example(EVOLUTION, AUTHOR, call=f"{EVOLUTION}-1", model="small-model")
 
 
 class EvolutionProposed(ProcessFact):
@@ -39,6 +43,15 @@ class EvolutionProposed(ProcessFact):
 
     name: ClassVar[str] = "evolution.proposed"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+    personal: ClassVar[tuple[str, ...]] = ("task", "content", "reason")
+    example: ClassVar[Example] = Example(
+        EVOLUTION,
+        AUTHOR,
+        item_id=ITEM,
+        content="`make db`, wait for it, then `make test`.",
+        reason="said to wait",
+        usage=EXAMPLE_USAGE,
+    )
 
     item_id: Id
     content: Text
@@ -52,6 +65,7 @@ class EvolutionRejected(Rejected):
 
     name: ClassVar[str] = "evolution.rejected"
     follows: ClassVar[tuple[str, ...]] = ("proposed",)
+    example: ClassVar[Example] = Example(EVOLUTION, AUTHOR, item_id=ITEM, reason="it was right before")
 
     item_id: Id
 
@@ -61,6 +75,9 @@ class EvolutionFailed(Failed):
 
     name: ClassVar[str] = "evolution.failed"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started", "proposed")
+    example: ClassVar[Example] = Example(
+        EVOLUTION, AUTHOR, item_id=ITEM, code="model_failed", reason="no answer within 60 s"
+    )
 
     item_id: Id
 

@@ -14,9 +14,10 @@ from kledger.contract.bounds import Document, ModelName, Short
 from kledger.contract.knowledge import Id, Scopes
 from kledger.contract.scopes import Entity
 from kledger.contract.words import ExtractionAction, ExtractionKind
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import EXTRACTION, MESSAGE, USER
 from ledger.events.process import CallStarted, Failed, ProcessFact
-from ledger.events.usage import Usage
+from ledger.events.usage import EXAMPLE_USAGE, Usage
 
 
 class Extracted(BaseModel):
@@ -37,6 +38,16 @@ class ExtractionRequested(ProcessFact):
     name: ClassVar[str] = "extraction.requested"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("agent_id",)
+    personal: ClassVar[tuple[str, ...]] = ("messages",)
+    example: ClassVar[Example] = Example(
+        EXTRACTION,
+        USER,
+        kind="statement",
+        messages=[{"id": MESSAGE, "role": "user", "content": "以后都用中文回答我"}],
+        owner=USER,
+        scopes=[USER],
+        agent_id="research_agent",
+    )
 
     kind: ExtractionKind
     messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
@@ -51,6 +62,7 @@ class ExtractionStarted(CallStarted):
 
     name: ClassVar[str] = "extraction.started"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+    example: ClassVar[Example] = Example(EXTRACTION, USER, call=f"{EXTRACTION}-1", model="small-model")
 
 
 class ExtractionCompleted(ProcessFact):
@@ -58,6 +70,10 @@ class ExtractionCompleted(ProcessFact):
 
     name: ClassVar[str] = "extraction.completed"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(
+        EXTRACTION, USER, items=[Extracted(knowledge_id="knowledge-20260305-c9d0", action="saved")], usage=EXAMPLE_USAGE
+    )
 
     items: Annotated[list[Extracted], Field(max_length=1_000)]
     usage: Usage
@@ -68,6 +84,7 @@ class ExtractionFailed(Failed):
 
     name: ClassVar[str] = "extraction.failed"
     follows: ClassVar[tuple[str, ...]] = ("requested", "started")
+    example: ClassVar[Example] = Example(EXTRACTION, USER, code="budget_spent", reason="the day's budget is spent")
 
 
 FACTS: tuple[type[Fact], ...] = (ExtractionRequested, ExtractionStarted, ExtractionCompleted, ExtractionFailed)

@@ -13,8 +13,9 @@ from pydantic import Field
 from kledger.contract.bounds import Description, NewId
 from kledger.contract.knowledge import Id
 from kledger.contract.scopes import Entity
-from ledger.event import Fact
-from ledger.events.recall import Served
+from ledger.event import Example, Fact
+from ledger.events.examples import ITEM, RECALL, TASK, USER
+from ledger.events.recall import Served, ServedItem
 
 
 def goal_entity_id(owner: str, goal_id: str) -> str:
@@ -26,6 +27,16 @@ class GoalFocused(Fact):
     """The goal is worked on from now; `items` were injected, best first, by the recall that `recall` names."""
 
     name: ClassVar[str] = "goal.focused"
+    personal: ClassVar[tuple[str, ...]] = ("description",)
+    example: ClassVar[Example] = Example(
+        goal_entity_id(USER, "goal-123"),
+        USER,
+        goal_id="goal-123",
+        owner=USER,
+        description=TASK,
+        items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+        recall=RECALL,
+    )
 
     goal_id: NewId
     owner: Entity

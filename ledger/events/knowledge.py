@@ -29,7 +29,8 @@ from kledger.contract.knowledge import (
 from kledger.contract.scopes import Entity, Scope
 from kledger.contract.words import Verdict
 from ledger import new_item
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, EVOLUTION, ITEM, MESSAGE, OTHER, SLIM, TASK, TRACE, USER
 
 Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]
 """The scope or entity among the item's readers through which the actor reads it; null in version 1 of an event."""
@@ -49,12 +50,29 @@ class Origin(BaseModel):
     updated_at: Short | None = None
 
 
+ITEM_TEXTS = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
+CASE_TEXTS = ("case.task", "case.query", "case.outcome", "case.reason")
+
+
 class KnowledgeSaved(Fact):
     """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`."""
 
     name: ClassVar[str] = "knowledge.saved"
     version: ClassVar[int] = 3
     added: ClassVar[tuple[str, ...]] = ("origin",)
+    personal: ClassVar[tuple[str, ...]] = ITEM_TEXTS
+    example: ClassVar[Example] = Example(
+        ITEM,
+        AUTHOR,
+        types=["strategy", "tool"],
+        task=TASK,
+        content="Start the container with `make db` first; the tests then need no further settings.",
+        tags={"category": "habit", "domain": "testing"},
+        scopes=["project:ledger", AUTHOR],
+        owner=AUTHOR,
+        source=Source(category="exp", urls=["https://example.com/testing"], agent_id="research_agent"),
+        origin=Origin(trace_id=TRACE, message_id=MESSAGE),
+    )
 
     types: Types
     task: str
@@ -85,6 +103,8 @@ class KnowledgeRevised(Fact):
         "resource_ids",
         "source",
     )
+    personal: ClassVar[tuple[str, ...]] = (*ITEM_TEXTS, "reason")
+    example: ClassVar[Example] = Example(ITEM, AUTHOR, content="`make db` first, then `make test`.", reason="shorter")
 
     types: Types | None = None
     task: str | None = None
@@ -104,6 +124,14 @@ class KnowledgeRated(Fact):
     name: ClassVar[str] = "knowledge.rated"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    personal: ClassVar[tuple[str, ...]] = CASE_TEXTS
+    example: ClassVar[Example] = Example(
+        ITEM,
+        USER,
+        verdict="helpful",
+        case=Case(query=TASK, outcome="passed", trace_id="trace-81c0"),
+        through="project:ledger",
+    )
 
     verdict: Verdict
     case: Case = Case()
@@ -116,6 +144,8 @@ class KnowledgeScored(Fact):
     name: ClassVar[str] = "knowledge.scored"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(ITEM, USER, score=4, reason="saved an hour", through="project:ledger")
 
     score: Score
     reason: Reason | None = None
@@ -126,6 +156,8 @@ class KnowledgeRetired(Fact):
     """The owner takes the item out of recall; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.retired"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is gone")
 
     reason: Reason | None = None
 
@@ -134,6 +166,8 @@ class KnowledgeRestored(Fact):
     """The owner brings a retired item back."""
 
     name: ClassVar[str] = "knowledge.restored"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is back")
 
     reason: Reason | None = None
 
@@ -147,6 +181,10 @@ class KnowledgeConfirmed(Fact):
     name: ClassVar[str] = "knowledge.confirmed"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    personal: ClassVar[tuple[str, ...]] = CASE_TEXTS
+    example: ClassVar[Example] = Example(
+        ITEM, USER, case=Case(task=TASK, message_id="msg-0050"), through="project:ledger"
+    )
 
     case: Case = Case()
     through: Through = None
@@ -157,6 +195,10 @@ class KnowledgeEvolved(Fact):
 
     name: ClassVar[str] = "knowledge.evolved"
     builds_on: ClassVar[str] = "base_version"
+    personal: ClassVar[tuple[str, ...]] = ("task", "content")
+    example: ClassVar[Example] = Example(
+        ITEM, AUTHOR, evolution=EVOLUTION, base_version=2, content="`make db`, wait for it, then `make test`."
+    )
 
     evolution: Id
     base_version: Version
@@ -168,6 +210,21 @@ class KnowledgeReverted(Fact):
     """The owner states an earlier version anew, whole; `cause` names the evolution or slim that it undoes."""
 
     name: ClassVar[str] = "knowledge.reverted"
+    personal: ClassVar[tuple[str, ...]] = ITEM_TEXTS
+    example: ClassVar[Example] = Example(
+        ITEM,
+        AUTHOR,
+        to_version=2,
+        types=["strategy", "tool"],
+        task=TASK,
+        content="`make db` first, then `make test`.",
+        tags={"category": "habit", "domain": "testing"},
+        scopes=["project:ledger", AUTHOR],
+        resource_ids=[],
+        source=Source(category="exp", urls=["https://example.com/testing"], agent_id="research_agent"),
+        score=4,
+        cause=EVOLUTION,
+    )
 
     to_version: Version
     types: Types
@@ -185,6 +242,10 @@ class KnowledgeAbsorbed(Fact):
     """The item took the place of others that said nearly the same; what is absent or null stays as it was."""
 
     name: ClassVar[str] = "knowledge.absorbed"
+    personal: ClassVar[tuple[str, ...]] = ("task", "content", "tags")
+    example: ClassVar[Example] = Example(
+        ITEM, AUTHOR, slim=SLIM, merged=[OTHER], content="`make db`, then `make test`."
+    )
 
     slim: Id
     merged: Annotated[list[Id], Field(min_length=1, max_length=1_000)]
@@ -199,6 +260,8 @@ class KnowledgeMerged(Fact):
     """The item left recall in favour of another one; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.merged"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(OTHER, AUTHOR, into=ITEM, slim=SLIM)
 
     into: Id
     slim: Id
@@ -208,6 +271,8 @@ class KnowledgeUnmerged(Fact):
     """A merge was undone: the item is active again."""
 
     name: ClassVar[str] = "knowledge.unmerged"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(OTHER, AUTHOR, slim=SLIM)
 
     slim: Id
 
@@ -216,6 +281,15 @@ class KnowledgeShared(Fact):
     """The owner states the whole ACL of the item anew; an empty one leaves it to its scopes."""
 
     name: ClassVar[str] = "knowledge.shared"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(
+        ITEM,
+        AUTHOR,
+        acl=[
+            AclEntry(entity="department:finance", permission="read"),
+            AclEntry(entity=USER, permission="read_write"),
+        ],
+    )
 
     acl: Annotated[list[AclEntry], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
 

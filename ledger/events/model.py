@@ -10,15 +10,20 @@ from typing import ClassVar
 
 from kledger.contract.knowledge import Id
 from kledger.contract.scopes import Entity
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, EVOLUTION
 from ledger.events.process import Code
-from ledger.events.usage import Usage
+from ledger.events.usage import EXAMPLE_USAGE, Usage
 
 
 class ModelUsed(Fact):
     """A node asked its model for a process (`kind`: evolution, extraction, slim) of `asked_by`; this was billed."""
 
     name: ClassVar[str] = "model.used"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(
+        f"{EVOLUTION}:evolve", "user:local", kind="evolution", process=EVOLUTION, asked_by=AUTHOR, usage=EXAMPLE_USAGE
+    )
 
     kind: Code
     process: Id

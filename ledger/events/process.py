@@ -28,12 +28,16 @@ class ProcessFact(Fact):
 class CallStarted(ProcessFact):
     """A model is about to be asked; `call` is the key under which the endpoint is to bill it once."""
 
+    personal: ClassVar[tuple[str, ...]] = ()
+
     call: Id
     model: ModelName
 
 
 class Failed(ProcessFact):
     """It ended without a result: an error code of ours, and what was spent."""
+
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
 
     code: Code
     reason: str
@@ -42,5 +46,7 @@ class Failed(ProcessFact):
 
 class Rejected(ProcessFact):
     """The owner does not want what was proposed."""
+
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: Reason | None = None

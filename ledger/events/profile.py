@@ -11,7 +11,8 @@ from typing import ClassVar
 from kledger.contract.bounds import Document, Reason
 from kledger.contract.scopes import Entity
 from kledger.contract.words import ProfileType
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import USER
 
 
 def profile_id(owner: str, memory_type: ProfileType) -> str:
@@ -26,6 +27,9 @@ MEMORIES = uuid.UUID("9b0c2f57-3a5c-5c0e-9d0e-0c6ed7a2f0b1")
 def memory_id(org: str, owner: str, memory_type: ProfileType) -> uuid.UUID:
     """The id of one memory: the same in every answer, view and node. The view `profiles` computes it in SQL."""
     return uuid.uuid5(MEMORIES, f"{org}\n{profile_id(owner, memory_type)}")
+
+
+EXAMPLE_CONTENT = {"preferences": [{"key": "language", "value": "中文", "meta": {"confidence": 0.9}}]}
 
 
 class ProfileFact(Fact):
@@ -43,6 +47,8 @@ class ProfileCreated(ProfileFact):
     """A memory begins, with its default content."""
 
     name: ClassVar[str] = "profile.created"
+    personal: ClassVar[tuple[str, ...]] = ("content",)
+    example: ClassVar[Example] = Example(profile_id(USER, "user"), USER, owner=USER, memory_type="user", content={})
 
     content: Document
 
@@ -51,6 +57,10 @@ class ProfileReplaced(ProfileFact):
     """The whole content is stated anew; a disabled memory is active again."""
 
     name: ClassVar[str] = "profile.replaced"
+    personal: ClassVar[tuple[str, ...]] = ("content",)
+    example: ClassVar[Example] = Example(
+        profile_id(USER, "user"), USER, owner=USER, memory_type="user", content=EXAMPLE_CONTENT
+    )
 
     content: Document
 
@@ -59,6 +69,10 @@ class ProfilePatched(ProfileFact):
     """Part of the content is stated anew: a JSON merge patch (RFC 7396), null removes a field."""
 
     name: ClassVar[str] = "profile.patched"
+    personal: ClassVar[tuple[str, ...]] = ("patch",)
+    example: ClassVar[Example] = Example(
+        profile_id(USER, "user"), USER, owner=USER, memory_type="user", patch={"places": []}
+    )
 
     patch: Document
 
@@ -67,6 +81,10 @@ class ProfileDisabled(ProfileFact):
     """The memory is not to be used any more; its content and history stay."""
 
     name: ClassVar[str] = "profile.disabled"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(
+        profile_id(USER, "user"), USER, owner=USER, memory_type="user", reason="on request"
+    )
 
     reason: Reason | None = None
 

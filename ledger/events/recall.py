@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
 from kledger.contract.scopes import Scope
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import ITEM, RECALL, USER
 
 
 class ServedItem(BaseModel):
@@ -31,6 +32,15 @@ class RecallServed(Fact):
     """Items were handed out, best first. `view_position` is the log position that the answer knew."""
 
     name: ClassVar[str] = "recall.served"
+    personal: ClassVar[tuple[str, ...]] = ("query",)
+    example: ClassVar[Example] = Example(
+        RECALL,
+        USER,
+        query="怎么跑测试",
+        visible_scopes=[USER, "project:ledger", "public"],
+        items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
+        view_position=6,
+    )
 
     kind: Literal["search", "startup", "focus"] = "search"
     query: Query

@@ -14,7 +14,8 @@ from kledger.contract.bounds import Reason
 from kledger.contract.knowledge import Scopes, Text, Version
 from kledger.contract.resource import ContentType, Metadata, SharedWith, fault_of_id
 from kledger.contract.scopes import Entity
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, MESSAGE, RESOURCE, TRACE
 from ledger.events.knowledge import Origin
 
 # A value sealed with the resource's key (ledger/privacy/sealed.py), or the text shown once that key is destroyed.
@@ -44,6 +45,20 @@ class ResourceSaved(ResourceFact):
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("origin",)
     sealed_only: ClassVar[tuple[str, ...]] = ("secure_body",)
+    personal: ClassVar[tuple[str, ...]] = ("title", "body", "metadata")
+    example: ClassVar[Example] = Example(
+        RESOURCE,
+        AUTHOR,
+        title="某网站测试账号",
+        body="使用方法：直接登录即可，每天限额 100 次",
+        secure_body=f"sealed:v1:resource:{RESOURCE}:q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
+        content_type="credential",
+        metadata={"acquired_at": "2026-03-06T10:00:00Z"},
+        scopes=["project:ledger", AUTHOR],
+        owner=AUTHOR,
+        shared_with=["team:crawlers"],
+        origin=Origin(trace_id=TRACE, message_id=MESSAGE),
+    )
 
     title: Text
     body: str = ""
@@ -61,6 +76,8 @@ class ResourceRetired(ResourceFact):
     """The owner takes the resource out of use; it stays readable, with its history."""
 
     name: ClassVar[str] = "resource.retired"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(RESOURCE, AUTHOR, reason="the account was closed")
 
     reason: Reason | None = None
 
@@ -69,6 +86,8 @@ class ResourceRestored(ResourceFact):
     """The owner brings a retired resource back."""
 
     name: ClassVar[str] = "resource.restored"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(RESOURCE, AUTHOR, reason="the account is open again")
 
     reason: Reason | None = None
 
@@ -77,6 +96,8 @@ class ResourceSecretDestroyed(ResourceFact):
     """The key of the resource was destroyed, on its owner's order: no version's secret can be read any more."""
 
     name: ClassVar[str] = "resource.secret_destroyed"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(RESOURCE, AUTHOR, reason="the password was seen")
 
     reason: Reason | None = None
 

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from kledger.contract.bounds import UNSIGNED_ZERO, Document, ModelName, Reason, Threshold
 from kledger.contract.knowledge import Count, Id, Scopes, Text, Types, Version
 from kledger.contract.scopes import Entity
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, ITEM, OTHER, SLIM
 from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected
-from ledger.events.usage import Usage
+from ledger.events.usage import EXAMPLE_USAGE, Usage
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
 
@@ -43,6 +44,10 @@ class SlimRequested(ProcessFact):
     """Similar items of one owner, within these scopes, are to be merged. Without a model the best one is kept."""
 
     name: ClassVar[str] = "slim.requested"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(
+        SLIM, AUTHOR, owner=AUTHOR, scopes=["project:ledger"], model="small-model", threshold=0.85
+    )
 
     owner: Entity
     scopes: Scopes | None = None
@@ -57,6 +62,7 @@ class SlimStarted(CallStarted):
     name: ClassVar[str] = "slim.started"
     follows: ClassVar[tuple[str, ...]] = ("requested",)
     repeatable: ClassVar[bool] = True
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, call=f"{SLIM}-0", model="small-model")
 
 
 class SlimProposed(ProcessFact):
@@ -65,6 +71,17 @@ class SlimProposed(ProcessFact):
     name: ClassVar[str] = "slim.proposed"
     follows: ClassVar[tuple[str, ...]] = ("requested",)
     repeatable: ClassVar[bool] = True
+    personal: ClassVar[tuple[str, ...]] = ("task", "content", "tags")
+    example: ClassVar[Example] = Example(
+        SLIM,
+        AUTHOR,
+        group=0,
+        survivor=ITEM,
+        survivor_version=2,
+        merged=[Similar(id=OTHER, version=1, similarity=0.93)],
+        content="`make db`, then `make test`.",
+        usage=EXAMPLE_USAGE,
+    )
 
     group: Count
     survivor: Id
@@ -82,6 +99,8 @@ class SlimReported(ProcessFact):
 
     name: ClassVar[str] = "slim.reported"
     follows: ClassVar[tuple[str, ...]] = ("requested",)
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, candidates=120, groups=1, items=2, seconds=0.4)
 
     candidates: Count
     groups: Count
@@ -94,6 +113,8 @@ class SlimApproved(ProcessFact):
 
     name: ClassVar[str] = "slim.approved"
     follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, reason="they say the same")
 
     reason: Reason | None = None
 
@@ -103,6 +124,8 @@ class SlimApplied(ProcessFact):
 
     name: ClassVar[str] = "slim.applied"
     follows: ClassVar[tuple[str, ...]] = ("reported", "approved")
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, groups=1)
 
     groups: Count
     skipped: Annotated[list[Skipped], Field(max_length=10_000)] = Field(default_factory=list)
@@ -113,6 +136,8 @@ class SlimWithdrawn(ProcessFact):
 
     name: ClassVar[str] = "slim.withdrawn"
     follows: ClassVar[tuple[str, ...]] = ("applied", "failed", "withdrawn")
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, reason="both were needed")
 
     reason: Reason | None = None
 
@@ -122,6 +147,10 @@ class SlimReverted(ProcessFact):
 
     name: ClassVar[str] = "slim.reverted"
     follows: ClassVar[tuple[str, ...]] = ("applied", "withdrawn")
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(
+        SLIM, AUTHOR, groups=0, skipped=[Skipped(group=0, reason="the survivor has changed since")]
+    )
 
     groups: Count
     skipped: Annotated[list[Skipped], Field(max_length=10_000)] = Field(default_factory=list)
@@ -132,6 +161,7 @@ class SlimRejected(Rejected):
 
     name: ClassVar[str] = "slim.rejected"
     follows: ClassVar[tuple[str, ...]] = ("reported",)
+    example: ClassVar[Example] = Example(SLIM, AUTHOR, reason="both are needed")
 
 
 class SlimFailed(Failed):
@@ -139,6 +169,9 @@ class SlimFailed(Failed):
 
     name: ClassVar[str] = "slim.failed"
     follows: ClassVar[tuple[str, ...]] = ("requested", "reported", "approved")
+    example: ClassVar[Example] = Example(
+        SLIM, AUTHOR, code="model_failed", reason="no answer within 60 s", usage=EXAMPLE_USAGE
+    )
 
 
 FACTS: tuple[type[Fact], ...] = (

@@ -12,7 +12,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from kledger.contract.scopes import Entity
-from ledger.event import Fact
+from ledger.event import Example, Fact
+from ledger.events.examples import USER
 
 
 class SubjectForgotten(Fact):
@@ -22,6 +23,8 @@ class SubjectForgotten(Fact):
     """
 
     name: ClassVar[str] = "subject.forgotten"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(USER, "user:local", subject=USER, receipt="forget-20260305-0f3a9c21d7e4")
 
     subject: Entity
     receipt: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,80}$")]

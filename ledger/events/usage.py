@@ -26,6 +26,12 @@ class Usage(BaseModel):
     calls: Annotated[int, Field(ge=0, le=MOST_CALLS)] = 1
 
 
+EXAMPLE_USAGE = Usage(
+    model="small-model", prompt_version="2026-03", input_tokens=812, output_tokens=64, cost_usd=0.0011
+)
+"""Of the examples of events."""
+
+
 def together(first: Usage, second: Usage) -> Usage:
     """The sum of two usages; the model is the first one's. A sum beyond a bound is capped at the bound."""
     costs = [usage.cost_usd for usage in (first, second) if usage.cost_usd is not None]

@@ -1,14 +1,15 @@
-"""Personal data in events: which persons an event belongs to, and which of its fields hold their free text.
+"""Personal data in events: which persons an event belongs to, and the sealing of their free text.
 
-The free text of a fact is sealed with the keys of the persons it belongs to. Ids, types, owner, scopes, versions,
-verdicts and lineage stay readable, so that gates and foreign readers need no key. A person is a `user:`, except
-`user:local`, the name of an operator without an identity.
+The free text of a fact (`Fact.personal`) is sealed with the keys of the persons it belongs to. Ids, types, owner,
+scopes, versions, verdicts and lineage stay readable, so that gates and foreign readers need no key. A person is a
+`user:`, except `user:local`, the name of an operator without an identity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import orjson
@@ -17,102 +18,15 @@ from pydantic import BaseModel
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
 from ledger.event import Fact, NewEvent
-from ledger.events.conflict import ConflictRecorded, ConflictResolved
-from ledger.events.evolution import (
-    EvolutionFailed,
-    EvolutionProposed,
-    EvolutionRejected,
-    EvolutionRequested,
-    EvolutionStarted,
-)
-from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested, ExtractionStarted
-from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import (
-    KnowledgeAbsorbed,
-    KnowledgeConfirmed,
-    KnowledgeEvolved,
-    KnowledgeMerged,
-    KnowledgeRated,
-    KnowledgeRestored,
-    KnowledgeRetired,
-    KnowledgeReverted,
-    KnowledgeRevised,
-    KnowledgeSaved,
-    KnowledgeScored,
-    KnowledgeShared,
-    KnowledgeUnmerged,
-)
-from ledger.events.model import ModelUsed
-from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfileFact, ProfilePatched, ProfileReplaced
-from ledger.events.recall import RecallServed
-from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSaved, ResourceSecretDestroyed
-from ledger.events.scope_type import ScopeTypeRegistered
-from ledger.events.slim import (
-    SlimApplied,
-    SlimApproved,
-    SlimFailed,
-    SlimProposed,
-    SlimRejected,
-    SlimReported,
-    SlimRequested,
-    SlimReverted,
-    SlimStarted,
-    SlimWithdrawn,
-)
+from ledger.events.extraction import ExtractionRequested
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from ledger.events.profile import ProfileFact
+from ledger.events.resource import ResourceSaved
 from ledger.privacy.sealed import USER, seal
 from ledger.privacy.vault import DataKey
 from ledger.wire.subjects import event_subject, stated_by
 
 NOBODY = OPERATOR
-
-_ITEM = ("task", "content", "tags", "source.name", "source.category", "source.urls", "source.submitted_by")
-_CASE = ("case.task", "case.query", "case.outcome", "case.reason")
-TEXTS: dict[type[Fact], tuple[str, ...]] = {
-    KnowledgeSaved: _ITEM,
-    KnowledgeRevised: (*_ITEM, "reason"),
-    KnowledgeReverted: _ITEM,
-    KnowledgeEvolved: ("task", "content"),
-    KnowledgeAbsorbed: ("task", "content", "tags"),
-    KnowledgeRated: _CASE,
-    KnowledgeConfirmed: _CASE,
-    KnowledgeScored: ("reason",),
-    KnowledgeRetired: ("reason",),
-    KnowledgeRestored: ("reason",),
-    ProfileCreated: ("content",),
-    ProfileReplaced: ("content",),
-    ProfilePatched: ("patch",),
-    ProfileDisabled: ("reason",),
-    RecallServed: ("query",),
-    GoalFocused: ("description",),
-    EvolutionRequested: ("feedback",),
-    EvolutionProposed: ("task", "content", "reason"),
-    EvolutionRejected: ("reason",),
-    EvolutionFailed: ("reason",),
-    ExtractionRequested: ("messages",),
-    ExtractionFailed: ("reason",),
-    SlimProposed: ("task", "content", "tags"),
-    SlimApproved: ("reason",),
-    SlimWithdrawn: ("reason",),
-    SlimRejected: ("reason",),
-    SlimFailed: ("reason",),
-    ConflictRecorded: ("reason",),
-    ConflictResolved: ("reason",),
-    ResourceSaved: ("title", "body", "metadata"),
-    ResourceRetired: ("reason",),
-    ResourceRestored: ("reason",),
-    ResourceSecretDestroyed: ("reason",),
-    **dict.fromkeys(
-        (
-            *(KnowledgeMerged, KnowledgeUnmerged, EvolutionStarted, ExtractionStarted, ExtractionCompleted),
-            *(SlimRequested, SlimStarted, SlimReported, SlimApplied, SlimReverted),
-            *(KnowledgeShared, ScopeTypeRegistered, ModelUsed),
-        ),
-        (),
-    ),
-}
-"""The fields of each fact that hold free text. (A secret is sealed before it is a fact.)"""
-
-_PATHS = {fact: tuple(tuple(path.split(".")) for path in paths) for fact, paths in TEXTS.items()}
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
 """The field of a process's facts with the id of the item that they are about."""
@@ -166,7 +80,7 @@ def about_item(event: NewEvent) -> str | None:
 
 def has_text(fact: Fact) -> bool:
     """Whether the fact holds free text or a secret."""
-    return any(_at(fact, path) for path in _PATHS.get(type(fact), ())) or any(
+    return any(_at(fact, path) for path in _paths(type(fact))) or any(
         getattr(fact, name) is not None for name in fact.sealed_only
     )
 
@@ -181,7 +95,7 @@ def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
     def sealing(value: Any, place: str) -> Any:
         return seal(value, keys, event.id, place, by)
 
-    fact = _changed(event.fact, TEXTS.get(type(event.fact), ()), sealing)
+    fact = _changed(event.fact, sealing)
     subject = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
     data = orjson.loads(fact.__pydantic_serializer__.to_json(fact))
     return replace(event, fact=fact, sealmac=keys[-1].witness.mac(subject, event.id, data))
@@ -196,22 +110,27 @@ def _at(fact: BaseModel, path: Iterable[str]) -> Any:
     return value
 
 
-def _changed(fact: Fact, paths: Iterable[str], change: Callable[[Any, str], Any]) -> Fact:
-    """The fact with `change(value, place)` instead of each non-empty value at `paths`."""
+@cache
+def _paths(fact: type[Fact]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(field.split(".")) for field in fact.personal)
+
+
+def _changed(fact: Fact, change: Callable[[Any, str], Any]) -> Fact:
+    """The fact with `change(value, place)` instead of the value of each non-empty personal field."""
     updates: dict[str, Any] = {}
-    for path in paths:
-        value = _at(fact, path.split("."))
+    for path in _paths(type(fact)):
+        value = _at(fact, path)
         if not value:
             continue
-        place = f"/data/{path.replace('.', '/')}"
+        place = "/".join(("/data", *path))
         if isinstance(value, list):
             new: Any = [change(each, f"{place}/{number}") for number, each in enumerate(value)]
         else:
             new = change(value, place)
-        head, _, rest = path.partition(".")
+        head, *rest = path
         if not rest:
             updates[head] = new
         else:
             part: BaseModel = updates.get(head) or getattr(fact, head)
-            updates[head] = part.model_copy(update={rest: new})
+            updates[head] = part.model_copy(update={rest[0]: new})
     return fact.model_copy(update=updates) if updates else fact

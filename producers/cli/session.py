@@ -33,6 +33,8 @@ OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
 
 SHARED_PANEL = "Options of every command"
+NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
+"""The panels of the commands in the help."""
 SETTLED_WITHIN = 5.0  # seconds
 
 AsJson = Annotated[

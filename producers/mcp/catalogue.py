@@ -1,7 +1,7 @@
 """The MCP tool catalogue: name, description, schemas and hints of each tool.
 
-Names, arguments, defaults and descriptions come from `kledger/client/tools/functions.py`, schemas from the request and
-answer models of the node; only titles and hints are defined here.
+Everything but the schemas comes from `kledger/client/tools/functions.py`; they come from the request and answer models
+of the node.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from typing import Any, get_type_hints
 from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
-from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults
-from kledger.answers.parts import Saved
-from kledger.answers.recall import FocusedGoal, Startup
-from kledger.answers.resources import Resource
-from kledger.answers.slims import Slim
-from kledger.client.tools import functions as tools
+from kledger.client.faces import Endpoint
+from kledger.client.tools.functions import ToolEndpoints
+from kledger.client.tools.hints import Hints, hints_of
 from kledger.client.wire import Wire
 from kledger.requests.knowledge import CaseBody, FeedbackBody
 from kledger.requests.resources import Together
@@ -41,17 +38,10 @@ LEFT_OUT = ("metadata", "degraded")
 
 @dataclass(frozen=True)
 class CataloguedTool:
-    """One tool: its function, its title, and the effect of a call."""
+    """One tool: its function, with the title and hints that it has."""
 
     function: Callable[..., Coroutine[Any, Any, Any]]
-    title: str
-    answers: Any = JsonObject
-    """The type of the node's answer."""
-    reads: bool = False
-    hides: bool = False
-    """It removes items from recall (reversibly): a client should ask its user first."""
-    repeatable: bool = False
-    """Idempotent for the same arguments."""
+    hints: Hints
 
     @property
     def name(self) -> str:
@@ -76,21 +66,22 @@ class CataloguedTool:
         """The entry of tools/list."""
         return types.Tool(
             name=self.name,
-            title=self.title,
+            title=self.hints.title,
             description=inspect.getdoc(self.function),
             input_schema=self._input_schema(),
             output_schema=self._output_schema(),
             annotations=types.ToolAnnotations(
-                title=self.title,
-                read_only_hint=self.reads,
-                destructive_hint=self.hides,
-                idempotent_hint=self.reads or self.repeatable,
+                title=self.hints.title,
+                read_only_hint=self.hints.reads,
+                destructive_hint=self.hints.hides,
+                idempotent_hint=self.hints.reads or self.hints.repeatable,
                 open_world_hint=False,
             ),
         )
 
     def _output_schema(self) -> JsonObject:
-        schema = plain(TypeAdapter(self.answers).json_schema(mode="serialization"))
+        answer = self.hints.answers or get_type_hints(self.function)["return"]
+        schema = plain(TypeAdapter(answer).json_schema(mode="serialization"))
         if "required" in schema:
             schema["required"] = [name for name in schema["required"] if name not in LEFT_OUT]
         return schema
@@ -119,17 +110,10 @@ def _plain(default: Any) -> Any:
     return str(default) if isinstance(default, str) else default
 
 
-CATALOGUE = (
-    CataloguedTool(tools.knowledge_search, "Search knowledge", SearchResults, reads=True),
-    CataloguedTool(tools.knowledge_save, "Save knowledge", Saved),
-    CataloguedTool(tools.knowledge_update, "Give feedback on knowledge", Changed),
-    CataloguedTool(tools.knowledge_batch_update, "Give feedback on many items", RatedMany),
-    CataloguedTool(tools.knowledge_list, "List knowledge", ItemList, reads=True),
-    CataloguedTool(tools.knowledge_slim, "Merge similar knowledge", Slim, hides=True),
-    CataloguedTool(tools.resource_save, "Save a resource", Saved, repeatable=True),
-    CataloguedTool(tools.resource_get, "Read a resource", Resource, reads=True),
-    CataloguedTool(tools.goal_focus, "Focus on a goal", FocusedGoal),
-    CataloguedTool(tools.knowledge_startup, "Know what to know at the start", Startup, reads=True),
+CATALOGUE = tuple(
+    CataloguedTool(endpoint.function, hints_of(endpoint.function))
+    for name, endpoint in vars(ToolEndpoints).items()
+    if isinstance(endpoint, Endpoint) and name == endpoint.function.__name__  # another name is no other tool
 )
 BY_NAME = {tool.name: tool for tool in CATALOGUE}
 

@@ -28,7 +28,7 @@ from ledger.integrity.proof import make_proof
 from ledger.integrity.signing_keys import SigningKeys, public_keys
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
-from projections.engine.duckdb import SCHEMA_VERSION
+from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import View
 from projections.views.knowledge.provenance import positions_behind
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from projections.engine.analyst_views import TABLES as ANALYST_VIEWS
 from projections.engine.registry import VIEWS
+from projections.engine.schema_version import SCHEMA_VERSION
 from projections.fold_kit.sql_text import text
 
 # For each bound parameter, DuckDB's client tries to import pandas. Where it is not installed, Python repeats the search
@@ -20,9 +21,6 @@ from projections.fold_kit.sql_text import text
 if find_spec("pandas") is None:
     pa.array([])  # let Arrow look for pandas first: it cannot handle the None
     sys.modules["pandas"] = None  # type: ignore[assignment]
-
-# Increment whenever the content of tables or folds changes: an older file is then rebuilt from the log.
-SCHEMA_VERSION = 7
 
 _CHECKPOINTS = f"""
 CREATE TABLE checkpoints (

@@ -13,8 +13,9 @@ from kledger.contract.errors import ServiceFailed
 from ledger.privacy.keyring import Keyring
 from projections.analysts import quack
 from projections.analysts.quack_sessions import Admits
-from projections.engine.duckdb import SCHEMA_VERSION, open_view, schema_version_of
+from projections.engine.duckdb import open_view, schema_version_of
 from projections.engine.own_threads import left_behind
+from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import Instance, View
 from projections.live.files import copy_closed, discard, discard_others, live_file, next_file, point_to
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
-from kledger.client.clients import ProfileEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.client.profiles import ProfileEndpoints
+from kledger.client.resources import ResourceEndpoints
+from kledger.client.tools.functions import ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of

@@ -9,8 +9,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
-from kledger.client.clients import LedgerEndpoints, ProfileEndpoints, ResourceEndpoints, ToolEndpoints
+from kledger.client.clients import LedgerEndpoints
 from kledger.client.faces import Endpoint
+from kledger.client.profiles import ProfileEndpoints
+from kledger.client.resources import ResourceEndpoints
+from kledger.client.tools.functions import ToolEndpoints
 from kledger.contract.errors import InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
@@ -32,9 +35,10 @@ def arguments_of(*kinds: str) -> list[Any]:
     """Every argument of every endpoint whose hint names one of these kinds."""
     found = []
     for family in FAMILIES:
-        for name, endpoint in vars(family).items():
+        for name in dir(family):
+            endpoint = getattr(family, name)
             if isinstance(endpoint, Endpoint):
-                hints = get_type_hints(endpoint._function)
+                hints = get_type_hints(endpoint.function)
                 for argument, hint in hints.items():
                     if argument != "return" and any(kind in kinds_of(hint) for kind in kinds):
                         found.append(pytest.param(family, name, argument, id=f"{family.__name__}.{name}.{argument}"))
@@ -48,7 +52,7 @@ def kinds_of(hint: Any) -> set[str]:
 
 def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any:
     """The endpoint with this one argument, and something harmless for the others that it needs."""
-    function = vars(family)[name]._function
+    function = getattr(family, name).function
     parameters = list(inspect.signature(function).parameters.values())[1:]
     needed = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
     hints = get_type_hints(function)

@@ -20,6 +20,7 @@ from producers.operations.ports import Job
 from tests.doors.documented import Documented
 from tests.doors.furnished import furnished_door
 from tests.doors.http_door import AGENT, ALICE
+from tests.doors.test_http_repeated_later import WRITES
 from tests.journeys.running_node import RunningNode
 
 ANN = {"X-Ledger-User": "ann-of-the-document"}
@@ -216,10 +217,19 @@ async def of_models(documented: Documented) -> None:
         await ask("POST", f"{A}/refused/1/retry", who={})
 
 
+async def of_writes_with_a_key(documented: Documented) -> None:
+    """Each write that takes a key; one may be refused for what another of them did."""
+    async with furnished_door() as door:
+        for what, (method, path, body, *_) in WRITES.items():
+            who = {} if what == "type of scope" else ALICE
+            documented.check(await door.request(method, path, json=body, headers=who))
+
+
 @pytest.mark.timeout(300)  # it starts the node, and every job of the operator
 async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningNode, tmp_path: Path) -> None:
     documented = Documented()
     await of_models(documented)
+    await of_writes_with_a_key(documented)
     asking = Asking(shared_node, documented)
     with asking.client:
         knowledge(asking.ask)

@@ -29,18 +29,19 @@ from ledger.events.extraction import (
     ExtractionStarted,
 )
 from ledger.events.goal import GoalFocused
+from ledger.events.knowledge import FACTS as ABOUT_ITEMS
 from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
     KnowledgeEvolved,
     KnowledgeMerged,
     KnowledgeRated,
-    KnowledgeRestored,
     KnowledgeRetired,
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
+    KnowledgeShared,
     KnowledgeUnmerged,
     Origin,
 )
@@ -172,19 +173,18 @@ _revisions = st.builds(
 _processes = st.sampled_from(["p1", "进程"])
 _versions = st.integers(1, 4)
 _item_ids = st.sampled_from(ITEMS)
-_about_items = st.one_of(
-    _saves,
-    _saves,
-    _revisions,
-    _revisions,
-    shares(OWNERS),
-    st.builds(KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases, through=_through),
-    st.builds(KnowledgeScored, score=st.integers(1, 5), through=_through),
-    st.builds(KnowledgeRetired, reason=st.none() | _texts),
-    st.builds(KnowledgeRestored),
-    st.builds(KnowledgeConfirmed, case=_cases, through=_through),
-    st.builds(KnowledgeEvolved, evolution=_processes, base_version=_versions, content=_contents),
-    st.builds(
+_of_items: dict[type[Fact], st.SearchStrategy[Fact]] = {
+    KnowledgeSaved: _saves,
+    KnowledgeRevised: _revisions,
+    KnowledgeShared: shares(OWNERS),
+    KnowledgeRated: st.builds(
+        KnowledgeRated, verdict=st.sampled_from(["helpful", "harmful"]), case=_cases, through=_through
+    ),
+    KnowledgeScored: st.builds(KnowledgeScored, score=st.integers(1, 5), through=_through),
+    KnowledgeRetired: st.builds(KnowledgeRetired, reason=st.none() | _texts),
+    KnowledgeConfirmed: st.builds(KnowledgeConfirmed, case=_cases, through=_through),
+    KnowledgeEvolved: st.builds(KnowledgeEvolved, evolution=_processes, base_version=_versions, content=_contents),
+    KnowledgeReverted: st.builds(
         KnowledgeReverted,
         to_version=_versions,
         types=st.just(["plan"]),
@@ -197,16 +197,18 @@ _about_items = st.one_of(
         score=st.integers(1, 5),
         cause=st.none() | _processes,
     ),
-    st.builds(
+    KnowledgeAbsorbed: st.builds(
         KnowledgeAbsorbed,
         slim=_processes,
         merged=st.lists(_item_ids, min_size=1, max_size=2),
         task=st.none() | _texts,
         tags=st.none() | _tags,
     ),
-    st.builds(KnowledgeMerged, into=_item_ids, slim=_processes),
-    st.builds(KnowledgeUnmerged, slim=_processes),
-)
+    KnowledgeMerged: st.builds(KnowledgeMerged, into=_item_ids, slim=_processes),
+    KnowledgeUnmerged: st.builds(KnowledgeUnmerged, slim=_processes),
+}
+# An event that is not named here is drawn from the types of its fields.
+_about_items = st.one_of(_saves, _revisions, *(_of_items.get(fact, st.builds(fact)) for fact in ABOUT_ITEMS))
 _usages = st.builds(
     Usage,
     model=st.just("m"),

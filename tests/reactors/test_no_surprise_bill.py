@@ -12,10 +12,11 @@ import pytest
 
 from ledger.event import NewEvent, new_event_id, utc_now
 from ledger.events import FACTS
+from ledger.events.examples import OTHER
 from ledger.events.process import ProcessFact
 from ledger.events.subject import SubjectForgotten
 from ledger.store.jetstream import JetStreamLedger
-from ledger.vocabulary.examples import EXAMPLES, OTHER
+from ledger.vocabulary.examples import EXAMPLES
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 from tests.reactors.conftest import models

@@ -1,19 +1,22 @@
 """The tools of an agent: functions with stable names and defaults.
 
-Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads.
+Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads;
+`tool` gives it the title and hints of the MCP list.
 """
 
 from __future__ import annotations
 
-from kledger.answers.knowledge import Changed, RatedMany, ToolItemList, ToolSearchResults
+from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, recall, resources
+from kledger.client.faces import Endpoint
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
 from kledger.client.tools.defaults import default_owner, default_scopes
+from kledger.client.tools.hints import tool
 from kledger.client.wire import Wire, segment
 from kledger.contract.scopes import check_name
 
@@ -31,6 +34,7 @@ MODEL = Unstated("google/gemini-2.0-flash-001")
 """A default that stands for the model that the node is configured with."""
 
 
+@tool("Search knowledge", reads=True, answers=SearchResults)
 async def knowledge_search(
     wire: Wire,
     query: given.Query,
@@ -50,6 +54,7 @@ async def knowledge_search(
     return {**found, "metadata": {"items": found["results"]}}
 
 
+@tool("Save knowledge")
 async def knowledge_save(
     wire: Wire,
     task: given.Task,
@@ -97,6 +102,7 @@ async def knowledge_save(
     )
 
 
+@tool("Give feedback on knowledge")
 async def knowledge_update(
     wire: Wire,
     knowledge_id: given.KnowledgeId,
@@ -120,6 +126,7 @@ async def knowledge_update(
     return changed
 
 
+@tool("Give feedback on many items")
 async def knowledge_batch_update(wire: Wire, feedback_list: given.FeedbackList) -> RatedMany:
     """Say of many items at once whether each helped, at the end of a task for example.
 
@@ -129,6 +136,7 @@ async def knowledge_batch_update(wire: Wire, feedback_list: given.FeedbackList) 
     return rated
 
 
+@tool("List knowledge", reads=True, answers=ItemList)
 async def knowledge_list(
     wire: Wire,
     limit: given.Limit = 10,
@@ -144,6 +152,7 @@ async def knowledge_list(
     return {**listed, "metadata": {"items": listed["results"]}}
 
 
+@tool("Merge similar knowledge", hides=True)
 async def knowledge_slim(wire: Wire, model: given.Model = MODEL, apply: given.Plan = "") -> Slim:
     """Merge items of yours that say the same, in two calls: the first changes nothing and answers with a plan.
 
@@ -159,6 +168,7 @@ async def knowledge_slim(wire: Wire, model: given.Model = MODEL, apply: given.Pl
     return merged
 
 
+@tool("Save a resource", repeatable=True)
 async def resource_save(
     wire: Wire,
     resource_id: given.ResourceId,
@@ -186,11 +196,13 @@ async def resource_save(
     )
 
 
+@tool("Read a resource", reads=True)
 async def resource_get(wire: Wire, resource_id: given.ResourceId) -> Resource:
     """Read a resource that an item refers to, with its secret part where you may."""
     return await resources.get(wire, resource_id)
 
 
+@tool("Focus on a goal")
 async def goal_focus(
     wire: Wire,
     goal_id: given.GoalId,
@@ -206,6 +218,7 @@ async def goal_focus(
     return await recall.focus(wire, goal_id, description, top_k=top_k, min_score=min_score, language=language)
 
 
+@tool("Know what to know at the start", reads=True)
 async def knowledge_startup(
     wire: Wire,
     query: given.About = "",
@@ -218,3 +231,20 @@ async def knowledge_startup(
     `prompt` is all of it as one text to read; `profile` comes before `results`.
     """
     return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)
+
+
+class ToolEndpoints:
+    """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
+
+    knowledge_search = Endpoint(knowledge_search)
+    knowledge_save = Endpoint(knowledge_save)
+    knowledge_update = Endpoint(knowledge_update)
+    knowledge_batch_update = Endpoint(knowledge_batch_update)
+    knowledge_list = Endpoint(knowledge_list)
+    knowledge_slim = Endpoint(knowledge_slim)
+    resource_save = Endpoint(resource_save)
+    resource_get = Endpoint(resource_get)
+    goal_focus = Endpoint(goal_focus)
+    knowledge_startup = Endpoint(knowledge_startup)
+    get_knowledge = knowledge_search  # the same tool by another name
+    save_knowledge = knowledge_save

@@ -20,7 +20,7 @@ from producers.cli.progress import bar
 from producers.cli.query_files import Format, encoded, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
-from producers.cli.session import WRITTEN, Answer, Session
+from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
@@ -344,3 +344,14 @@ def _is_number(kind: str) -> bool:
         kind.upper().startswith(("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL"))
         and kind.upper() != "UUID"
     )
+
+
+app = typer.Typer()
+app.command("up", rich_help_panel=NODE)(up)
+app.command("status", rich_help_panel=NODE)(as_operator(status))
+app.command("version", rich_help_panel=NODE)(as_operator(show_version))
+app.command("rebuild", rich_help_panel=AUDIT)(as_operator(rebuild))
+app.command("verify", rich_help_panel=AUDIT)(as_operator(verify))
+app.command("replay", rich_help_panel=AUDIT)(as_operator(replay))
+app.command("snapshot", rich_help_panel=AUDIT)(as_operator(snapshot))
+app.command("sql", rich_help_panel=AUDIT)(as_operator(sql))

@@ -25,7 +25,7 @@ from producers.cli import reading
 from producers.cli.commands import admin, knowledge
 from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, plain, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import AUDIT, KNOWLEDGE, Answer, Session, as_caller, as_operator
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.broker.access import BrokerAccess
@@ -296,3 +296,9 @@ async def _broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAc
         yield await server.start()
     finally:
         await server.stop()
+
+
+app = typer.Typer()
+app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(restore))
+app.command("backup", rich_help_panel=AUDIT)(as_operator(backup))
+app.command("repair", rich_help_panel=AUDIT)(as_operator(repair))

@@ -13,7 +13,7 @@ from rich.console import Group
 from kledger.contract.words import ExtractionKind
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
 Wait = Annotated[float, typer.Option(min=0, max=300, help="Seconds to wait for the model's work.")]
@@ -216,3 +216,22 @@ def _evolution(evolution: Any, document: Any) -> Answer:
 def _decided(done: Any) -> Answer:
     summary = f"{plain(done['id'])} is {plain(done['status'])}, at position {done['position']}"
     return Answer(done, summary)
+
+
+app = typer.Typer()
+app.command("revert", rich_help_panel=KNOWLEDGE)(as_caller(revert))
+app.command("evolve", rich_help_panel=KNOWLEDGE)(as_caller(evolve))
+app.command("extract", rich_help_panel=KNOWLEDGE)(as_caller(extract))
+
+evolution = typer.Typer(no_args_is_help=True, help="What a model made of items, and what was decided on it.")
+evolution.command("show")(as_caller(show_evolution))
+evolution.command("list")(as_caller(list_evolutions))
+evolution.command("apply")(as_caller(apply_evolution))
+evolution.command("reject")(as_caller(reject_evolution))
+evolution.command("revert")(as_caller(revert_evolution))
+app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
+
+conflicts = typer.Typer(no_args_is_help=True, help="Items that contradict each other, and which of them holds.")
+conflicts.command("list")(as_caller(list_conflicts))
+conflicts.command("resolve")(as_caller(resolve_conflict))
+app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)

@@ -8,7 +8,7 @@ import typer
 
 from producers.cli.commands.admin import run_job
 from producers.cli.screen import facts, plain
-from producers.cli.session import Answer, Session
+from producers.cli.session import AUDIT, Answer, Session, as_operator
 
 
 def forget(
@@ -45,3 +45,7 @@ def forget(
         *([("never sealed", never)] if never else []),
     )
     return Answer(outcome, shown)
+
+
+app = typer.Typer()
+app.command("forget", rich_help_panel=AUDIT)(as_operator(forget))

@@ -19,7 +19,7 @@ from kledger.contract.errors import BadJson, InvalidPayload, LedgerError
 from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
 from producers.cli.screen import counted, plain, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 from producers.requests.chunks import Chunk, send
 
 if TYPE_CHECKING:
@@ -196,3 +196,7 @@ def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
     more = len(tally.errors) - SHOWN_ERRORS
     rest = [f"and {more} more: --json has them all"] if more > 0 else []
     return Answer(document, Group(counts, rows, *rest), ok=False)
+
+
+app = typer.Typer()
+app.command("import", rich_help_panel=KNOWLEDGE)(as_caller(import_file))

@@ -19,7 +19,7 @@ from producers.cli.commands.backup import repair
 from producers.cli.progress import Bar, bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
-from producers.cli.session import WRITTEN, Answer, Session, files_named
+from producers.cli.session import AUDIT, WRITTEN, Answer, Session, as_operator, files_named
 
 if TYPE_CHECKING:
     from kledger.answers.admin import Job
@@ -279,3 +279,18 @@ def _move(shown: Bar, done: int, total: int, rate: float) -> None:
 def _exit_unable(session: Session, error: LedgerError) -> NoReturn:
     session.refuse(error)
     raise typer.Exit(CANNOT_RUN) from error
+
+
+app = typer.Typer()
+app.command("audit", rich_help_panel=AUDIT)(as_operator(audit))
+app.command("prove", rich_help_panel=AUDIT)(as_operator(prove))
+app.command("check-proof", rich_help_panel=AUDIT)(as_operator(check_proof))
+
+key = typer.Typer(no_args_is_help=True, help="The keys with which the node signs.")
+key.command("show")(as_operator(show_key))
+key.command("rotate")(as_operator(rotate_key))
+app.add_typer(key, name="key", rich_help_panel=AUDIT)
+
+chain = typer.Typer(no_args_is_help=True, help="What the node signs of its log: where that begins.")
+chain.command("accept")(as_operator(accept_chain))
+app.add_typer(chain, name="chain", rich_help_panel=AUDIT)

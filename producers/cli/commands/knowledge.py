@@ -10,7 +10,7 @@ import typer
 from producers.cli import reading
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
 Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
@@ -183,3 +183,10 @@ def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = 
 
 def _without_none(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+app = typer.Typer()
+app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(save))
+app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(revise))
+app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(rate))
+app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(retire))

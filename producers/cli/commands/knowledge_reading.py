@@ -12,7 +12,7 @@ from kledger.contract.words import ItemFilter, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
     from kledger.answers.knowledge import Eval, Hit, SearchResults, WholeEval, WholeItem
@@ -230,3 +230,10 @@ def _evaluation(evaluation: Eval) -> tuple[str, str]:
 
 def _joined(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+app = typer.Typer()
+app.command("search", rich_help_panel=KNOWLEDGE)(as_caller(search))
+app.command("show", rich_help_panel=KNOWLEDGE)(as_caller(show))
+app.command("list", rich_help_panel=KNOWLEDGE)(as_caller(list_items))
+app.command("history", rich_help_panel=KNOWLEDGE)(as_caller(history))

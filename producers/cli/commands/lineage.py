@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from producers.cli.screen import plain, short_time, snippet, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,3 +85,7 @@ def _line(event: LineageEvent, ref: str) -> Text:
         plain(f"  in {within}") if within else "",
         (plain(f"  at {event['position']}, {short_time(event['time'])}"), "dim"),
     )
+
+
+app = typer.Typer()
+app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(lineage))

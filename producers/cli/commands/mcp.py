@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
+from producers.cli.session import KNOWLEDGE, as_server
+
 if TYPE_CHECKING:
     from kledger.client.wire import Wire
 
@@ -22,3 +26,7 @@ async def mcp(wire: Wire) -> None:
 
     log_to_stderr()
     await serve(wire)
+
+
+app = typer.Typer()
+app.command("mcp", rich_help_panel=KNOWLEDGE)(as_server(mcp))

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from kledger.contract.words import ProfileType
 from producers.cli import reading
 from producers.cli.screen import plain, short_time, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 WhichMemory = Annotated[ProfileType, typer.Argument(help="user or work.", show_default=False)]
 Content = Annotated[
@@ -112,3 +112,16 @@ def _shown(memory: ProfileType, content: dict[str, Any] | None) -> RenderableTyp
     if content is None:
         return Group(title, "none, or disabled; begin one with: kledger profile register --user NAME")
     return Group(title, plain(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()))
+
+
+app = typer.Typer()
+
+profile = typer.Typer(no_args_is_help=True, help="What is remembered of a user, in two memories: user and work.")
+profile.command("show")(as_caller(show))
+profile.command("prompt")(as_caller(prompt))
+profile.command("history")(as_caller(history))
+profile.command("set")(as_caller(set_content))
+profile.command("patch")(as_caller(patch))
+profile.command("register")(as_caller(register))
+profile.command("disable")(as_caller(disable))
+app.add_typer(profile, name="profile", rich_help_panel=KNOWLEDGE)

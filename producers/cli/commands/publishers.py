@@ -11,7 +11,7 @@ from rich.console import Group
 
 from producers.cli.on_files import answering
 from producers.cli.screen import exact, facts, words
-from producers.cli.session import Answer, AsJson
+from producers.cli.session import NODE, Answer, AsJson
 
 
 def nats_config(
@@ -55,3 +55,7 @@ def nats_config(
         )
         start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]
         session.print_answer(Answer(document, Group(facts(*rows), files, "", *start)))
+
+
+app = typer.Typer()
+app.command("nats-config", rich_help_panel=NODE)(nats_config)

@@ -9,7 +9,7 @@ from rich.console import Group
 
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
 Language = Annotated[
@@ -105,3 +105,10 @@ def prompt(
     for each in listed:
         rows.add_row(plain(each["name"]), ", ".join(each["languages"]), plain(each["title"]))
     return Answer({"prompts": listed}, rows)
+
+
+app = typer.Typer()
+app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(startup))
+app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(focus))
+app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(goal))
+app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(prompt))

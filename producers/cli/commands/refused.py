@@ -9,7 +9,7 @@ from rich.console import Group
 
 from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import AUDIT, Answer, Session, as_operator
 
 Position = Annotated[int, typer.Argument(min=1, help="The event's position in the log.", show_default=False)]
 
@@ -61,3 +61,12 @@ def dismiss(session: Session, position: Position) -> Answer:
     """
     decision = session.ledger.dismiss_parked(position)
     return Answer(decision, facts(("dismissed", f"position {position:,}"), ("reason", decision["reason"])))
+
+
+app = typer.Typer()
+
+refused_events = typer.Typer(no_args_is_help=True, help="The events that do not count, and what is done about them.")
+refused_events.command("list")(as_operator(list_refused))
+refused_events.command("retry")(as_operator(retry))
+refused_events.command("dismiss")(as_operator(dismiss))
+app.add_typer(refused_events, name="refused", rich_help_panel=AUDIT)

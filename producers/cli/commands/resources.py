@@ -13,7 +13,7 @@ from rich.text import Text
 from kledger.contract.words import ResourceFilter
 from producers.cli import reading
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
 HIDDEN = "[there is one: show it with --reveal]"
@@ -189,3 +189,15 @@ def _text_in(file: Path, option: str) -> str:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
     except UnicodeDecodeError as error:
         raise typer.BadParameter(f"{file} is not UTF-8 text", param_hint=option) from error
+
+
+app = typer.Typer()
+
+resource = typer.Typer(no_args_is_help=True, help="Code, credentials and cookies that knowledge refers to.")
+resource.command("save")(as_caller(save))
+resource.command("show")(as_caller(show))
+resource.command("list")(as_caller(list_resources))
+resource.command("history")(as_caller(history))
+resource.command("retire")(as_caller(retire))
+resource.command("restore")(as_caller(restore))
+app.add_typer(resource, name="resource", rich_help_panel=KNOWLEDGE)

@@ -9,7 +9,7 @@ from rich.console import Group
 
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller, as_operator
 
 Readers = Annotated[reading.Many, typer.Option("--reader", metavar="TYPE:ID", help="Who may read it; may be repeated.")]
 Writers = Annotated[
@@ -102,3 +102,13 @@ def list_types(session: Session) -> Answer:
         at = "built in" if one["built_in"] else f"{one['position']:,}"
         rows.add_row(plain(one["type"]), f"{one['priority']:g}", at)
     return Answer(answer, rows)
+
+
+app = typer.Typer()
+app.command("share", rich_help_panel=KNOWLEDGE)(as_caller(share))
+app.command("why-visible", rich_help_panel=KNOWLEDGE)(as_caller(why_visible))
+
+scope_type = typer.Typer(no_args_is_help=True, help="Types of scopes beside user, project, agent, team and org.")
+scope_type.command("add")(as_operator(add_type))
+scope_type.command("list")(as_operator(list_types))
+app.add_typer(scope_type, name="scope-type", rich_help_panel=NODE)

@@ -10,7 +10,7 @@ from rich.console import Group
 from producers.cli import reading
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
     from kledger.answers.slims import Slim
@@ -115,3 +115,8 @@ def _answer(state: Slim) -> Answer:
         ),
     ]
     return Answer(state, Group(facts(*shown), rows) if state["groups"] else facts(*shown), state["status"] != "failed")
+
+
+app = typer.Typer()
+app.command("slim", rich_help_panel=KNOWLEDGE)(as_caller(slim))
+app.command("slims", rich_help_panel=KNOWLEDGE)(as_caller(slims))

@@ -14,7 +14,7 @@ from kledger.contract.words import TokenRole
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.on_files import DEFAULT_DATA, Data, answering
 from producers.cli.screen import exact, facts, plain, short_time, table, words
-from producers.cli.session import Answer, AsJson
+from producers.cli.session import NODE, Answer, AsJson
 
 if TYPE_CHECKING:
     from producers.access.tokens import TokenRecord
@@ -165,3 +165,12 @@ def _facts(record: TokenRecord) -> Any:
 
 def _entities(record: TokenRecord) -> str:
     return ", ".join(f"{kind}:{name}" for kind, names in record.bound.items() for name in names) or "nobody"
+
+
+app = typer.Typer()
+
+token = typer.Typer(no_args_is_help=True, help="Who may use a node over HTTP and Quack: tokens made, listed, revoked.")
+token.command("create")(create)
+token.command("list")(list_tokens)
+token.command("revoke")(revoke)
+app.add_typer(token, name="token", rich_help_panel=NODE)

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
-from producers.cli.session import Answer, Session
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 from producers.tree.importing import import_tree
 from producers.tree.writing import export_tree, not_held
 
@@ -106,3 +106,8 @@ def import_files(
     if tree.skipped:
         parts.append(f"skipped: {plain(', '.join(tree.skipped[:SHOWN]))}")
     return Answer(document, Group(*parts), ok=not tree.refused)
+
+
+app = typer.Typer()
+app.command("export-tree", rich_help_panel=KNOWLEDGE)(as_caller(export))
+app.command("import-tree", rich_help_panel=KNOWLEDGE)(as_caller(import_files))

@@ -1,0 +1,38 @@
+"""The schema version of a view file follows from the code that makes its tables and rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from projections.engine.duckdb import open_view, schema_version_of
+from projections.engine.registry import VIEWS
+from projections.engine.schema_version import SCHEMA_VERSION, SOURCES, version_of
+
+FILES = [("projections.views/a.py", b"one"), ("projections.views/b.py", b"two")]
+
+
+def test_a_new_view_file_has_the_version_of_the_program() -> None:
+    con = open_view(None)
+    assert schema_version_of(con) == SCHEMA_VERSION > 0
+    con.close()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [FILES[0]],
+        [FILES[0], ("projections.views/b.py", b"two ")],
+        [FILES[0], ("projections.views/c.py", b"two")],
+        [("projections.views/a.py", b""), ("projections.views/b.py", b"onetwo")],
+    ],
+    ids=["a file less", "another content", "another name", "the same bytes in other files"],
+)
+def test_every_change_of_the_code_is_another_version(files: list[tuple[str, bytes]]) -> None:
+    assert version_of(files) != version_of(FILES)
+    assert version_of(list(files)) == version_of(files)
+
+
+def test_every_fold_is_part_of_it() -> None:
+    folds = {fold.__module__ for view in VIEWS for fold in (view.fold, view.fold_few) if fold is not None}
+    assert folds
+    assert [fold for fold in folds if not fold.startswith(SOURCES)] == []
