@@ -5,7 +5,9 @@ from __future__ import annotations
 from docs.generators.schema_words import kind
 from docs.generators.tables import GENERATED, table
 from kledger.client.tools.defaults import OWNER_VARIABLE, SCOPES_VARIABLE
+from ledger.prompts import prompt, prompt_names
 from producers.mcp.catalogue import CATALOGUE, CataloguedTool
+from producers.mcp.resources import PAGE, TEMPLATE
 from producers.mcp.server import INSTRUCTIONS
 
 
@@ -27,8 +29,29 @@ def tools_page() -> str:
             "agent) say who may read and who owns what the tools of a process save where a call does not; else the "
             "owner is whoever asks, and the scope the owner.\n",
             *map(_tool, CATALOGUE),
+            *_resources(),
+            *_prompts(),
         ]
     )
+
+
+def _resources() -> list[str]:
+    return [
+        "## Resources\n",
+        f"Over MCP an item is a resource as well, `{TEMPLATE.uri_template}` with the id percent-encoded. "
+        f"{TEMPLATE.description}. `resources/list` has the active items that the caller may see, newest first, {PAGE} "
+        "a page. An item that the caller may not see is refused as one that does not exist.\n",
+    ]
+
+
+def _prompts() -> list[str]:
+    found = map(prompt, prompt_names())
+    rows = [(f"`{each.name}`", each.title, each.description) for each in found]
+    return [
+        "## Prompts\n",
+        "Each in Chinese and English, by its argument `language`; without one, in the node's language.\n",
+        table(("prompt", "title", "description"), rows),
+    ]
 
 
 def _first(tool: CataloguedTool) -> str:

@@ -86,6 +86,7 @@ class PromptName(TypedDict):
 
     name: str
     title: str
+    description: str
     languages: list[Language]
 
 
@@ -101,5 +102,6 @@ class Prompt(TypedDict):
     name: str
     language: Language
     title: str
+    description: str
     version: str
     text: str

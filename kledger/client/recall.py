@@ -72,7 +72,7 @@ async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: 
 
 
 async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
-    """The prompts that ship with the ledger: name, title, languages."""
+    """The prompts that ship with the ledger: name, title, description, languages."""
     answer: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
     return answer
 

@@ -136,7 +136,9 @@ def segment(value: str) -> str:
     """An id as one segment of a path."""
     if not value:
         raise InvalidPayload("an empty id names nothing: give the id of an item, a job or a reference")
-    return quote(value, safe="")
+    quoted = quote(value, safe="")
+    # A segment of dots alone would be resolved as one of a relative path.
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 def comma_joined(values: Sequence[str] | None) -> str | None:

@@ -1,7 +1,7 @@
 """Prompt library: the prompts that the product hands out, in Chinese and English.
 
-A prompt is `<name>.<language>.md` in this folder; its first line is its title, as a comment. Its version is computed
-from its text, so that a stored answer names the exact text of its prompt.
+A prompt is `<name>.<language>.md` in this folder; its first line is its title and its second its description, as
+comments. Its version is computed from its text, so that a stored answer names the exact text of its prompt.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Prompt:
     name: str
     language: Language
     title: str
+    description: str
     version: str
     text: str
 
@@ -41,7 +42,11 @@ def prompt(name: str, language: Language = ENGLISH) -> Prompt:
             f"each in {' and '.join(LANGUAGES)}",
             name=name,
         )
-    head, _, text = (files(__name__) / f"{name}.{language}.md").read_text("utf-8").partition("\n")
+    title, description, text = (files(__name__) / f"{name}.{language}.md").read_text("utf-8").split("\n", 2)
     text = text.strip() + "\n"
-    title = head.removeprefix("<!--").removesuffix("-->").strip()
-    return Prompt(name, language, title, hashlib.sha256(text.encode()).hexdigest()[:12], text)
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return Prompt(name, language, _comment(title), _comment(description), version, text)
+
+
+def _comment(line: str) -> str:
+    return line.removeprefix("<!--").removesuffix("-->").strip()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
-from mcp import MCPError, types
+from mcp import types
 
 from kledger.client import recall
 from kledger.client.wire import Wire
-from kledger.contract.errors import LedgerError
-
-_OF_THE_CALLER = ("unknown_prompt", "invalid_payload")
 
 
 async def listed(wire: Wire) -> types.ListPromptsResult:
@@ -22,8 +18,13 @@ async def listed(wire: Wire) -> types.ListPromptsResult:
             types.Prompt(
                 name=prompt["name"],
                 title=prompt["title"],
+                description=prompt["description"],
                 arguments=[
-                    types.PromptArgument(name="language", description=" or ".join(prompt["languages"]), required=False)
+                    types.PromptArgument(
+                        name="language",
+                        description=f"Language of the text: {' or '.join(prompt['languages'])}; by default the node's",
+                        required=False,
+                    )
                 ],
             )
             for prompt in await recall.prompts(wire)
@@ -37,15 +38,5 @@ async def get(wire: Wire, name: str, arguments: Mapping[str, str]) -> types.GetP
     prompt = await recall.prompt(wire, name, language=language)
     content = types.TextContent(type="text", text=prompt["text"])
     return types.GetPromptResult(
-        description=prompt["title"], messages=[types.PromptMessage(role="user", content=content)]
+        description=prompt["description"], messages=[types.PromptMessage(role="user", content=content)]
     )
-
-
-@contextmanager
-def as_protocol() -> Iterator[None]:
-    """Turn a LedgerError into a protocol error, because a prompt has no error result."""
-    try:
-        yield
-    except LedgerError as error:
-        kind = types.INVALID_PARAMS if error.code in _OF_THE_CALLER else types.INTERNAL_ERROR
-        raise MCPError(kind, error.message, {"code": error.code, "details": error.details}) from error

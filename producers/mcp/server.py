@@ -1,7 +1,7 @@
-"""The MCP server, for both transports: lists and calls tools, and serves prompts.
+"""The MCP server, for both transports: lists and calls tools, and serves prompts and resources.
 
-A LedgerError is the result of the call, with `isError`, its code and its message, so that a model can read and correct
-it. Only an unknown tool is a protocol error.
+A LedgerError is the result of a tool call, with `isError`, its code and its message, so that a model can read and
+correct it. An unknown tool is a protocol error, and so is an error of anything but a tool call.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
-from producers.mcp import prompts
+from producers.mcp import prompts, resources
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
+from producers.mcp.protocol_errors import as_protocol
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +40,7 @@ INSTRUCTIONS = (
 NOBODY_NAMED = Caller(agent=AGENT)
 """The caller where neither the connection nor a token names one: an agent that finds what it saved, and never the
 operator, whose rights a model should not have by default."""
-LIST_IS_GOOD_FOR = 3_600_000  # milliseconds; the list changes only with the version
+_WHILE_IT_RUNS = CacheHint(3_600_000, "public")  # milliseconds; these lists change only with the version
 
 Call = ServerRequestContext[Any, Any]
 WireOf = Callable[[Call], Awaitable[Wire]]
@@ -77,24 +78,40 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         return _answer(answer)
 
     async def list_prompts(call: Call, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        with prompts.as_protocol():
+        with as_protocol():
             return await prompts.listed(await wire_of(call))
 
     async def get_prompt(call: Call, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        with prompts.as_protocol():
+        with as_protocol():
             return await prompts.get(await wire_of(call), params.name, params.arguments or {})
+
+    async def list_resources(call: Call, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        with as_protocol():
+            return await resources.listed(await wire_of(call), params.cursor if params else None)
+
+    async def list_resource_templates(
+        _call: Call, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+
+    async def read_resource(call: Call, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        with as_protocol():
+            return await resources.read(await wire_of(call), params.uri)
 
     return Server(
         NAME,
         version=version("knowledge-ledger"),
         title=TITLE,
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(LIST_IS_GOOD_FOR, "public")},
+        cache_hints={"tools/list": _WHILE_IT_RUNS, "resources/templates/list": _WHILE_IT_RUNS},
         get_tool_input_schema=lambda name: BY_NAME[name].described.input_schema if name in BY_NAME else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_resource_templates,
+        on_read_resource=read_resource,
     )
 
 

@@ -38,7 +38,10 @@ class Told:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question in the words of each door; `sdk` is a method and its arguments, `tool` what MCP has for it."""
+    """One question in the words of each door; `sdk` is a method and its arguments.
+
+    `tool` and `resource` are what MCP has for it: a tool with its arguments, and a request about resources.
+    """
 
     line: str
     sdk: tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -46,6 +49,7 @@ class Ask:
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     tool: tuple[str, dict[str, Any]] | None = None
+    resource: tuple[str, dict[str, Any]] | None = None
 
 
 def lacking(told: Told, item_id: str) -> tuple[str | None, str]:
@@ -80,7 +84,9 @@ def listing(**given: Any) -> Ask:
     given = {"limit": 100, **given}
     several = {name: [value] if name in ("types", "scopes") else value for name, value in given.items()}
     tool = ("knowledge_list", several) if several.keys() <= {"limit", "types", "scopes"} else None
-    return Ask("GET /api/knowledge", ("list", (), several), ["list", *_options(given)], given, tool=tool)
+    resource = ("resources/list", dict[str, Any]()) if given.keys() == {"limit"} else None
+    words = ["list", *_options(given)]
+    return Ask("GET /api/knowledge", ("list", (), several), words, given, tool=tool, resource=resource)
 
 
 def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
@@ -88,7 +94,9 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
     then = {} if as_of is None else {"as_of": as_of}
     match question:
         case "get":
-            return Ask(f"GET {item_path(item_id)}", ("get", (item_id,), then), ["show", item_id, *_options(then)], then)
+            resource = None if then else ("resources/read", {"uri": f"knowledge://{quote(item_id, safe='')}"})
+            words = ["show", item_id, *_options(then)]
+            return Ask(f"GET {item_path(item_id)}", ("get", (item_id,), then), words, then, resource=resource)
         case "history":
             return Ask(f"GET {item_path(item_id, '/history')}", ("history", (item_id,), {}), ["history", item_id])
         case "why":
@@ -165,11 +173,12 @@ class Doors:
             "sdk": self.sdk,
             "command": self.command,
             "mcp": self.mcp,
+            "resource": self.resource,
         }
 
     def of(self, ask: Ask) -> list[str]:
-        """The doors that have words for a question: MCP has its tools alone."""
-        has = {"http": ask.line, "sdk": ask.sdk[0], "command": ask.command, "mcp": ask.tool}
+        """The doors that have words for a question: MCP has its tools and resources alone."""
+        has = {"http": ask.line, "sdk": ask.sdk[0], "command": ask.command, "mcp": ask.tool, "resource": ask.resource}
         return [name for name in self.all if has[name]]
 
     def http(self, who: Who, ask: Ask) -> Told:
@@ -199,18 +208,28 @@ class Doors:
     def mcp(self, who: Who, ask: Ask) -> Told:
         assert ask.tool is not None, ask
         name, arguments = ask.tool
-        message = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": name, "arguments": arguments},
-        }
-        spoken = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-        result = self._http.post("/mcp", json=message, headers=headers(who) | spoken).json()["result"]
+        result = self._message(who, "tools/call", {"name": name, "arguments": arguments})["result"]
         document = json.loads(result["content"][0]["text"])
         if not result["isError"]:
             return Told(None, "", document)
         return Told(document["error"]["code"], document["error"]["message"], document["error"]["details"])
+
+    def resource(self, who: Who, ask: Ask) -> Told:
+        assert ask.resource is not None, ask
+        method, params = ask.resource
+        answer = self._message(who, method, params)
+        if "error" in answer:
+            error = answer["error"]
+            return Told(error["data"]["code"], error["message"], error["data"]["details"])
+        result = answer["result"]
+        if method == "resources/read":
+            return Told(None, "", result["contents"])
+        return Told(None, "", {"results": [{"id": each["name"], **each} for each in result["resources"]]})
+
+    def _message(self, who: Who, method: str, params: dict[str, Any]) -> Any:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        spoken = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        return self._http.post("/mcp", json=message, headers=headers(who) | spoken).json()
 
     def close(self) -> None:
         self._http.close()

@@ -35,6 +35,7 @@ KEEPER = "agent:keeper"
 ODD = ["o'--\"/../x", "论文/1.md", "o%2F*>?# {}[]\\"]
 EVERYBODY = list(PRINCIPALS)
 READ_ALL = {"the operator"}  # who says nothing to a node that asks for no token
+OVER_MCP = ("mcp", "resource")
 KINDS = ("scope-", "acl-")
 NOT_THERE = "not-there"
 
@@ -140,7 +141,7 @@ def each(doors: Doors, ask: Ask) -> list[tuple[str, str]]:
 
 def seen_by(principal: str, door: str = "http") -> set[str]:
     """What is found. Through MCP a model that nobody named is a stranger, and never the operator."""
-    who = "a stranger" if principal in READ_ALL and door == "mcp" else principal
+    who = "a stranger" if principal in READ_ALL and door in OVER_MCP else principal
     return {item_id for item_id in SEEN if reads(who, item_id)}
 
 
@@ -198,7 +199,7 @@ def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
 
     def hold(door: str, principal: str, item_id: str, question: str) -> None:
         told = target.ask(door, principal, about(question, item_id))
-        if reads(principal, item_id):
+        if item_id in seen_by(principal, door):
             assert told.code is None, (door, principal, item_id, question, told)
             assert not [word for word in target.hidden_words(principal) if word in told.text]
         else:
@@ -209,6 +210,7 @@ def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
     for principal, item_id in product(PRINCIPALS, SEEN):
         for question in questions[:-1]:
             hold("http", principal, item_id, question)
+        hold("resource", principal, item_id, "get")
         hold("sdk", principal, item_id, next(in_turn))
         if item_id.startswith(KINDS[0]) and principal != "the operator":
             hold("command", principal, item_id, next(in_turn))
@@ -217,7 +219,8 @@ def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
 def test_as_of_then_an_item_is_read_by_its_id_only_by_those_who_read_it_then_and_now(target: Target) -> None:
     moments = cycle((target.before, target.moment, target.before))
     for (door, principal), item_id in product(
-        each(target.doors, about("get", NOT_THERE)), ("closed", "opened", "unshared", "shared-later", "given-away")
+        each(target.doors, about("get", NOT_THERE, target.before)),
+        ("closed", "opened", "unshared", "shared-later", "given-away"),
     ):
         told = target.ask(door, principal, about("get", item_id, next(moments)))
         assert (told.code is None) == (item_id in seen_then(principal)), (door, principal, item_id, told)

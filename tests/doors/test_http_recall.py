@@ -294,6 +294,8 @@ async def test_the_prompts_of_the_source_are_handed_out_in_two_languages(door: D
             told = (await door.get(f"/api/prompts/{each['name']}", params={"language": language})).json()
             assert (told["name"], told["language"]) == (each["name"], language)
             texts[language] = told["text"]
+            assert told["description"] not in ("", told["title"])
+        assert each["description"] == (await door.get(f"/api/prompts/{each['name']}")).json()["description"]
         assert set(texts) == {"zh", "en"}
         assert texts["zh"] != texts["en"]
     managing = (await door.get("/api/prompts/knowledge_management", headers=IN_CHINESE)).json()["text"]

@@ -52,6 +52,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
         lambda c: c.share("k-1", [{"entity": "team:t", "permission": "read"}]),
         {"id": "k-1"},
     ),
+    ("GET /api/knowledge/%2E%2E", lambda c: c.get(".."), {"id": ".."}),
     ("GET /api/knowledge/k%2F1/why", lambda c: c.why_visible("k/1"), {"id": "k/1", "because": []}),
     ("GET /api/scope_types", lambda c: c.scope_types(), {"scope_types": []}),
     ("POST /api/scope_types", lambda c: c.register_scope_type("guild", 2.5), {"type": "guild", "position": 1}),

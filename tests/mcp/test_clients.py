@@ -160,6 +160,10 @@ async def test_the_prompts_of_the_source_are_handed_out(shared_node: RunningNode
     async with connected(shared_node.url, way) as client:
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         assert "knowledge_management" in prompts
+        for prompt in prompts.values():
+            assert prompt.description
+            assert prompt.description != prompt.title
+            assert all(argument.description for argument in prompt.arguments or [])
         (message,) = (await client.get_prompt("knowledge_management", {"language": "zh"})).messages
         assert message.content.type == "text"
         assert "知识充足" in message.content.text

@@ -1,4 +1,6 @@
-"""A program that uses the client as it is meant: mypy --strict finds nothing, and no revealed type holds Any."""
+"""A program that uses the client as it is meant: mypy and pyright find nothing, and no revealed type holds Any."""
+
+# pyright: strict
 
 from __future__ import annotations
 

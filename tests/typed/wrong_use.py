@@ -1,4 +1,6 @@
-"""A program that uses the client wrongly: mypy --strict reports every line that says `# wrong`, and no other."""
+"""A program that uses the client wrongly: mypy and pyright report every line that says `# wrong`, and no other."""
+
+# pyright: strict
 
 from __future__ import annotations
 

@@ -91,7 +91,10 @@ def _prompts() -> APIRouter:
     async def list_prompts(_caller: Who, language: InLanguage) -> Json:
         """The prompts that ship with the ledger."""
         found = [prompts.prompt(name, language) for name in prompts.prompt_names()]
-        listed = [{"name": each.name, "title": each.title, "languages": LANGUAGES} for each in found]
+        listed = [
+            {"name": each.name, "title": each.title, "description": each.description, "languages": LANGUAGES}
+            for each in found
+        ]
         return Json({"prompts": listed})
 
     @router.get("/api/prompts/{name}", responses=documented(Prompt, 404))
