@@ -72,10 +72,10 @@ _READERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_metho
 _WRITERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("writers", WRITERS)}
 _LABEL = Derived(visibility(EVERYBODY), _visibility)
 # Whether the event's content was erased; null where it has none, so that the value before stays.
-_ERASED = EventValue(
-    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END",
-    _is_erased,
+_NOW_ERASED = (
+    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END"
 )
+_ERASED = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
 VERSIONS = VersionedView(
     "knowledge_versions",
     "Every version of every item; as of a position: WHERE on valid_from, valid_to",
@@ -103,28 +103,24 @@ VERSIONS = VersionedView(
         Column("shared_with", "VARCHAR[]", "Entities of its ACL: they read it beside those in its scopes", _READERS),
         Column("writers", "VARCHAR[]", "Those of shared_with who may also revise it", _WRITERS),
         Column(
-            "origin", "JSON", "What its save stated of where it was: trace, message, dates", nullable=True, added=True
+            "origin",
+            "JSON",
+            "What its save stated of where it was before: trace, message, dates",
+            nullable=True,
+            added=True,
         ),
         Column(
             "erased",
             "BOOLEAN",
             "Whether its content was erased with a person; [erased] may also be what somebody wrote",
-            {fact: _ERASED for fact in FACTS if "content" in fact.model_fields},
+            _ERASED,
             undigested=True,
         ),
     ),
 )
 _COUNTED = (
-    Column(
-        "helpful",
-        "BIGINT",
-        "As its save says (1 unless it says otherwise), and each helpful verdict since; verdicts alone are in feedback",
-    ),
-    Column(
-        "harmful",
-        "BIGINT",
-        "As its save says (0 unless it says otherwise), and each harmful verdict since; verdicts alone are in feedback",
-    ),
+    Column("helpful", "BIGINT", "As its save says (else 1), and each helpful verdict since; feedback has those alone"),
+    Column("harmful", "BIGINT", "As its save says (else 0), and each harmful verdict since; feedback has those alone"),
     Column("confidence", "DOUBLE", "As stated at its save, moved by the evidence"),
     Column("status", "VARCHAR", "active, retired or merged"),
     Column("created_at", "TIMESTAMPTZ", "When the log kept its save"),
