@@ -13,16 +13,14 @@ from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.events import fold as events
 from projections.views.feedback import fold as feedback
 from projections.views.goals import fold as goals
-from projections.views.knowledge import fold as knowledge
-from projections.views.knowledge import tables as knowledge_tables
+from projections.views.knowledge import tables as knowledge
 from projections.views.lineage import fold as lineage
 from projections.views.processes import fold as processes
 from projections.views.processes import tables as processes_tables
 from projections.views.profiles import fold as profiles
 from projections.views.recalls import fold as recalls
 from projections.views.refused import fold as refused
-from projections.views.resources import fold as resources
-from projections.views.resources import tables as resource_tables
+from projections.views.resources import tables as resources
 from projections.views.scope_types import fold as scope_types
 
 Fold = Callable[[Workbench, Facts], None]
@@ -63,12 +61,12 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(
         "knowledge",
-        knowledge_tables.TABLES,
-        knowledge.fold,
-        knowledge.fold_few,
+        knowledge.TABLES,
+        knowledge.VERSIONS.fold,
+        knowledge.VERSIONS.fold_few,
         {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
-        {"knowledge_versions": ("origin",)},
-        {"knowledge_versions": ("erased",)},
+        {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.added)},
+        {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
     ),
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog(
@@ -80,7 +78,11 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
     ViewOfLog(
-        "resources", resource_tables.TABLES, resources.fold, resources.fold_few, {"resource_versions": ("valid_from",)}
+        "resources",
+        resources.TABLES,
+        resources.VERSIONS.fold,
+        resources.VERSIONS.fold_few,
+        {"resource_versions": ("valid_from",)},
     ),
     ViewOfLog(
         "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,16 @@ def page_of(
     limit: int,
     offset: int = 0,
     before: int | None = None,
-) -> tuple[list[Sequence[Any]], int, int | None]:
-    """The rows of a page, the total, and the next page's cursor; the relation needs id and created_position."""
+) -> Page:
+    """A page of rows, each by its columns' names; the relation needs id and created_position."""
     matching = f"FROM {selection.source} WHERE {' AND '.join(selection.where)}"
     earlier = "" if before is None else f" AND created_position < {int(before)}"
-    rows = cursor.execute(
+    rows = named_rows(
+        cursor,
         f"""SELECT {columns}, created_position {matching}{earlier}
-            ORDER BY created_position DESC, id LIMIT {int(limit)} OFFSET {int(offset)}""",
+                ORDER BY created_position DESC, id LIMIT {int(limit)} OFFSET {int(offset)}""",
         list(selection.values),
-    ).fetchall()
-    counted = cursor.execute(f"SELECT count(*) {matching}", list(selection.values)).fetchone()
-    return [row[:-1] for row in rows], int(counted[0]) if counted else 0, rows[-1][-1] if len(rows) == limit else None
+    )
+    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", list(selection.values)).fetchall()
+    created = [row.pop("created_position") for row in rows]
+    return Page(rows, total, created[-1] if len(rows) == limit else None)

@@ -20,7 +20,13 @@ class Json(NamedTuple):
     text: str
 
 
-Value = str | int | float | Moment | Json | Sequence[str] | None
+class Sql(NamedTuple):
+    """An expression that DuckDB computes when the row is written."""
+
+    text: str
+
+
+Value = str | int | float | Moment | Json | Sql | Sequence[str] | None
 
 
 def text(value: str) -> str:
@@ -40,6 +46,8 @@ def literal(value: Value) -> str:
             return f"make_timestamptz({value.us})"
         case Json():
             return f"json({text(value.text)})"
+        case Sql():
+            return value.text
         case int():
             return str(value)
         case float():

@@ -13,6 +13,7 @@ from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from projections.engine.view import View
+from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.placed import placed_by_scope
@@ -176,7 +177,6 @@ def items_then(
     A version that the vector store still finds although the view has a newer one is left out.
     """
     source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
-    columns = f"{ITEM_COLUMNS}, version_position, epoch_us(updated_at)"
     # One bound value: the driver takes about 0.1 ms for each.
     narrowed = {field: values for field, values in (only or {}).items() if values}
     parameters = orjson.dumps(
@@ -190,10 +190,10 @@ def items_then(
     queries = []
     if version_positions:
         slots = among(version_positions)
-        queries.append(f"SELECT {columns} FROM {source}, params WHERE version_position IN ({slots}) AND {where}")
+        queries.append(f"SELECT {ITEM_COLUMNS} FROM {source}, params WHERE version_position IN ({slots}) AND {where}")
     if recent:
         queries.append(
-            f"(SELECT {columns} FROM {source}, params WHERE {where}"
+            f"(SELECT {ITEM_COLUMNS} FROM {source}, params WHERE {where}"
             f" ORDER BY updated_at DESC, version_position DESC LIMIT {int(recent)})"
         )
     if not queries:
@@ -204,5 +204,7 @@ def items_then(
     statement = f"""WITH params AS (
         SELECT unnest(from_json($1, '{{"tenant":"VARCHAR"{lists}}}'))
     ) {" UNION ".join(queries)}"""
-    rows = cursor.execute(statement, [parameters]).fetchall()
-    return [Then(item_of(row), row[-2], datetime.fromtimestamp(row[-1] / 1e6, UTC)) for row in rows]
+    return [
+        Then(item_of(row), row["version_position"], datetime.fromtimestamp(row["updated_at"] / 1e6, UTC))
+        for row in named_rows(cursor, statement, [parameters])
+    ]

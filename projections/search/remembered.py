@@ -17,10 +17,12 @@ import duckdb
 
 from ledger.event import JsonObject
 from projections.engine.view import View
+from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.search.ranking import Standing
-from projections.views.knowledge.ask import VERSION_COLUMNS, item_of, rfc3339, scopes_of
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339, scopes_of
 from projections.views.knowledge.evidence import confidence
+from projections.views.knowledge.tables import MADE
 
 MOST = 20_000
 """Capacity, in versions."""
@@ -168,6 +170,6 @@ def _states(cursor: duckdb.DuckDBPyConnection, where: str) -> list[State]:
 
 
 def _contents(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, Content]:
-    rows = cursor.execute(f"SELECT {VERSION_COLUMNS}, valid_from FROM knowledge_versions WHERE {where}").fetchall()
-    items = [(row[-1], item_of(row)) for row in rows]
+    rows = named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM {MADE} WHERE {where}")
+    items = [(row["version_position"], item_of(row)) for row in rows]
     return {at: (item, scopes_of(item)) for at, item in items}

@@ -12,6 +12,7 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among, text
 from projections.search.ranking import reading_scope, scope_priority
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
@@ -102,8 +103,6 @@ def _chosen(
         [org, *values],
     ).fetchall()
     worth = dict(chosen)
-    rows = cursor.execute(
-        f"SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(worth)})"
-    ).fetchall()
-    items = {row[-1]: {**item_of(row), "relevance": round(worth[row[-1]], 6)} for row in rows}
-    return [items[at] for at, _ in chosen if at in items]
+    rows = named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM knowledge WHERE version_position IN ({among(worth)})")
+    items = {row["version_position"]: item_of(row) for row in rows}
+    return [{**items[at], "relevance": round(relevance, 6)} for at, relevance in chosen if at in items]

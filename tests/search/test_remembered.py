@@ -16,6 +16,7 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeR
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
+from projections.fold_kit.named_rows import named_rows
 from projections.search.ask import Searcher
 from projections.search.remembered import RememberedItems
 from projections.vectors.client import Answer
@@ -45,12 +46,13 @@ async def remembered(items: RememberedItems, positions: Sequence[int]) -> list[J
 
 
 async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
-    def question(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-        return cursor.execute(
+    def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
+        return named_rows(
+            cursor,
             f"""SELECT {ITEM_COLUMNS} FROM knowledge
                 WHERE org = ? AND status = 'active' AND list_contains(?, version_position)""",
             [ORG, list(positions)],
-        ).fetchall()
+        )
 
     return sorted(map(item_of, await view.ask(question)), key=str)
 

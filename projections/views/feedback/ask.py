@@ -6,24 +6,9 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
 from projections.views.knowledge import ask as knowledge
-from projections.views.knowledge.ask import rfc3339
-
-_NAMES = [
-    "verdict",
-    "task",
-    "query",
-    "outcome",
-    "reason",
-    "timestamp",
-    "actor",
-    "trace_id",
-    "message_id",
-    "credit",
-    "event_id",
-    "position",
-    "time",
-]
+from projections.views.knowledge.ask import with_times
 
 
 def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None) -> list[JsonObject]:
@@ -31,13 +16,14 @@ def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int 
 
     `timestamp` is the case's own, `time` the event's, `position` the event's in the log.
     """
-    rows = cursor.execute(
-        """SELECT verdict, task, query, outcome, reason, case_time::VARCHAR, actor, trace_id, message_id, credit,
-               event_id, position, epoch_us(time)
+    rows = named_rows(
+        cursor,
+        """SELECT verdict, task, query, outcome, reason, case_time AS timestamp, actor, trace_id, message_id, credit,
+               event_id, position, epoch_us(time) AS time
            FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? ORDER BY position""",
         [org, item_id, 2**63 - 1 if as_of is None else as_of],
-    ).fetchall()
-    return [{**dict(zip(_NAMES, row, strict=True)), "time": rfc3339(row[-1])} for row in rows]
+    )
+    return [with_times(row, "time") for row in rows]
 
 
 def histories(all_cases: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:

@@ -11,6 +11,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from projections.fold_kit.erased import positions_of
+from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
 
@@ -90,12 +91,13 @@ def shown_items(
     """
     current = _current_positions(cursor, org, [each.id for each in goal.injected])
     seen, values = seen_by(caller)
-    rows = cursor.execute(
-        f"""SELECT {ITEM_COLUMNS}, version_position FROM knowledge WHERE version_position IN ({among(current.values())})
+    rows = named_rows(
+        cursor,
+        f"""SELECT {ITEM_COLUMNS} FROM knowledge WHERE version_position IN ({among(current.values())})
             AND org = ? AND status = 'active' AND NOT erased AND {seen}""",
         [org, *values],
-    ).fetchall()
-    items = {row[-1]: item_of(row) for row in rows}
+    )
+    items = {row["version_position"]: item_of(row) for row in rows}
     shown: dict[int, JsonObject] = {}
     for each in goal.injected:
         at = current.get(each.id)

@@ -18,16 +18,23 @@ from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
+from projections.fold_kit.named_rows import first_row, named_rows
 from projections.views.knowledge.evidence import confidence
+from projections.views.knowledge.tables import ITEM, SHOWN, STATE
 
-ITEM_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
-    score, helpful, harmful, confidence, version, position, epoch_us(created_at), epoch_us(updated_at), merged_into,
-    shared_with, writers, origin::VARCHAR, status"""
-
-# The same columns of a version as it was made, without the present state of its item.
-VERSION_COLUMNS = """id, task, content, types, tags::VARCHAR, scopes, owner, visibility, resource_ids, source::VARCHAR,
-    score, first_helpful, first_harmful, confidence, version, valid_from, epoch_us(created_at),
-    epoch_us(valid_from_time), NULL, shared_with, writers, origin::VARCHAR, status"""
+_READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
+ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
+"""The columns of an item, by name, from the view `knowledge`, from `knowledge_at` or from MADE."""
+_WHERE_SET = ("merged_into", *SHOWN)
+STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")
+"""What a save states of an item, beside its owner and its counts."""
+_VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owner, visibility, resource_ids, source,
+    score, status, {"".join(f"{name}, " for name in SHOWN)} valid_from, valid_to,
+    epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time, actor, trace_id,
+    message_id, event_id, shared_with, writers"""
+_STATE = {column.name: column.read() for column in STATE if column.name != "writers"}
+_STATE_COLUMNS = ", ".join(_STATE.values())
+_CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name not in _STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,40 +120,32 @@ def item(
     if as_of is None:
         row = _item_now(cursor, org, item_id, may, values)
     else:
-        row = cursor.execute(
-            f"""SELECT {ITEM_COLUMNS}, created_position FROM knowledge_at(?) WHERE org = ? AND id = ? AND {may}
-                AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
+        row = first_row(
+            cursor,
+            f"""SELECT {ITEM_COLUMNS} FROM knowledge_at(?) WHERE org = ? AND id = ? AND {may}
+                    AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
             [as_of, org, item_id, *values, org, item_id, *values],
-        ).fetchone()
-    return None if row is None else {**whole(row), "created_position": row[-1]}
+        )
+    return None if row is None else {**whole(row), "created_position": row["created_position"]}
 
 
 def _item_now(
     cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, may: str, values: Sequence[str]
-) -> tuple[Any, ...] | None:
+) -> JsonObject | None:
     """The item's row of the view `knowledge`, from its two tables: two plain queries take less time than the join."""
-    state = cursor.execute(
-        """SELECT helpful, harmful, position, epoch_us(created_at), epoch_us(updated_at), created_position,
-            version_position, supporting, opposing FROM knowledge_state WHERE org = ? AND id = ?""",
-        [org, item_id],
-    ).fetchone()
+    state = first_row(cursor, f"SELECT {_STATE_COLUMNS} FROM knowledge_state WHERE org = ? AND id = ?", [org, item_id])
     if state is None:
         return None
-    helpful, harmful, position, created, updated, created_position, version_position, *evidence = state
-    version = cursor.execute(
-        f"""SELECT id, task, content, types, tags, scopes, owner, visibility, resource_ids, source, score, confidence,
-                version, merged_into, shared_with, writers, origin, status
-            FROM knowledge_versions WHERE valid_from = {version_position} AND {may}""",
-        list(values),
-    ).fetchone()
+    version = first_row(
+        cursor,
+        f"SELECT {_CONTENT_COLUMNS} FROM knowledge_versions WHERE valid_from = {state['version_position']} AND {may}",
+        values,
+    )
     if version is None:
         return None
-    *fields, initial_confidence, number, merged_into, shared_with, writers, origin, status = version
-    present_confidence = confidence(initial_confidence, *evidence)
-    return (
-        *(*fields, helpful, harmful, present_confidence, number, position, created, updated),
-        *(merged_into if status == "merged" else None, shared_with, writers, origin, status, created_position),
-    )
+    now = confidence(version["confidence"], state["supporting"], state["opposing"])
+    merged_into = version["merged_into"] if state["status"] == "merged" else None
+    return version | state | {"confidence": now, "merged_into": merged_into}
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
@@ -165,43 +164,17 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     Call `item` first, to check that the caller may read the item itself.
     """
     may, values = readable_by(caller, "v.")
-    rows = cursor.execute(
-        f"""SELECT version, change, types, task, content, tags::VARCHAR, scopes, owner, visibility, resource_ids,
-                source::VARCHAR, score, status, valid_from, valid_to, epoch_us(valid_from_time),
-                epoch_us(valid_to_time), actor, trace_id, message_id, event_id, shared_with, writers
-            FROM knowledge_versions AS v WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
+    rows = named_rows(
+        cursor,
+        f"""SELECT {_VERSION_COLUMNS} FROM knowledge_versions AS v
+            WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
         [org, item_id, *values],
-    ).fetchall()
-    names = [
-        "version",
-        "change",
-        "types",
-        "task",
-        "content",
-        "tags",
-        "scopes",
-        "owner",
-        "visibility",
-        "resource_ids",
-        "source",
-        "score",
-        "status",
-        "valid_from",
-        "valid_to",
-        "valid_from_time",
-        "valid_to_time",
-        "actor",
-        "trace_id",
-        "message_id",
-        "event_id",
-    ]
+    )
     result = []
     for row in rows:
-        version = dict(zip(names, row[:-2], strict=True)) | _acl(*row[-2:])
-        version["tags"], version["source"] = parsed(version["tags"]), _filled_fields(version["source"])
-        for name in ("valid_from_time", "valid_to_time"):
-            version[name] = None if version[name] is None else rfc3339(version[name])
-        result.append(version)
+        acl = _acl(row.pop("shared_with"), row.pop("writers"))
+        stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}
+        result.append(with_times(row, "valid_from_time", "valid_to_time") | stated | acl)
     return result
 
 
@@ -215,48 +188,43 @@ def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[st
 
 def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, SavedStatement]:
     """The first versions of those of `ids` that exist, without a check of access: an id is taken or free."""
-    rows = cursor.execute(
-        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes,
-               v.resource_ids, v.source::VARCHAR, v.score, next.shared_with, next.writers, v.erased
-           FROM knowledge_versions AS v
-           LEFT JOIN (
-               SELECT valid_from, shared_with, writers FROM knowledge_versions
-               WHERE org = ? AND change = 'shared' AND version = 2
-           ) AS next ON next.valid_from = v.valid_to AND v.valid_to = v.valid_from + 1
-           WHERE v.org = ? AND v.change = 'saved' AND v.id IN ({LISTED})""",
+    rows = named_rows(
+        cursor,
+        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.erased, {", ".join(f"v.{each}" for each in STATED)},
+                    next.shared_with, next.writers
+                FROM knowledge_versions AS v
+                LEFT JOIN (
+                    SELECT valid_from, shared_with, writers FROM knowledge_versions
+                    WHERE org = ? AND change = 'shared' AND version = 2
+                ) AS next ON next.valid_from = v.valid_to AND v.valid_to = v.valid_from + 1
+                WHERE v.org = ? AND v.change = 'saved' AND v.id IN ({LISTED})""",
         [org, org, listed(ids)],
-    ).fetchall()
+    )
     return {
-        row[0]: SavedStatement(
-            event_id=row[1],
-            position=row[2],
-            owner=row[3],
-            statement=(
-                *row[4:7],
-                parsed(row[7]),
-                *row[8:10],
-                Source.model_validate(parsed(row[10]), strict=False),
-                row[11],
-            ),
-            acl=acl_of(row[12] or [], row[13] or []),
-            erased=row[14],
+        row["id"]: SavedStatement(
+            event_id=row["event_id"],
+            position=row["valid_from"],
+            owner=row["owner"],
+            statement=_statement(row | {"tags": parsed(row["tags"]), "source": source_of(row["source"])}),
+            acl=acl_of(row["shared_with"] or [], row["writers"] or []),
+            erased=row["erased"],
         )
         for row in rows
     }
 
 
+def source_of(text: str) -> Source:
+    """The source in a column's text."""
+    return Source.model_validate(_filled_fields(text), strict=False)
+
+
 def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
     """The content of a save, comparable with SavedStatement.statement."""
-    return (
-        fact.types,
-        fact.task,
-        fact.content,
-        fact.tags,
-        fact.scopes,
-        fact.resource_ids,
-        Source(**dict(fact.source)),
-        fact.score,
-    )
+    return _statement({**dict(fact), "source": Source(**dict(fact.source))})
+
+
+def _statement(stated: JsonObject) -> tuple[Any, ...]:
+    return tuple(stated[name] for name in STATED)
 
 
 def rfc3339(microseconds: int) -> str:
@@ -265,33 +233,37 @@ def rfc3339(microseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
 
 
-def item_of(row: Sequence[Any]) -> JsonObject:
-    """An item as lists show it, without its empty fields, from a row that begins with ITEM_COLUMNS.
+def with_times(row: JsonObject, *names: str) -> JsonObject:
+    """The row with these columns, microseconds or null, as RFC 3339 texts."""
+    return row | {name: None if row[name] is None else rfc3339(row[name]) for name in names}
+
+
+def item_of(row: JsonObject) -> JsonObject:
+    """An item as lists show it, without its empty fields, from a row of ITEM_COLUMNS.
 
     `message_id` is that of its origin, else that of its source.
     """
-    score, helpful, harmful, confidence = row[10:14]
-    source = _filled_fields(row[9])
-    message_id = parsed(row[21]).get("message_id") or source.get("message_id")
+    source = _filled_fields(row["source"])
+    message_id = parsed(row["origin"]).get("message_id") or source.get("message_id")
     return {
-        "id": row[0],
-        "task": row[1],
-        "content": row[2],
-        "types": row[3],
-        "tags": parsed(row[4]),
-        "scopes": row[5],
-        "owner": row[6],
-        "visibility": row[7],
-        "resource_ids": row[8],
+        "id": row["id"],
+        "task": row["task"],
+        "content": row["content"],
+        "types": row["types"],
+        "tags": parsed(row["tags"]),
+        "scopes": row["scopes"],
+        "owner": row["owner"],
+        "visibility": row["visibility"],
+        "resource_ids": row["resource_ids"],
         "source": source,
-        "eval": {"score": score, "helpful": helpful, "harmful": harmful, "confidence": confidence},
-        "quality_score": float(score + helpful - 2 * harmful),
-        "version": row[14],
-        "position": row[15],
-        "created_at": rfc3339(row[16]),
-        "updated_at": rfc3339(row[17]),
-        **({} if row[18] is None else {"merged_into": row[18]}),
-        **_acl(*row[19:21]),
+        "eval": {name: row[name] for name in ("score", "helpful", "harmful", "confidence")},
+        "quality_score": float(row["score"] + row["helpful"] - 2 * row["harmful"]),
+        "version": row["version"],
+        "position": row["position"],
+        "created_at": rfc3339(row["created_at"]),
+        "updated_at": rfc3339(row["updated_at"]),
+        **{name: row[name] for name in _WHERE_SET if row[name] is not None},
+        **_acl(row["shared_with"], row["writers"]),
         **({} if message_id is None else {"message_id": message_id}),
     }
 
@@ -299,19 +271,18 @@ def item_of(row: Sequence[Any]) -> JsonObject:
 _EMPTY_SOURCE: JsonObject = Source().model_dump()
 
 
-def whole(row: Sequence[Any]) -> JsonObject:
+def whole(row: JsonObject) -> JsonObject:
     """An item with every field, null or empty ones included, and its `status`.
 
     `origin`, from its save, is about the whole item: trace, message, and the dates that it had where it was before.
     """
     item = item_of(row)
-    origin = None if row[21] is None else parsed(row[21])
     return {
         **item,
         "message_id": item.get("message_id"),
         "source": _EMPTY_SOURCE | item["source"],
-        "origin": origin,
-        "status": row[22],
+        "origin": None if row["origin"] is None else parsed(row["origin"]),
+        "status": row["status"],
     }
 
 

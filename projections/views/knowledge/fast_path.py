@@ -109,9 +109,9 @@ UPDATE knowledge_state SET version = knowledge_state.version + i.versions,
 FROM ({_ITEMS}) AS i WHERE NOT i.saved AND knowledge_state.id = i.entity_id AND knowledge_state.org = i.org
 """
 _ADD = f"""
-INSERT INTO knowledge_state
-SELECT org, entity_id, owner, versions, 'active', helpful, harmful, created_position, created_at, version_position,
-    position, updated_at, 0, 0, NULL
+INSERT INTO knowledge_state BY NAME
+SELECT * EXCLUDE (entity_id, versions, saved), entity_id AS id, versions AS version, 'active' AS status,
+    0 AS supporting, 0 AS opposing
 FROM ({_ITEMS}) WHERE saved
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -52,5 +53,5 @@ def items(
         )
         values += [org, *seen_values]
     selection = Selection(source, where, [*first, *values])
-    rows, total, next_cursor = page_of(cursor, ITEM_COLUMNS, selection, limit=limit, offset=offset, before=before)
-    return Page([{**item_of(row), "status": row[-1]} for row in rows], total, next_cursor)
+    page = page_of(cursor, ITEM_COLUMNS, selection, limit=limit, offset=offset, before=before)
+    return replace(page, results=[{**item_of(row), "status": row["status"]} for row in page.results])

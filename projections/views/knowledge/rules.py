@@ -24,12 +24,13 @@ from kledger.contract.errors import (
 )
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
-from projections.fold_kit.sql_text import Moment, Value, among, insert, text
+from projections.fold_kit.sql_text import among, insert, text
+from projections.views.knowledge.tables import STATE, STATUS
 
 
 @dataclass(slots=True)
 class Item:
-    """One item's row of `knowledge_state`; moments are microseconds since 1970 UTC."""
+    """One item's row of `knowledge_state`, its columns first; times are microseconds since 1970 UTC."""
 
     org: str
     id: str
@@ -39,10 +40,10 @@ class Item:
     helpful: int
     harmful: int
     created_position: int
-    created_us: int
+    created_at: int
     version_position: int
     position: int
-    updated_us: int
+    updated_at: int
     supporting: int = 0
     opposing: int = 0
     writers: list[str] | None = None
@@ -52,28 +53,10 @@ class Item:
     """Its readers as changed by the batch; None where they are those of its last version before the batch."""
 
 
-_READ_ELSEWHERE = ("scopes", "shared_with")
-_COLUMNS = tuple(name for name in Item.__dataclass_fields__ if name not in _READ_ELSEWHERE)
-_SCHEMA = pa.schema(
-    [
-        (
-            name,
-            pa.string()
-            if name in ("org", "id", "owner", "status")
-            else pa.int32()
-            if name == "version"
-            else pa.list_(pa.string())
-            if name == "writers"
-            else pa.int64(),
-        )
-        for name in _COLUMNS
-    ]
-)
-_STATE = """
-SELECT org, id, owner, version, status, helpful, harmful, created_position, epoch_us(created_at),
-    version_position, position, epoch_us(updated_at), supporting, opposing, writers
-FROM knowledge_state WHERE id IN ({about})
-"""
+_VALUES_OF = attrgetter(*(column.name for column in STATE))
+_ARROW = {"VARCHAR": pa.string(), "INTEGER": pa.int32(), "VARCHAR[]": pa.list_(pa.string())}
+_SCHEMA = pa.schema([(column.name, _ARROW.get(column.kind, pa.int64())) for column in STATE])
+_STATE = f"SELECT {', '.join(column.read() for column in STATE)} FROM knowledge_state WHERE id IN ({{about}})"
 _SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
 FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
@@ -88,12 +71,7 @@ _NEEDS = {
     "knowledge.merged": "active",
     "knowledge.unmerged": "merged",
 }
-_BECOMES = {
-    "knowledge.retired": "retired",
-    "knowledge.restored": "active",
-    "knowledge.merged": "merged",
-    "knowledge.unmerged": "active",
-}
+_BECOMES = {fact.name: status for fact, status in STATUS.items()}
 
 
 class KnowledgeRules:
@@ -124,7 +102,7 @@ class KnowledgeRules:
         if refusal is not None:
             return refusal
         self._changed_items[key] = item
-        item.position, item.updated_us = event.position, event.stored_us
+        item.position, item.updated_at = event.position, event.stored_us
         if kind == "knowledge.rated":
             item.helpful += event.helpful
             item.harmful += event.harmful
@@ -190,9 +168,11 @@ class KnowledgeRules:
             con.execute(
                 f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._changed_items))})"
             )
-            insert(con, "knowledge_state", map(_row, self._changed_items.values()))
+            rows = map(_VALUES_OF, self._changed_items.values())
+            written = [[column.value(value) for column, value in zip(STATE, row, strict=True)] for row in rows]
+            insert(con, "knowledge_state", written)
         elif self._changed_items:
-            columns = zip(*map(attrgetter(*_COLUMNS), self._changed_items.values()), strict=True)
+            columns = zip(*map(_VALUES_OF, self._changed_items.values()), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
             con.register("touched", pa.table(arrays, schema=_SCHEMA))
             con.execute(
@@ -201,9 +181,8 @@ class KnowledgeRules:
             )
             con.execute("""
                 INSERT INTO knowledge_state
-                SELECT org, id, owner, version, status, helpful, harmful, created_position,
-                    make_timestamptz(created_us), version_position, position, make_timestamptz(updated_us),
-                    supporting, opposing, writers
+                SELECT * REPLACE (
+                    make_timestamptz(created_at) AS created_at, make_timestamptz(updated_at) AS updated_at)
                 FROM touched
             """)
             con.unregister("touched")
@@ -237,11 +216,3 @@ def _may_revise(item: Item, event: Candidate) -> bool:
 
 def _pair(key: tuple[str, str]) -> str:
     return f"({text(key[0])}, {text(key[1])})"
-
-
-def _row(item: Item) -> list[Value]:
-    return [
-        Moment(value) if name in ("created_us", "updated_us") else value
-        for name in _COLUMNS
-        for value in [getattr(item, name)]
-    ]

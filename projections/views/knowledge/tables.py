@@ -1,107 +1,178 @@
 """Tables of knowledge: append-only versions, a narrow row of state for each item, and the views over both.
 
-A rating updates only the narrow row; content is written once for each version.
+A rating updates only the narrow row; content is written once for each version. A new column of an item is one entry of
+`VERSIONS`: table, folds, views and queries follow from it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from kledger.contract.scopes import visibility_of
+from ledger.event import Fact
+from ledger.events.knowledge import (
+    FACTS,
+    KnowledgeConfirmed,
+    KnowledgeMerged,
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeSaved,
+    KnowledgeShared,
+    KnowledgeUnmerged,
+)
+from ledger.privacy.sealed import ERASED
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.envelopes import READERS, WRITERS
+from projections.fold_kit.erased import erased_at
+from projections.fold_kit.sql_text import Sql, Value, text
+from projections.fold_kit.versioned_view import (
+    CREATED_AT,
+    CREATED_POSITION,
+    OF_EVENT,
+    Column,
+    Derived,
+    EventValue,
+    EventValues,
+    Row,
+    VersionedView,
+    comments,
+    constant,
+    create_table,
+    of_field,
+    of_method,
+)
+from projections.fold_kit.visibility import EVERYBODY, visibility
 from projections.views.knowledge.evidence import CONFIDENCE, OPPOSING, SUPPORTING
 
-_CONFIDENCE_THEN = CONFIDENCE.format(
-    stated="v.confidence", supporting="coalesce(f.supporting, 0)", opposing="coalesce(f.opposing, 0)"
+STATUS: dict[type[Fact], str] = {
+    KnowledgeSaved: "active",
+    KnowledgeRetired: "retired",
+    KnowledgeRestored: "active",
+    KnowledgeMerged: "merged",
+    KnowledgeUnmerged: "active",
+}
+"""The status that an item has after an event; after any other, it has the one before."""
+
+
+def _is_erased(c: Counted, _: Row) -> Value:
+    content = getattr(c.fact, "content", None)
+    return Sql(erased_at(str(c.position), "content")) if content == ERASED else None if content is None else False
+
+
+def _visibility(row: Row) -> Value:
+    scopes, owner, shared_with = row["scopes"], row["owner"], row["shared_with"]
+    assert isinstance(scopes, list)
+    assert isinstance(shared_with, list)
+    return visibility_of(scopes, str(owner), shared_with)
+
+
+_INTO: EventValues = {KnowledgeMerged: of_field("into")}
+_READERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("readers", READERS)}
+_WRITERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("writers", WRITERS)}
+_LABEL = Derived(visibility(EVERYBODY), _visibility)
+# Whether the event's content was erased; null where it has none, so that the value before stays.
+_NOW_ERASED = (
+    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END"
 )
+_ERASED = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
+VERSIONS = VersionedView(
+    "knowledge_versions",
+    "Every version of every item; as of a position: WHERE on valid_from, valid_to",
+    tuple(fact for fact in FACTS if fact not in (KnowledgeRated, KnowledgeConfirmed)),
+    begins=KnowledgeSaved,
+    columns=(
+        *OF_EVENT.values(),
+        Column("types", "VARCHAR[]", "What it is: tool, plan, strategy, user_profile, …"),
+        Column("task", "VARCHAR", "In which situation it helps"),
+        Column("content", "VARCHAR", "What is known"),
+        Column("tags", "JSON", "A JSON object of the author"),
+        Column("scopes", "VARCHAR[]", "Who reads it"),
+        Column("owner", "VARCHAR", "Who may change it, as kind:id"),
+        Column("visibility", "VARCHAR", "Derived from scopes and ACL: private, shared, org or public", derived=_LABEL),
+        Column("resource_ids", "VARCHAR[]", "The resources it names"),
+        Column("source", "JSON", "Where it is from, as its author says"),
+        Column("score", "INTEGER", "1 to 5; 3 unless somebody said otherwise"),
+        Column("status", "VARCHAR", "active, retired or merged", {each: constant(STATUS[each]) for each in STATUS}),
+        Column("first_helpful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("helpful")}),
+        Column("first_harmful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("harmful")}),
+        Column("confidence", "DOUBLE", "As stated at its save; the view knowledge adds the evidence"),
+        CREATED_POSITION,
+        CREATED_AT,
+        Column("merged_into", "VARCHAR", "The item that took its place, where status is merged", _INTO, nullable=True),
+        Column("shared_with", "VARCHAR[]", "Entities of its ACL: they read it beside those in its scopes", _READERS),
+        Column("writers", "VARCHAR[]", "Those of shared_with who may also revise it", _WRITERS),
+        Column(
+            "origin",
+            "JSON",
+            "What its save stated of where it was before: trace, message, dates",
+            nullable=True,
+            added=True,
+        ),
+        Column(
+            "erased",
+            "BOOLEAN",
+            "Whether its content was erased with a person; [erased] may also be what somebody wrote",
+            _ERASED,
+            undigested=True,
+        ),
+    ),
+)
+_COUNTED = (
+    Column("helpful", "BIGINT", "As its save says (else 1), and each helpful verdict since; feedback has those alone"),
+    Column("harmful", "BIGINT", "As its save says (else 0), and each harmful verdict since; feedback has those alone"),
+    Column("confidence", "DOUBLE", "As stated at its save, moved by the evidence"),
+    Column("status", "VARCHAR", "active, retired or merged"),
+    Column("created_at", "TIMESTAMPTZ", "When the log kept its save"),
+    Column("updated_at", "TIMESTAMPTZ", "When the log kept the last event about it"),
+    Column("created_position", "BIGINT", "Position of its save"),
+    Column("position", "BIGINT", "Position of the last event about it"),
+    Column("version_position", "BIGINT", "Position of the event that made this version"),
+    Column("merged_into", "VARCHAR", "The item that took its place, where status is merged"),
+    Column("supporting", "BIGINT", "Credited helpful cases and confirmations"),
+    Column("opposing", "BIGINT", "Credited harmful cases"),
+)
+_ELSEWHERE = {*OF_EVENT, *(column.name for column in _COUNTED), "first_helpful", "first_harmful"}
+_STATED = [column for column in VERSIONS.columns if column.name not in _ELSEWHERE]
+_UPTO = 1 + next(at for at, column in enumerate(_STATED) if column.name == "score")
+ITEM = (
+    Column("id", "VARCHAR", "Its id, unique in its org"),
+    Column("org", "VARCHAR", "The tenant"),
+    Column("version", "INTEGER", "How often it was changed, from 1; verdicts make no version"),
+    *_STATED[:_UPTO],
+    *_COUNTED,
+    *_STATED[_UPTO:],
+)
+"""The columns of the view `knowledge`, and of what the queries read of an item."""
+_STATE = (
+    *("org", "id", "owner", "version", "status", "helpful", "harmful", "created_position", "created_at"),
+    *("version_position", "position", "updated_at", "supporting", "opposing", "writers"),
+)
+STATE = [replace(each, nullable=name == "writers") for name in _STATE for each in ITEM if each.name == name]
+"""The columns of an item's state, which ratings change, and by which the rules judge."""
+SHOWN = VERSIONS.names(lambda column: column.shown)
+"""The columns that answers about an item have where they are not null."""
+_COMPUTED = {
+    "confidence": CONFIDENCE.format(stated="confidence", supporting="supporting", opposing="opposing"),
+    "merged_into": "CASE WHEN status = 'merged' THEN merged_into END",
+}
+_SELECT = "SELECT " + ", ".join(f"{_COMPUTED.get(c.name, c.name)} AS {c.name}" for c in ITEM)
+_OF_BOTH = VERSIONS.names(lambda column: column.name in _STATE and column.name != "writers")
 
 TABLES = f"""
-CREATE TABLE knowledge_versions (
-    org VARCHAR NOT NULL, id VARCHAR NOT NULL, version INTEGER NOT NULL, change VARCHAR NOT NULL,
-    valid_from BIGINT NOT NULL, valid_to BIGINT, valid_from_time TIMESTAMPTZ NOT NULL,
-    valid_to_time TIMESTAMPTZ, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
-    event_id VARCHAR NOT NULL, types VARCHAR[] NOT NULL, task VARCHAR NOT NULL, content VARCHAR NOT NULL,
-    tags JSON NOT NULL, scopes VARCHAR[] NOT NULL, owner VARCHAR NOT NULL, visibility VARCHAR NOT NULL,
-    resource_ids VARCHAR[] NOT NULL, source JSON NOT NULL, score INTEGER NOT NULL, status VARCHAR NOT NULL,
-    first_helpful BIGINT NOT NULL, first_harmful BIGINT NOT NULL, confidence DOUBLE NOT NULL,
-    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL, merged_into VARCHAR,
-    shared_with VARCHAR[] NOT NULL, writers VARCHAR[] NOT NULL, origin JSON, erased BOOLEAN NOT NULL
+{VERSIONS.tables()}
+{create_table("knowledge_state", "Internal: the part of an item that ratings change; read the view knowledge", STATE)}
+CREATE VIEW knowledge AS {_SELECT} FROM (
+    SELECT s.* EXCLUDE (writers), v.* EXCLUDE ({", ".join(_OF_BOTH)})
+    FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position
 );
-COMMENT ON TABLE knowledge_versions IS 'Every version of every item; as of a position: WHERE on valid_from, valid_to';
-COMMENT ON COLUMN knowledge_versions.change IS
-    'What made it: saved, revised, scored, retired, restored, shared, evolved, reverted, absorbed, merged, unmerged';
-COMMENT ON COLUMN knowledge_versions.valid_from IS 'Log position of the event that made this version';
-COMMENT ON COLUMN knowledge_versions.valid_to IS 'Log position of the event that ended it; null while it holds';
-COMMENT ON COLUMN knowledge_versions.visibility IS 'Derived from scopes and ACL: private, shared, org or public';
-COMMENT ON COLUMN knowledge_versions.confidence IS 'As stated at its save; the view knowledge adds the evidence';
-COMMENT ON COLUMN knowledge_versions.merged_into IS 'The item that took its place, where status is merged';
-COMMENT ON COLUMN knowledge_versions.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
-COMMENT ON COLUMN knowledge_versions.writers IS 'Those of shared_with who may also revise it';
-COMMENT ON COLUMN knowledge_versions.origin IS
-    'trace_id, message_id, created_at, updated_at as its save states them of the whole item; null where it states none';
-COMMENT ON COLUMN knowledge_versions.erased IS
-    'Whether its content was erased with a person; [erased] may also be what somebody wrote';
-COMMENT ON COLUMN knowledge_versions.first_helpful IS 'Helpful count at its save; cases are in feedback';
-CREATE TABLE knowledge_state (
-    org VARCHAR NOT NULL, id VARCHAR NOT NULL, owner VARCHAR NOT NULL, version INTEGER NOT NULL,
-    status VARCHAR NOT NULL, helpful BIGINT NOT NULL, harmful BIGINT NOT NULL,
-    created_position BIGINT NOT NULL, created_at TIMESTAMPTZ NOT NULL,
-    version_position BIGINT NOT NULL, position BIGINT NOT NULL, updated_at TIMESTAMPTZ NOT NULL,
-    supporting BIGINT NOT NULL, opposing BIGINT NOT NULL, writers VARCHAR[]
-);
-COMMENT ON COLUMN knowledge_state.supporting IS 'Credited helpful cases and confirmations: evidence for the item';
-COMMENT ON COLUMN knowledge_state.opposing IS 'Credited harmful cases: evidence against the item';
-COMMENT ON TABLE knowledge_state IS 'Internal: the part of an item that ratings change; read the view knowledge';
-CREATE VIEW knowledge AS
-    SELECT s.id, s.org, s.version, v.types, v.task, v.content, v.tags, v.scopes, s.owner, v.visibility,
-        v.resource_ids, v.source, v.score, s.helpful, s.harmful,
-        {CONFIDENCE.format(stated="v.confidence", supporting="s.supporting", opposing="s.opposing")} AS confidence,
-        s.status, s.created_at, s.updated_at, s.created_position, s.position, s.version_position,
-        CASE WHEN s.status = 'merged' THEN v.merged_into END AS merged_into, s.supporting, s.opposing,
-        v.shared_with, v.writers, v.origin, v.erased
-    FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position;
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
-COMMENT ON COLUMN knowledge.id IS 'Its id, unique in its org';
-COMMENT ON COLUMN knowledge.org IS 'The tenant';
-COMMENT ON COLUMN knowledge.version IS 'How often it was changed, from 1; verdicts make no version';
-COMMENT ON COLUMN knowledge.types IS 'What it is: tool, plan, strategy, user_profile, …';
-COMMENT ON COLUMN knowledge.task IS 'In which situation it helps';
-COMMENT ON COLUMN knowledge.content IS 'What is known';
-COMMENT ON COLUMN knowledge.tags IS 'A JSON object of the author';
-COMMENT ON COLUMN knowledge.scopes IS 'Who reads it';
-COMMENT ON COLUMN knowledge.owner IS 'Who may change it, as kind:id';
-COMMENT ON COLUMN knowledge.visibility IS 'Derived from scopes and ACL: private, shared, org or public';
-COMMENT ON COLUMN knowledge.resource_ids IS 'The resources it names';
-COMMENT ON COLUMN knowledge.source IS 'Where it is from, as its author says';
-COMMENT ON COLUMN knowledge.score IS '1 to 5; 3 unless somebody said otherwise';
-COMMENT ON COLUMN knowledge.helpful IS
-    'As its save says (1 unless it says otherwise), and each helpful verdict since; verdicts alone are in feedback';
-COMMENT ON COLUMN knowledge.harmful IS
-    'As its save says (0 unless it says otherwise), and each harmful verdict since; verdicts alone are in feedback';
-COMMENT ON COLUMN knowledge.confidence IS 'As stated at its save, moved by the evidence';
-COMMENT ON COLUMN knowledge.status IS 'active, retired or merged';
-COMMENT ON COLUMN knowledge.created_at IS 'When the log kept its save';
-COMMENT ON COLUMN knowledge.updated_at IS 'When the log kept the last event about it';
-COMMENT ON COLUMN knowledge.created_position IS 'Position of its save';
-COMMENT ON COLUMN knowledge.position IS 'Position of the last event about it';
-COMMENT ON COLUMN knowledge.version_position IS 'Position of the event that made this version';
-COMMENT ON COLUMN knowledge.merged_into IS 'The item that took its place, where status is merged';
-COMMENT ON COLUMN knowledge.supporting IS 'Credited helpful cases and confirmations';
-COMMENT ON COLUMN knowledge.opposing IS 'Credited harmful cases';
-COMMENT ON COLUMN knowledge.shared_with IS 'Entities of its ACL: they read it beside those in its scopes';
-COMMENT ON COLUMN knowledge.writers IS 'Those of shared_with who may also revise it';
-COMMENT ON COLUMN knowledge.origin IS 'What its save stated of where it was before: trace, message, dates';
-COMMENT ON COLUMN knowledge.erased IS
-    'Whether its content was erased with a person; [erased] may also be what somebody wrote';
-CREATE MACRO knowledge_at(asked) AS TABLE
-    SELECT v.id, v.org, v.version, v.types, v.task, v.content, v.tags, v.scopes, v.owner, v.visibility,
-        v.resource_ids, v.source, v.score,
-        v.first_helpful + coalesce(f.helpful, 0) AS helpful,
-        v.first_harmful + coalesce(f.harmful, 0) AS harmful,
-        {_CONFIDENCE_THEN} AS confidence,
-        v.status, v.created_at,
-        greatest(v.valid_from_time, f.last_time) AS updated_at,
-        v.created_position, greatest(v.valid_from, f.last_position) AS position,
-        v.valid_from AS version_position,
-        CASE WHEN v.status = 'merged' THEN v.merged_into END AS merged_into,
-        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing, v.shared_with, v.writers,
-        v.origin, v.erased
+{comments("knowledge", ITEM)}
+CREATE MACRO knowledge_at(asked) AS TABLE {_SELECT} FROM (
+    SELECT v.*, v.valid_from AS version_position,
+        v.first_helpful + coalesce(f.helpful, 0) AS helpful, v.first_harmful + coalesce(f.harmful, 0) AS harmful,
+        coalesce(f.supporting, 0) AS supporting, coalesce(f.opposing, 0) AS opposing,
+        greatest(v.valid_from, f.last_position) AS position, greatest(v.valid_from_time, f.last_time) AS updated_at
     FROM knowledge_versions v
     LEFT JOIN (
         SELECT org, knowledge_id, count(*) FILTER (verdict = 'helpful') AS helpful,
@@ -110,6 +181,13 @@ CREATE MACRO knowledge_at(asked) AS TABLE
             max(position) AS last_position, max(time) AS last_time
         FROM feedback WHERE position <= asked GROUP BY org, knowledge_id
     ) f ON f.org = v.org AND f.knowledge_id = v.id
-    WHERE v.valid_from <= asked AND (v.valid_to IS NULL OR v.valid_to > asked);
+    WHERE v.valid_from <= asked AND (v.valid_to IS NULL OR v.valid_to > asked)
+);
 COMMENT ON MACRO TABLE knowledge_at IS 'Internal: knowledge_as_of, of a position';
 """
+MADE = """(
+    SELECT *, first_helpful AS helpful, first_harmful AS harmful, 0 AS supporting, 0 AS opposing,
+        valid_from_time AS updated_at, valid_from AS position, valid_from AS version_position
+    FROM knowledge_versions
+)"""
+"""The versions as they were made, with the columns of ITEM: without the verdicts that came after."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 
 from kledger.contract.knowledge import Source
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeReverted
-from projections.views.knowledge.ask import LISTED, listed, parsed
+from projections.fold_kit.named_rows import first_row, named_rows
+from projections.views.knowledge.ask import LISTED, STATED, listed, parsed, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +38,22 @@ class Version:
 
     def stated_anew(self, cause: str | None = None) -> KnowledgeReverted:
         """The event that reverts the item to this version."""
-        return KnowledgeReverted(
-            to_version=self.version,
-            types=self.types,
-            task=self.task,
-            content=self.content,
-            tags=self.tags,
-            scopes=self.scopes,
-            resource_ids=self.resource_ids,
-            source=self.source,
-            score=self.score,
-            cause=cause,
-        )
+        stated = {name: getattr(self, name) for name in STATED}
+        return KnowledgeReverted(to_version=self.version, cause=cause, **stated)
 
 
-_COLUMNS = """v.version, v.types, v.task, v.content, v.tags::VARCHAR, v.scopes, v.resource_ids,
-    v.source::VARCHAR, v.score, s.owner, s.version, s.status, s.writers, v.erased"""
+_COLUMNS = """v.version, v.types, v.task, v.content, v.tags, v.scopes, v.resource_ids, v.source, v.score, s.owner,
+    s.version AS current, s.status, s.writers, v.erased"""
 _TABLES = "knowledge_versions AS v JOIN knowledge_state AS s ON s.org = v.org AND s.id = v.id"
 
 
 def version_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> Version | None:
     """One version; None when the item never had it. Does not check access."""
-    row = cursor.execute(
-        f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id = ? AND v.version = ?", [org, item_id, version]
-    ).fetchone()
+    row = first_row(
+        cursor,
+        f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id = ? AND v.version = ?",
+        [org, item_id, version],
+    )
     return None if row is None else _version(row)
 
 
@@ -76,16 +68,14 @@ def version_made_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, p
 
 def versions_of(cursor: duckdb.DuckDBPyConnection, org: str, wanted: Mapping[str, int]) -> dict[str, Version]:
     """The wanted version of each item, by the item's id, where it exists."""
-    rows = cursor.execute(
-        f"SELECT v.id, {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id IN ({LISTED})", [org, listed(list(wanted))]
-    ).fetchall()
-    return {row[0]: _version(row[1:]) for row in rows if row[1] == wanted[row[0]]}
+    rows = named_rows(
+        cursor,
+        f"SELECT v.id, {_COLUMNS} FROM {_TABLES} WHERE v.org = ? AND v.id IN ({LISTED})",
+        [org, listed(list(wanted))],
+    )
+    by_id = [(row.pop("id"), row) for row in rows]
+    return {item_id: _version(row) for item_id, row in by_id if row["version"] == wanted[item_id]}
 
 
-def _version(row: Sequence[Any]) -> Version:
-    return Version(*[*row[:4], parsed(row[4]), *row[5:7], _source(row[7]), *row[8:]])
-
-
-def _source(text: str | None) -> Source:
-    fields = {name: value for name, value in parsed(text).items() if value is not None}
-    return Source.model_validate(fields, strict=False)
+def _version(row: JsonObject) -> Version:
+    return Version(**row | {"tags": parsed(row["tags"]), "source": source_of(row["source"])})

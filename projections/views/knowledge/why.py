@@ -6,28 +6,17 @@ A reason holds since the first version of the unbroken series, up to the present
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import duckdb
 
 from kledger.contract.scopes import PUBLIC, Caller
 from ledger.event import JsonObject
-from projections.views.knowledge.ask import readable_by, rfc3339
+from projections.fold_kit.named_rows import named_rows
+from projections.views.knowledge.ask import readable_by, with_times
 
-
-@dataclass(frozen=True, slots=True)
-class _Version:
-    version: int
-    change: str
-    position: int
-    time_us: int
-    event_id: str
-    actor: str
-    scopes: list[str]
-    shared_with: list[str]
-    writers: list[str]
-    owner: str
-    visibility: str
+_SINCE = ("position", "version", "change", "event_id", "by", "time")
+_COLUMNS = """version, change, valid_from AS position, epoch_us(valid_from_time) AS time, event_id, actor AS by, scopes,
+    shared_with, writers, owner, visibility"""
 
 
 def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> JsonObject | None:
@@ -42,55 +31,55 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
         f"SELECT 1 FROM knowledge WHERE org = ? AND id = ? AND {may}", [org, item_id, *values]
     ).fetchone():
         return None
-    rows = cursor.execute(
-        """SELECT version, change, valid_from, epoch_us(valid_from_time), event_id, actor, scopes, shared_with, writers,
-               owner, visibility
-           FROM knowledge_versions WHERE org = ? AND id = ? ORDER BY valid_from DESC""",
+    versions = named_rows(
+        cursor,
+        f"SELECT {_COLUMNS} FROM knowledge_versions WHERE org = ? AND id = ? ORDER BY valid_from DESC",
         [org, item_id],
-    ).fetchall()
-    versions = [_Version(*row) for row in rows]
+    )
     now, entities = versions[0], caller.reading_as()
-    because = [_scoped(scope, versions) for scope in caller.visible_scopes() if scope in now.scopes]
-    because += [_shared(entity, versions) for entity in entities if entity in now.shared_with]
-    if now.owner in entities:
-        because.append(_reason("owner", now.owner, versions, lambda v: v.owner == now.owner))
+    because = [_scoped(scope, versions) for scope in caller.visible_scopes() if scope in now["scopes"]]
+    because += [_shared(entity, versions) for entity in entities if entity in now["shared_with"]]
+    if now["owner"] in entities:
+        because.append(_reason("owner", now["owner"], versions, lambda v: v["owner"] == now["owner"]))
     recalled = bool(because) or caller.reads_all
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))
     return {
         "id": item_id,
-        "visibility": now.visibility,
+        "visibility": now["visibility"],
         "because": because,
         "recalled": recalled,
-        "also": [e for e in dict.fromkeys([*now.scopes, *now.shared_with]) if e not in entities and e != PUBLIC],
-        "may_change": {"owner": now.owner, "writers": now.writers, "you": _part(now, caller)},
+        "also": [e for e in dict.fromkeys([*now["scopes"], *now["shared_with"]]) if e not in entities and e != PUBLIC],
+        "may_change": {"owner": now["owner"], "writers": now["writers"], "you": _part(now, caller)},
     }
 
 
-def _scoped(scope: str, versions: list[_Version]) -> JsonObject:
-    return _reason("scope", scope, versions, lambda version: scope in version.scopes)
+def _scoped(scope: str, versions: list[JsonObject]) -> JsonObject:
+    return _reason("scope", scope, versions, lambda version: scope in version["scopes"])
 
 
-def _shared(entity: str, versions: list[_Version]) -> JsonObject:
-    writes = entity in versions[0].writers
+def _shared(entity: str, versions: list[JsonObject]) -> JsonObject:
+    writes = entity in versions[0]["writers"]
 
-    def holds(version: _Version) -> bool:
-        return entity in version.shared_with and (entity in version.writers) == writes
+    def holds(version: JsonObject) -> bool:
+        return entity in version["shared_with"] and (entity in version["writers"]) == writes
 
     reason = _reason("acl", entity, versions, holds)
     return {**reason, "permission": "read_write" if writes else "read"}
 
 
-def _part(now: _Version, caller: Caller) -> str | None:
+def _part(now: JsonObject, caller: Caller) -> str | None:
     """The role in which the caller may change the item: operator, owner, writer, or None."""
     if caller.is_operator:
         return "operator"
-    if now.owner in caller.entities():
+    if now["owner"] in caller.entities():
         return "owner"
-    return "writer" if set(now.writers) & set(caller.entities()) else None
+    return "writer" if set(now["writers"]) & set(caller.entities()) else None
 
 
-def _reason(kind: str, entity: str | None, versions: list[_Version], holds: Callable[[_Version], bool]) -> JsonObject:
+def _reason(
+    kind: str, entity: str | None, versions: list[JsonObject], holds: Callable[[JsonObject], bool]
+) -> JsonObject:
     """A reason that holds for the present version; `versions` are newest first."""
     since = versions[0]
     for version in versions:
@@ -100,12 +89,5 @@ def _reason(kind: str, entity: str | None, versions: list[_Version], holds: Call
     return {
         "kind": kind,
         "entity": entity,
-        "since": {
-            "position": since.position,
-            "version": since.version,
-            "change": since.change,
-            "event_id": since.event_id,
-            "by": since.actor,
-            "time": rfc3339(since.time_us),
-        },
+        "since": with_times({name: since[name] for name in _SINCE}, "time"),
     }

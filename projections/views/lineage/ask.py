@@ -18,17 +18,13 @@ from kledger.contract.scopes import Caller
 from ledger.event import FROM, JsonObject
 from ledger.events.knowledge import KnowledgeScored
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
+from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
-from projections.views.knowledge.ask import LISTED, listed, parsed, readable_by, rfc3339
+from projections.views.knowledge.ask import LISTED, listed, parsed, readable_by, with_times
 from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""
-_EVENT = (
-    *("event_id", "event_type", "entity", "entity_id", "actor"),
-    *("trace_id", "message_id", "position", "time"),
-)
-_LINK = ("direction", "relation", "ref", "event_id", "event_type", "entity", "entity_id", "position", "time")
 _CASE = ("task", "query", "outcome", "reason")
 _PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
@@ -127,7 +123,8 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
     """
     may, may_values = _readable_events(org, caller)
     walk, walked = around(org, ref, may, may_values)
-    rows = cursor.execute(
+    rows = named_rows(
+        cursor,
         f"""
         {walk},
         found AS (
@@ -141,21 +138,21 @@ def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
             UNION
             SELECT 'to', relation, NULL, position FROM down
         )
-        SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id), e.event_id, e.type, e.entity, e.entity_id,
-            e.position, epoch_us(e.stream_time),
-            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END
+        SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id) AS ref, e.event_id, e.type AS event_type, e.entity,
+            e.entity_id, e.position, epoch_us(e.stream_time) AS time,
+            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END AS parts
         FROM found AS f JOIN events AS e ON e.position = f.position
         WHERE e.org = ? AND {may}
         ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
         """,
         [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
-    ).fetchall()
-    return [_edge(ref, row[:-1], row[-1]) for row in rows]
+    )
+    return [_edge(ref, with_times(row, "time"), row["parts"]) for row in rows]
 
 
-def _edge(start: str, row: Sequence[Any], parts: Sequence[str | None] | None) -> JsonObject:
+def _edge(start: str, row: JsonObject, parts: Sequence[str | None] | None) -> JsonObject:
     """A link as JSON. `start` is where the query began, `parts` the event's data that may name a trace or message."""
-    link = {**dict(zip(_LINK, row, strict=True)), "time": rfc3339(row[-1])}
+    link = {name: value for name, value in row.items() if name != "parts"}
     if parts is None:
         return link
     relation = link["relation"]
@@ -170,7 +167,8 @@ def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
     """The events around `ref`, each once, in the order of the log, at most MAX_EDGES, with the role of each."""
     may, may_values = _readable_events(org, caller)
     walk, walked = around(org, ref, may, may_values)
-    rows = cursor.execute(
+    rows = named_rows(
+        cursor,
         f"""
         {walk},
         seen AS (
@@ -183,29 +181,25 @@ def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
                 list(DISTINCT relation) FILTER (relation IS NOT NULL) AS relations
             FROM seen GROUP BY position
         )
-        SELECT o.places, o.relations, e.event_id, e.type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id,
-            e.position, epoch_us(e.stream_time),
-            CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END,
+        SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
+            epoch_us(e.stream_time) AS time, o.places, o.relations,
+            CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END AS score,
             f.verdict, f.task, f.query, f.outcome, f.reason
         FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
         [*walked, org, *may_values],
-    ).fetchall()
-    return [_step(ref, row) for row in rows]
+    )
+    return [_step(ref, with_times(row, "time")) for row in rows]
 
 
-def _step(ref: str, row: Sequence[Any]) -> JsonObject:
-    places, relations, *rest = row
-    event, (score, verdict, *case) = rest[: len(_EVENT)], rest[len(_EVENT) :]
-    step = dict(zip(_EVENT, event, strict=True))
-    step |= {"role": role_of(ref, step["event_type"], places, relations or ()), "time": rfc3339(step["time"])}
+def _step(ref: str, step: JsonObject) -> JsonObject:
+    places, relations, score, verdict = (step.pop(name) for name in ("places", "relations", "score", "verdict"))
+    case = {name: value for name in _CASE if (value := step.pop(name)) is not None}
+    step["role"] = role_of(ref, step["event_type"], places, relations or ())
     if score is not None:
         step["score"] = score
-    if verdict is not None:
-        fields = zip(_CASE, case, strict=True)
-        step |= {"verdict": verdict, "case": {name: value for name, value in fields if value is not None}}
-    return step
+    return step if verdict is None else step | {"verdict": verdict, "case": case}
 
 
 def links(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 
-from ledger.events.profile import MEMORIES, ProfileFact
-from projections.fold_kit.close_versions import end_versions
+from ledger.events.profile import FACTS, MEMORIES, ProfileDisabled
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Json, Moment, Value, among, insert
+from projections.fold_kit.sql_text import Json, Value
+from projections.fold_kit.versioned_view import (
+    CREATED_AT,
+    OF_EVENT,
+    Column,
+    EventValue,
+    Row,
+    VersionedView,
+    constant,
+    now_and_as_of,
+)
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.profiles.merge_patch import merge_patch
 
@@ -19,123 +28,68 @@ from projections.views.profiles.merge_patch import merge_patch
 _SHA1 = f"sha1(unhex('{MEMORIES.hex}') || encode(org || chr(10) || owner || '/' || memory_type))"
 _ID = f"""CAST(list_transform([{_SHA1}], lambda h: substr(h, 1, 12) || '5' || substr(h, 14, 3)
             || substr('89ab', CAST('0x' || substr(h, 17, 1) AS INTEGER) % 4 + 1, 1) || substr(h, 18, 15))[1] AS UUID)"""
+_CONTENTS = "profile_contents"
 
-TABLES = f"""
-CREATE TABLE profile_versions (
-    org VARCHAR NOT NULL, owner VARCHAR NOT NULL, memory_type VARCHAR NOT NULL, version INTEGER NOT NULL,
-    change VARCHAR NOT NULL, status VARCHAR NOT NULL, content JSON NOT NULL,
-    valid_from BIGINT NOT NULL, valid_to BIGINT,
-    valid_from_time TIMESTAMPTZ NOT NULL, valid_to_time TIMESTAMPTZ,
-    created_at TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR
-);
-COMMENT ON TABLE profile_versions IS 'Every version of every profile; valid_from and valid_to are log positions';
-COMMENT ON COLUMN profile_versions.valid_to IS 'Position of the event that ended this version; null while it holds';
-CREATE VIEW profiles AS
-    SELECT {_ID} AS id, org, owner, memory_type, content, status, version, created_at,
-        valid_from_time AS updated_at, valid_from AS position
-    FROM profile_versions WHERE valid_to IS NULL;
-COMMENT ON VIEW profiles IS 'The current profiles: two memories a user, user and work';
-COMMENT ON COLUMN profiles.id IS 'Of the memory, the same for good; made of org, owner and memory_type';
-CREATE MACRO profiles_at(asked) AS TABLE
-    SELECT {_ID} AS id, org, owner, memory_type, content, status, version, created_at,
-        valid_from_time AS updated_at, valid_from AS position
-    FROM profile_versions WHERE valid_from <= asked AND (valid_to IS NULL OR valid_to > asked);
-COMMENT ON MACRO TABLE profiles_at IS 'Internal: profiles_as_of, of a position';
-"""
 
-_SCHEMA = pa.schema(
-    [
-        ("position", pa.int64()),
-        ("closes", pa.int64()),
-        ("version", pa.int32()),
-        ("status", pa.string()),
-        ("content", pa.string()),
-    ]
+def _content(stated: Mapping[str, Any], before: Any) -> Any:
+    """The content after an event with this data."""
+    if "patch" in stated:
+        return merge_patch(before, stated["patch"])
+    return stated.get("content", before)
+
+
+def _content_after(c: Counted, before: Row) -> Value:
+    content = before.get("content")
+    now = _content(c.fact.model_dump(), orjson.loads(content.text) if isinstance(content, Json) else {})
+    return Json(orjson.dumps(now).decode())
+
+
+_AFTER = EventValue(f"(SELECT json(content) FROM loaded_{_CONTENTS} n WHERE n.position = e.position)", _content_after)
+_STATUS = {fact: constant("disabled" if fact is ProfileDisabled else "active") for fact in FACTS}
+VERSIONS = VersionedView(
+    "profile_versions",
+    "Every version of every profile; valid_from and valid_to are log positions",
+    FACTS,
+    (
+        OF_EVENT["org"],
+        Column("owner", "VARCHAR"),
+        Column("memory_type", "VARCHAR"),
+        *(OF_EVENT[name] for name in ("version", "change")),
+        Column("status", "VARCHAR", by=_STATUS),
+        Column("content", "JSON", every=_AFTER),
+        *(OF_EVENT[name] for name in ("valid_from", "valid_to", "valid_from_time", "valid_to_time")),
+        CREATED_AT,
+        *(OF_EVENT[name] for name in ("event_id", "trace_id", "message_id")),
+    ),
 )
+TABLES = (
+    VERSIONS.tables()
+    + now_and_as_of(
+        "profiles",
+        "The current profiles: two memories a user, user and work",
+        VERSIONS.table,
+        f"""{_ID} AS id, org, owner, memory_type, content, status, version, created_at,
+            valid_from_time AS updated_at, valid_from AS position""",
+    )
+    + "COMMENT ON COLUMN profiles.id IS 'Of the memory, the same for good; made of org, owner and memory_type';"
+)
+fold_few = VERSIONS.fold_few
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
-    """Apply the batch's profile events in order; profiles are few, so the merge patch is plain Python."""
-    profile_facts = [fact for fact in facts if fact.entity() == "profile"]
-    if not profile_facts:
+    """Append the batch's versions, with the contents that patches make; profiles are few, so these are plain Python."""
+    data = " UNION ALL ".join(f"SELECT position, data FROM {table_of(fact)}" for fact in facts if fact in FACTS)
+    if not data:
         return
-    data = " UNION ALL ".join(f"SELECT position, data FROM {table_of(fact)}" for fact in profile_facts)
     events = bench.rows(f"""
-        SELECT a.position, a.type, a.item_version, a.closes, p.data
-        FROM accepted a JOIN ({data}) p ON p.position = a.position ORDER BY a.position
+        SELECT position, closes, p.data FROM accepted JOIN ({data}) p USING (position) ORDER BY position
     """)
-    before = _contents_at(bench.con, "SELECT closes FROM accepted")
-    rows = [
-        (position, closes, version, *_content(before, position, kind, closes, orjson.loads(said)))
-        for position, kind, version, closes, said in events
-    ]
-    if not rows:
-        return
-    changes = bench.load("profile_changes", zip(*rows, strict=True), _SCHEMA)
-    bench.run(f"""
-        INSERT INTO profile_versions
-        SELECT a.org, regexp_extract(a.entity_id, '^(.*)/([^/]*)$', 1), regexp_extract(a.entity_id, '[^/]*$'),
-            c.version, split_part(a.type, '.', 2), c.status, json(c.content), c.position, NULL, a.stream_time, NULL,
-            coalesce(first_value(f.created_at) OVER w, first_value(a.stream_time) OVER w),
-            a.event_id, a.trace_id, a.message_id
-        FROM {changes} c
-        JOIN accepted a ON a.position = c.position
-        LEFT JOIN profile_versions f ON f.valid_from = c.closes
-        WINDOW w AS (PARTITION BY a.org, a.entity_id ORDER BY c.position)
-        ORDER BY c.position
-    """)
-    bench.run(f"""
-        UPDATE profile_versions SET valid_to = c.position, valid_to_time = a.stream_time
-        FROM {changes} c JOIN accepted a ON a.position = c.position
-        WHERE profile_versions.valid_from = c.closes
-    """)
-
-
-def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
-    made = [c for c in counted if isinstance(c.fact, ProfileFact)]
-    if not made:
-        return
-    closed = [c for c in made if c.closes is not None]
-    before = _contents_at(con, among(c.closes for c in closed if c.closes is not None))
-    created = dict(
-        con.execute(
-            "SELECT valid_from, epoch_us(created_at) FROM profile_versions "
-            f"WHERE valid_from IN ({among(c.closes for c in closed if c.closes is not None)})"
-        ).fetchall()
+    before = bench.rows(
+        "SELECT valid_from, content FROM profile_versions WHERE valid_from IN (SELECT closes FROM accepted)"
     )
-    rows: list[tuple[Value, ...]] = []
-    for c in made:
-        status, content = _content(before, c.position, c.fact.name, c.closes, c.fact.model_dump())
-        created[c.position] = c.stored_us if c.closes is None else created[c.closes]
-        owner, _, memory_type = c.entity_id.rpartition("/")
-        rows.append(
-            (
-                *(c.org, owner, memory_type, c.version, c.fact.verb(), status, Json(content), c.position, None),
-                *(Moment(c.stored_us), None, Moment(created[c.position]), c.envelope.id, c.trace_id, c.message_id),
-            )
-        )
-    insert(con, "profile_versions", rows)
-    end_versions(con, "profile_versions", closed)
-
-
-def _contents_at(con: duckdb.DuckDBPyConnection, positions: str) -> dict[int, Any]:
-    """The contents of versions by position; `positions` is the SQL inside IN (…)."""
-    rows = con.execute(f"SELECT valid_from, content FROM profile_versions WHERE valid_from IN ({positions})").fetchall()
-    return {position: orjson.loads(content) for position, content in rows}
-
-
-def _content(
-    contents: dict[int, Any], position: int, kind: str, closes: int | None, said: dict[str, Any]
-) -> tuple[str, str]:
-    """Status and content (JSON text) after an event; adds the content to `contents`."""
-    before = {} if closes is None else contents.get(closes, {})
-    match kind:
-        case "profile.patched":
-            now = merge_patch(before, said["patch"])
-        case "profile.disabled":
-            now = before
-        case _:
-            now = said["content"]
-    contents[position] = now
-    return "disabled" if kind == "profile.disabled" else "active", orjson.dumps(now).decode()
+    contents = {position: orjson.loads(content) for position, content in before}
+    for position, closes, stated in events:
+        contents[position] = _content(orjson.loads(stated), contents.get(closes, {}))
+    texts = [orjson.dumps(content).decode() for content in contents.values()]
+    bench.load(_CONTENTS, (list(contents), texts), pa.schema([("position", pa.int64()), ("content", pa.string())]))
+    VERSIONS.fold(bench, facts)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 
 from ledger.event import JsonObject
-from projections.views.knowledge.ask import rfc3339
+from projections.fold_kit.named_rows import named_rows
+from projections.views.knowledge.ask import with_times
 
 MOST_BODY = 2_000
 
@@ -17,13 +18,14 @@ def refused_events(
 
     `body` is cut after MOST_BODY characters; `refused_events` has the whole of it.
     """
-    rows = cursor.execute(
-        f"""SELECT position, epoch_us(time), subject, event_id, type, code, reason, left(body, {MOST_BODY})
-        FROM refused_events WHERE position > ? AND (? IS NULL OR code = ?) ORDER BY position LIMIT ?""",
+    rows = named_rows(
+        cursor,
+        f"""SELECT position, epoch_us(time) AS time, subject, event_id, type, code, reason,
+                left(body, {MOST_BODY}) AS body
+            FROM refused_events WHERE position > ? AND (? IS NULL OR code = ?) ORDER BY position LIMIT ?""",
         [after, code, code, limit],
-    ).fetchall()
-    names = ("position", "time", "subject", "event_id", "type", "code", "reason", "body")
-    return [{**dict(zip(names, row, strict=True)), "time": rfc3339(row[1])} for row in rows]
+    )
+    return [with_times(row, "time") for row in rows]
 
 
 def refused_by_code(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

@@ -8,7 +8,7 @@ never opened here.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -19,21 +19,14 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
+from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Selection, page_of
-from projections.views.knowledge.ask import LISTED, listed, readable_by, rfc3339, seen_by
+from projections.views.knowledge.ask import LISTED, listed, readable_by, seen_by, with_times
 from projections.views.resources.tables import HAS_SECURE
 
-_COLUMNS = """id, title, body, has_secure, content_type, metadata::VARCHAR, expired, scopes, owner, visibility,
-    shared_with, version, position, epoch_us(created_at), epoch_us(updated_at), status"""
-_NAMES = (
-    *("id", "title", "body", "has_secure", "content_type", "metadata", "expired", "scopes", "owner", "visibility"),
-    *("shared_with", "version", "position", "created_at", "updated_at", "status"),
-)
-_VERSION_NAMES = (
-    *("version", "change", "title", "body", "has_secure", "content_type", "metadata", "scopes", "owner"),
-    *("shared_with", "status", "valid_from", "valid_to", "valid_from_time", "valid_to_time", "actor", "trace_id"),
-    *("message_id", "event_id"),
-)
+_COLUMNS = """id, title, body, has_secure, content_type, metadata, expired, scopes, owner, visibility, shared_with,
+    version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""
+_STATEMENT = ("title", "body", "content_type", "metadata", "scopes", "shared_with")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +52,19 @@ def standing(
     """The state of one resource, now or as of a position; None when the id was free."""
     held = "valid_to IS NULL" if as_of is None else "valid_from <= ? AND (valid_to IS NULL OR valid_to > ?)"
     readable, values = readable_by(caller)
-    row = cursor.execute(
-        f"""SELECT owner, version, status, valid_from, {readable}, event_id, secure_body, title, body, content_type,
-                metadata::VARCHAR, scopes, shared_with
-            FROM resource_versions WHERE {held} AND org = ? AND id = ?""",
+    row = first_row(
+        cursor,
+        f"""SELECT owner, version, status, valid_from AS position, {readable} AS readable, event_id,
+                    secure_body AS sealed, {", ".join(_STATEMENT)}
+                FROM resource_versions WHERE {held} AND org = ? AND id = ?""",
         [*values, *([] if as_of is None else [as_of, as_of]), org, resource_id],
-    ).fetchone()
+    )
     if row is None:
         return None
-    metadata = orjson.loads(row[10])
-    owner, version, status, position, can_read, event_id, sealed = row[:7]
-    statement = (*row[7:10], metadata, *row[11:])
-    gone = is_erased(cursor, org, resource_id, version) if row[7] == ERASED else False
-    return Standing(owner, version, status, position, can_read, event_id, sealed, statement, gone)
+    stated = {name: row.pop(name) for name in _STATEMENT}
+    stated["metadata"] = orjson.loads(stated["metadata"])
+    gone = stated["title"] == ERASED and is_erased(cursor, org, resource_id, row["version"])
+    return Standing(**row, statement=tuple(stated.values()), erased=gone)
 
 
 def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, resource_id: str, version: int) -> bool:
@@ -109,10 +102,10 @@ def resource(
     if as_of is not None:
         where, bound = f"{where} AND EXISTS (FROM resources WHERE {where})", [as_of, *bound, *bound]
         source = "resources_at(?)"
-    row = cursor.execute(f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound).fetchone()
+    row = first_row(cursor, f"SELECT {_COLUMNS} FROM {source} WHERE {where}", bound)
     if row is None:
         return None
-    document = _as_json(row)
+    document = _as_json(row, "created_at", "updated_at")
     ((sealed, current),) = cursor.execute(
         "SELECT secure_body, valid_to IS NULL FROM resource_versions WHERE valid_from = ?", [document["position"]]
     ).fetchall()
@@ -144,8 +137,8 @@ def resources(
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
     selection = Selection(source, where, [*first, *values])
-    rows, total, following = page_of(cursor, _COLUMNS, selection, limit=limit, offset=offset, before=before)
-    return Page([_as_json(row) for row in rows], total, following)
+    page = page_of(cursor, _COLUMNS, selection, limit=limit, offset=offset, before=before)
+    return replace(page, results=[_as_json(row, "created_at", "updated_at") for row in page.results])
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
@@ -175,21 +168,16 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resour
     if not readable_ids(cursor, org, caller, [resource_id]):
         return None
     readable, values = readable_by(caller)
-    rows = cursor.execute(
-        f"""SELECT version, change, title, body, {HAS_SECURE}, content_type, metadata::VARCHAR,
-                scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time),
-                epoch_us(valid_to_time), actor, trace_id, message_id, event_id
+    rows = named_rows(
+        cursor,
+        f"""SELECT version, change, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
+                scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time) AS valid_from_time,
+                epoch_us(valid_to_time) AS valid_to_time, actor, trace_id, message_id, event_id
             FROM resource_versions WHERE org = ? AND id = ? AND {readable} ORDER BY valid_from""",
         [org, resource_id, *values],
-    ).fetchall()
-    return [_with_times(_VERSION_NAMES, row, "valid_from_time", "valid_to_time") for row in rows]
+    )
+    return [_as_json(row, "valid_from_time", "valid_to_time") for row in rows]
 
 
-def _as_json(row: Sequence[Any]) -> JsonObject:
-    return _with_times(_NAMES, row, "created_at", "updated_at")
-
-
-def _with_times(names: Sequence[str], row: Sequence[Any], *times: str) -> JsonObject:
-    document = dict(zip(names, row, strict=True))
-    document["metadata"] = orjson.loads(document["metadata"])
-    return document | {name: None if document[name] is None else rfc3339(document[name]) for name in times}
+def _as_json(row: JsonObject, *times: str) -> JsonObject:
+    return with_times(row, *times) | {"metadata": orjson.loads(row["metadata"])}
