@@ -100,9 +100,9 @@ class Connection:
     ) -> httpx.Response:
         """Send one request and return its answer below 400 (or with the status `also`).
 
-        Raises NodeUnreachable when nothing answers, else the exception of `kledger.contract.errors` whose code the
-        node states. `repeatable` requests are sent again, after a growing pause, while the connection is broken
-        or the node cannot write; whatever else is refused is refused at once.
+        Raises NodeUnreachable when nothing answers, InvalidPayload for what no address can hold, else the exception of
+        `kledger.contract.errors` whose code the node states. `repeatable` requests are sent again, after a growing
+        pause, while the connection is broken or the node cannot write; whatever else is refused is refused at once.
         """
         content = _encode(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
@@ -117,6 +117,8 @@ class Connection:
             except _BROKEN as error:
                 failure = self._unreachable(str(error) or type(error).__name__, error)
                 again = repeatable or isinstance(error, _NEVER_SENT)
+            except httpx.InvalidURL as error:
+                raise InvalidPayload(f"{path[:100]!r} cannot be asked for ({error}): an id may be too long") from error
             except httpx.HTTPError as error:
                 raise self._unreachable(str(error) or type(error).__name__, error) from error
             else:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from mcp import MCPError, types
 
-from kledger.contract.errors import Erased, InvalidPayload, LedgerError, UnknownKnowledge, UnknownPrompt
+from kledger.contract.errors import Erased, IllegalScope, InvalidPayload, LedgerError, UnknownKnowledge, UnknownPrompt
 
-_OF_THE_CALLER = {error.code for error in (Erased, InvalidPayload, UnknownKnowledge, UnknownPrompt)}
+_OF_THE_CALLER = {error.code for error in (Erased, IllegalScope, InvalidPayload, UnknownKnowledge, UnknownPrompt)}
 
 
 @contextmanager

@@ -102,6 +102,14 @@ async def test_starting_a_job_is_never_sent_twice(node: ScriptedNode) -> None:
     assert len(node.asked) == 1
 
 
+async def test_an_id_that_no_address_can_hold_is_refused_and_nothing_is_sent(node: ScriptedNode) -> None:
+    async with AsyncLedgerClient(node.url) as ledger:
+        with pytest.raises(InvalidPayload, match="too long") as caught:
+            await ledger.get("k" * 100_000)
+    assert len(caught.value.message) < 250
+    assert node.asked == []
+
+
 async def test_retries_end(node: ScriptedNode) -> None:
     node.hangs_up("GET /api/knowledge/k-1")
     async with AsyncLedgerClient(node.url, retries=2) as ledger:

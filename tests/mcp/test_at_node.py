@@ -26,6 +26,7 @@ async def test_what_one_caller_saves_it_finds_at_once_and_another_does_not() -> 
         assert [item["id"] for item in (await door.call("knowledge_list", SCRIBE))["results"]] == [saved["id"]]
         assert (await door.call("knowledge_list", {"X-Ledger-Agent": "other"}))["count"] == 0
         assert await door.refused("knowledge_update", knowledge_id=saved["id"], update_score=4) == "unknown_knowledge"
+        assert await door.refused("resource_get", resource_id="r" * 100_000) == "invalid_payload"
 
 
 async def test_whoever_names_nobody_is_an_agent_that_finds_its_own_and_not_the_operator() -> None:
@@ -48,6 +49,9 @@ async def test_whoever_names_nobody_is_an_agent_that_finds_its_own_and_not_the_o
 async def test_an_identity_that_cannot_be_is_an_error_of_the_call(headers: dict[str, str], code: str) -> None:
     async with mcp_door() as door:
         assert await door.refused("knowledge_list", headers) == code
+        for asked in ("prompts/list", "resources/list"):
+            error = (await door.post(asked, headers)).json()["error"]
+            assert (error["code"], error["data"]["code"]) == (-32602, code)
         assert (await door.desk.ledger.head()).position == 0
 
 
