@@ -22,6 +22,7 @@ from pathlib import Path
 
 import structlog
 import uvicorn
+import uvloop
 
 from consumers.app import create_app as create_consumer
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
@@ -108,12 +109,7 @@ def run(settings: NodeSettings) -> int:
     # Folding threads release the GIL sooner than after the default 5 ms, which would add to a search's latency.
     sys.setswitchinterval(0.0001)
     try:
-        if sys.platform == "win32":
-            asyncio.run(_run(settings))
-        else:
-            import uvloop
-
-            uvloop.run(_run(settings))
+        uvloop.run(_run(settings))
     except LedgerError as error:
         sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
         return 1

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+import uvloop
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
@@ -214,8 +215,4 @@ if __name__ == "__main__":
         signal.signal(kind, signal.SIG_IGN)
     log_to_stderr()
     collect_seldom()
-    with contextlib.suppress(ImportError):  # there is none for Windows
-        import uvloop
-
-        uvloop.install()
-    asyncio.run(_main())
+    uvloop.run(_main())
