@@ -312,8 +312,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         ) from error
     sock.set_inheritable(False)  # uvicorn sets it: a restarted broker process would keep the port after the node ends
     server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
-    serving = asyncio.create_task(server._serve([sock]), name="http")
+    serving = asyncio.create_task(server._serve([sock]), name="http")  # `serve` would handle signals, as the node does
     try:
         while not server.started:
             if serving.done():

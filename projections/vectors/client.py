@@ -28,7 +28,6 @@ _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _STDERR_LINES = 20
-_SIGBUS = int(getattr(signal, "SIGBUS", 7))
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
@@ -107,7 +106,6 @@ class VectorClient:
         types: Sequence[str] = (),
         limit: int = 20,
         as_of: int | None = None,
-        include_retired: bool = False,
         only: Only | None = None,
         paths: Paths = "fused",
     ) -> Answer:
@@ -122,7 +120,6 @@ class VectorClient:
             types=list(types),
             limit=limit,
             as_of=as_of,
-            include_retired=include_retired,
             only=only,
             paths=paths,
         )
@@ -258,7 +255,7 @@ class VectorClient:
         stderr = "\n".join(self._stderr_lines)
         return VectorProcessGone(
             f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}"
-            f"{_BUS_ERROR if self._process.returncode == -_SIGBUS else ''}); start it "
+            f"{_BUS_ERROR if self._process.returncode == -signal.SIGBUS else ''}); start it "
             f"again and feed it from its checkpoint" + (f". Its last words:\n{stderr}" if stderr else "")
         )
 

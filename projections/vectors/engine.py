@@ -64,7 +64,6 @@ class Engine:
         types: Sequence[str] = (),
         limit: int = 20,
         as_of: int | None = None,
-        include_retired: bool = False,
         only: Only | None = None,
         paths: Paths = "fused",
     ) -> tuple[list[Found], str | None]:
@@ -84,7 +83,6 @@ class Engine:
                 types=types,
                 limit=limit,
                 as_of=as_of,
-                include_retired=include_retired,
                 only=only,
             )
 
@@ -288,11 +286,7 @@ class Engine:
             return
         rested_at = time.monotonic() + worked * REST_FACTOR
         while (left := rested_at - time.monotonic()) > 0:
-            self._work.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._work.wait()
-            except TimeoutError:
+            if not await self._work_within(left):
                 return
             await self._serve_searches()
 
@@ -307,16 +301,19 @@ class Engine:
 
     async def _flush_when_due(self) -> None:
         left = CHECKPOINT_SECONDS - (time.monotonic() - self._checkpointed)
-        if left > 0:
-            self._work.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._work.wait()
-            except TimeoutError:
-                pass
-            else:
-                return
+        if left > 0 and await self._work_within(left):
+            return
         await self._flush()
+
+    async def _work_within(self, seconds: float) -> bool:
+        """Whether a search or a write arrives within this time."""
+        self._work.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._work.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _flush(self) -> int:
         if self._applied > self._durable:

@@ -91,11 +91,11 @@ def fill(store: VectorStore, writes: Sequence[Write]) -> None:
 
 
 def answers(store: VectorStore, positions: Sequence[int]) -> list[list[Found]]:
-    """Everything that ann may ask: each path, now, retired ones too, and as of each position."""
+    """Everything that ann may ask: each path, now and as of each position."""
     given: list[list[Found]] = []
     for query in QUERIES:
         dense, terms, words = hashed_vectors([query])[0], query_terms(query), query_terms(query, words_only=True)
-        for asked in ({}, {"include_retired": True}, {"limit": 3}, *({"as_of": at} for at in positions)):
+        for asked in ({}, {"limit": 3}, *({"as_of": at} for at in positions)):
             given += [
                 store.search(dense=near, sparse=held, visible_scopes=MINE, **asked)  # type: ignore[arg-type]
                 for near, held in ((dense, terms), (None, words), (dense, None))

@@ -162,13 +162,12 @@ class EdgeStore:
         types: Sequence[str] = (),
         limit: int = 20,
         as_of: int | None = None,
-        include_retired: bool = False,
         only: Only | None = None,
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
         if not visible_scopes:
             return []
-        admitted = admitted_by(visible_scopes, types, as_of, include_retired, only or {})
+        admitted = admitted_by(visible_scopes, types, as_of, only or {})
         requests: dict[str, tuple[edge.Query, float]] = {}
         if sparse is not None and len(sparse.indices):
             weighed = self._frequencies.weigh(sparse, visible_scopes)

@@ -112,7 +112,6 @@ class VectorStore(Protocol):
         types: Sequence[str] = (),
         limit: int = 20,
         as_of: int | None = None,
-        include_retired: bool = False,
         only: Only | None = None,
     ) -> list[Found]:
         """The `limit` best of each path among what the caller may see, best keyword score first.

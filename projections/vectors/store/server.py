@@ -22,7 +22,6 @@ from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.store.directories import earlier_slugs, model_slug
 from projections.vectors.store.port import (
     AWAITED,
-    OPEN,
     Awaiting,
     Digest,
     Found,
@@ -130,16 +129,15 @@ class ServerStore:
         types: Sequence[str] = (),
         limit: int = 20,
         as_of: int | None = None,
-        include_retired: bool = False,
         only: Only | None = None,
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
         if not visible_scopes:
             return []
-        admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
+        admitted = _filter(visible_scopes, types, as_of, only or {})
         requests: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
-            seen = _filter(visible_scopes, (), None, False, {})
+            seen = _filter(visible_scopes, (), None, {})
             requests[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
             requests[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
@@ -300,22 +298,16 @@ _SERVED_NOW = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.Pa
 _AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models.MatchValue(value=AWAITED))])
 
 
-def _filter(
-    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool, only: Only
-) -> models.Filter:
+def _filter(visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, only: Only) -> models.Filter:
     must: list[models.Condition]
     everything = EVERYTHING in visible_scopes
-    if as_of is None and not include_retired:
+    if as_of is None:
         must = [_SERVED_NOW if everything else _any("now", visible_scopes)]
     else:
         must = [] if everything else [_any("scopes", visible_scopes)]
-        if as_of is None:
-            must.append(models.FieldCondition(key="valid_to", match=models.MatchValue(value=OPEN)))
-        else:
-            must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=as_of)))
-            must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=as_of)))
-        if not include_retired:
-            must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
+        must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=as_of)))
+        must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=as_of)))
+        must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
     if types:
         must.append(_any("types", types))
     must += [_any(field, values) for field, values in only.items() if values]
