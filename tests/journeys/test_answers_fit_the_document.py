@@ -13,8 +13,8 @@ import pytest
 from kledger.answers.admin import ParkingDecision
 from ledger.event import Fact, NewEvent
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
-from ledger.events.extraction import ExtractionCompleted, ExtractionRequested
-from ledger.events.knowledge import KnowledgeRated
+from ledger.events.extraction import Extracted, ExtractionCompleted, ExtractionRequested
+from ledger.events.knowledge import Case, KnowledgeRated
 from ledger.events.usage import Usage
 from producers.operations.ports import Job
 from tests.doors.documented import Documented
@@ -185,8 +185,8 @@ async def of_models(documented: Documented) -> None:
         alice, said = "user:alice", [{"id": "m", "content": "c"}]
         asked = ExtractionRequested(kind="statement", messages=said, owner=alice, scopes=[alice])
         evolving = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
-        found = ExtractionCompleted(items=[{"knowledge_id": "older", "action": "saved"}], usage=usage)
-        rated = KnowledgeRated(verdict="helpful", case={"task": "t"})
+        found = ExtractionCompleted(items=[Extracted(knowledge_id="older", action="saved")], usage=usage)
+        rated = KnowledgeRated(verdict="helpful", case=Case(task="t"))
         proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)
         stages: list[tuple[str, Fact]] = [("extraction-1", asked), ("extraction-1", found), ("nobody-knows", rated)]
         for name, fact in [*stages, ("evolution-3", evolving), ("evolution-3", proposed)]:
