@@ -23,7 +23,7 @@ from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.slices import next_slice
 from projections.vectors.store.points import point_of, text_of
-from projections.vectors.store.port import Awaiting, Found, Only, Point, VectorStore
+from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
 
@@ -57,15 +57,7 @@ class Engine:
         self._pending = 0
 
     async def search(
-        self,
-        query: str,
-        visible_scopes: Sequence[str],
-        *,
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        only: Only | None = None,
-        paths: Paths = "fused",
+        self, query: str, options: SearchOptions, paths: Paths = "fused"
     ) -> tuple[list[Found], str | None]:
         """See `port.VectorStore.search`; and why dense vectors were not used for all hits. Raises VectorStoreFailed."""
         self._last_search = time.monotonic()
@@ -77,13 +69,9 @@ class Engine:
 
         def ask() -> list[Found]:
             return self._store.search(
+                options,
                 dense=self._query_vector(query, paths) if self._queries is None else dense,
                 sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
-                visible_scopes=visible_scopes,
-                types=types,
-                limit=limit,
-                as_of=as_of,
-                only=only,
             )
 
         if self._store.waits_on_network:

@@ -31,7 +31,7 @@ from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import VectorStore
+from projections.vectors.store.port import SearchOptions, VectorStore
 from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
 
 log = structlog.get_logger(__name__)
@@ -101,7 +101,7 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            hits, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            hits, lacking = await engine.search(given["query"], SearchOptions(**given["options"]), given["paths"])
             rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in hits]
             return {"found": rows, "lacking": lacking}
         case "index":

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from qdrant_client import QdrantClient
 from kledger.contract.scopes import EVERYTHING
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import Awaiting, Found, Point, VectorStore, point_id
+from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id
 from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
 
@@ -77,14 +78,10 @@ def a_point(
 
 
 def ask(
-    store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: object
+    store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: Any
 ) -> list[Found]:
-    return store.search(
-        dense=hashed_vectors([query])[0],
-        sparse=query_terms(query),
-        visible_scopes=PUBLIC if scopes is None else scopes,
-        **more,  # type: ignore[arg-type]  # each test names the few arguments it is about
-    )
+    options = SearchOptions(PUBLIC if scopes is None else scopes, **more)
+    return store.search(options, dense=hashed_vectors([query])[0], sparse=query_terms(query))
 
 
 def ids(found: list[Found]) -> list[str]:
@@ -124,8 +121,8 @@ def test_a_rare_word_weighs_more_than_a_common_one(store: VectorStore) -> None:
 
 def test_each_path_can_be_asked_alone(store: VectorStore) -> None:
     store.upsert([a_point()])
-    words = store.search(dense=None, sparse=query_terms("folder"), visible_scopes=PUBLIC)
-    near = store.search(dense=hashed_vectors(["folder"])[0], sparse=None, visible_scopes=PUBLIC)
+    words = store.search(SearchOptions(PUBLIC), dense=None, sparse=query_terms("folder"))
+    near = store.search(SearchOptions(PUBLIC), dense=hashed_vectors(["folder"])[0], sparse=None)
     assert words[0].vector is None
     assert near[0].keyword is None
     assert ids(words) == ids(near) == ["item-1"]
