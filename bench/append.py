@@ -6,18 +6,17 @@ prepared bodies without a message id. Both use one embedded server, in turns; a 
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import nats
+import uvloop
 from nats.aio.client import Client
 
 from ledger.broker.access import BrokerAccess, Role
@@ -35,15 +34,6 @@ MANY = 5_000
 BATCH = 1_000
 
 Result = TypeVar("Result")
-
-
-def run_on_fast_loop(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run on uvloop where it is available, as a node does."""
-    if sys.platform == "win32":
-        return asyncio.run(main)
-    import uvloop
-
-    return uvloop.run(main)
 
 
 def events_of(size: int, count: int, expects: int | None = None) -> list[NewEvent]:
@@ -169,7 +159,7 @@ def _row(row: str, ours: list[float], raw: list[float], target: float | None, no
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure())
+    return uvloop.run(measure())
 
 
 if __name__ == "__main__":

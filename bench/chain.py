@@ -20,7 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.append import BODY_BYTES, events_of, rate, run_on_fast_loop
+import uvloop
+
+from bench.append import BODY_BYTES, events_of, rate
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
@@ -155,7 +157,7 @@ def _row(
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure(int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS))))
+    return uvloop.run(measure(int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS))))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import uvloop
 
-from bench.append import run_on_fast_loop
 from bench.corpus import OWNER, payloads
 from bench.visible import HttpClient, running_node, seen
 from kledger.contract.knowledge import Case
@@ -119,11 +119,11 @@ def _row(row: str, ours: Sequence[float], bare: Sequence[float], target: str | N
 
 def run() -> list[Row]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure())
+    return uvloop.run(measure())
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.feedback", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--verdicts", type=int, default=VERDICTS, help="how many in one request, 5,000 at most")
-    for line in run_on_fast_loop(measure(parser.parse_args().verdicts)):
+    for line in uvloop.run(measure(parser.parse_args().verdicts)):
         print(line)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 import duckdb
 import pyarrow as pa
+import uvloop
 
-from bench.append import run_on_fast_loop
 from bench.corpus import history
 from bench.rebuild import append, broker
 from ledger.store.jetstream import JetStreamLedger
@@ -182,7 +182,7 @@ def main() -> None:
     """Profile with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.profile", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--events", type=int, default=60_000)
-    run_on_fast_loop(profile(parser.parse_args().events))
+    uvloop.run(profile(parser.parse_args().events))
 
 
 if __name__ == "__main__":

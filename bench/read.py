@@ -15,10 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from bench.append import BODY_BYTES, bare_client, events_of, rate, run_on_fast_loop
+from bench.append import BODY_BYTES, bare_client, events_of, rate
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.store.jetstream import JetStreamLedger
@@ -167,7 +168,7 @@ async def measure() -> list[dict[str, Any]]:
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure())
+    return uvloop.run(measure())
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import uvloop
 from nats.aio.client import Client
 
-from bench.append import bare_client, run_on_fast_loop
+from bench.append import bare_client
 from bench.corpus import history
 from bench.read import REQUEST, bare_inbox
 from ledger.broker.access import BrokerAccess
@@ -181,7 +182,7 @@ def _memory_row(events: int, few: list[Measured], many: Measured) -> dict[str, A
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
     option = os.environ.get
-    return run_on_fast_loop(measure(int(option("KLEDGER_BENCH_EVENTS", EVENTS)), bool(option("KLEDGER_BENCH_MEMORY"))))
+    return uvloop.run(measure(int(option("KLEDGER_BENCH_EVENTS", EVENTS)), bool(option("KLEDGER_BENCH_MEMORY"))))
 
 
 def main() -> None:
@@ -190,7 +191,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS)))
     parser.add_argument("--memory", action="store_true", help=f"also the peak memory, at {MORE} times the events")
     options = parser.parse_args()
-    for line in run_on_fast_loop(measure(options.events, options.memory)):
+    for line in uvloop.run(measure(options.events, options.memory)):
         print(line)
 
 

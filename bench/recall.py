@@ -25,7 +25,7 @@ import orjson
 from projections.search.ranking import Candidate, Fusion, fuse
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import Found, Point
+from projections.vectors.store.port import Found, Point, SearchOptions
 from projections.vectors.tokens import document_terms, query_terms
 
 Search = Callable[[str], Sequence[str]]
@@ -133,10 +133,9 @@ class Engine:
     def _search(self, query: str, path: str) -> list[str]:
         words_only = path == "keyword"
         results = self._store.search(
+            SearchOptions(["public"], limit=CANDIDATES),
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
-            visible_scopes=["public"],
-            limit=CANDIDATES,
         )
         return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.append import run_on_fast_loop
+import uvloop
+
 from bench.corpus import history
 from bench.rebuild import append, broker
 from bench.visible import HttpClient, running_node
@@ -110,7 +111,7 @@ async def measure(events: int, rounds: int) -> list[dict[str, Any]]:
 def run(events: int | None = None, rounds: int = ROUNDS) -> list[dict[str, Any]]:
     """The rows of this benchmark."""
     count = events or int(os.environ.get("KLEDGER_BENCH_EVENTS", EVENTS))
-    return run_on_fast_loop(measure(count, rounds))
+    return uvloop.run(measure(count, rounds))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.append import rate, run_on_fast_loop
+import uvloop
+
+from bench.append import rate
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES
@@ -154,7 +156,7 @@ def _row(row: str, ours: list[float], raw: list[float], target: str | None) -> d
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure())
+    return uvloop.run(measure())
 
 
 if __name__ == "__main__":

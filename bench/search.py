@@ -25,8 +25,8 @@ from urllib.parse import urlencode
 
 import orjson
 import qdrant_edge as edge
+import uvloop
 
-from bench.append import run_on_fast_loop
 from bench.corpus import payloads
 from bench.recall import data_directory
 from bench.visible import KLEDGER, ROOT, HttpClient, environment, percentile, running_node
@@ -328,7 +328,7 @@ def run(items: int = IMPORTED) -> list[dict[str, Any]]:
         absent = dict.fromkeys(("ours", "raw", "unit", "ratio", "target"))
         where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
         return [{"row": "search over HTTP", **absent, "note": f"skipped: {where}"}]
-    return run_on_fast_loop(measure(data, items))
+    return uvloop.run(measure(data, items))
 
 
 if __name__ == "__main__":

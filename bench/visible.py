@@ -26,9 +26,10 @@ from urllib.parse import urlencode
 
 import duckdb
 import orjson
+import uvloop
 from nats.js import JetStreamContext
 
-from bench.append import bare_client, events_of, run_on_fast_loop
+from bench.append import bare_client, events_of
 from bench.corpus import EVENT_BYTES, payloads
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
@@ -315,11 +316,11 @@ def _steady_row(way: str, rounds: list[list[float]], seconds: float, alone: floa
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return run_on_fast_loop(measure(SECONDS))
+    return uvloop.run(measure(SECONDS))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.visible", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"how long a round of {RATE} a second takes")
-    for line in run_on_fast_loop(measure(parser.parse_args().seconds)):
+    for line in uvloop.run(measure(parser.parse_args().seconds)):
         print(line)

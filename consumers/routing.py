@@ -35,7 +35,10 @@ class ModelRouter:
 
         Raises NotAvailable, BudgetSpent, ModelFailed, ModelRefused.
         """
-        lines = [f"{item['id']} | {','.join(item['types'])} | {_heading(item['task'])}" for item in candidates]
+        lines = [
+            f"{item['id']} | {','.join(item['types'])} | {' '.join(item['task'][:HEADING].split())}"
+            for item in candidates
+        ]
         text = f"<query>\n{query}\n</query>\n\n<items>\n" + "\n".join(lines) + f"\n</items>\n\nNo more than {most} ids."
         answer = await self._model.ask("route", prompt("route", text), Picked, key=f"route-{uuid.uuid4().hex}")
         known = {item["id"] for item in candidates}
@@ -43,7 +46,3 @@ class ModelRouter:
         if answer.value.ids and not picked:
             raise ModelFailed("the model named none of the items that it was told of", usage=answer.usage.model_dump())
         return picked
-
-
-def _heading(task: str) -> str:
-    return " ".join(task[:HEADING].split())

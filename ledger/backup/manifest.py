@@ -6,6 +6,7 @@ It has its own SHA-256 over its exact bytes, so that a damaged manifest is never
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -125,8 +126,6 @@ def writing_to(directory: Path) -> Iterator[Manifest]:
 
     Raises BackupMismatch (it has other files, or another writer), BackupDamaged, InvalidPayload (it cannot be created).
     """
-    import fcntl
-
     check_directory_place(directory)
     new = not directory.exists()
     try:

@@ -119,7 +119,7 @@ async def repair(
     checkpoints. `on_step` is called with a description of each step. Raises NotRepairable (with `positions`),
     BackupDamaged, BackupMismatch, InvalidPayload (`into` is not usable), RestoreRefused, BrokerUnavailable. The stream
     is not changed before the new backup is complete and verified. After an interruption later than that,
-    `kledger restore` from `into` completes the repair.
+    `kledger restore-backup` from `into` completes the repair.
     """
     check_directory_place(into)
     on_step("reading the backup")
@@ -183,7 +183,7 @@ def _refuse_unrecoverable(manifest: Manifest, damage: Damage, witness: Witness |
         raise NotRepairable(
             f"the backup ends at position {manifest.position} and the stream lost what came later: "
             f"{spelled(lost)}. Nothing was changed. Repair from a newer backup; or bring this one back into a new "
-            "data directory with kledger restore, which ends at the backup's position",
+            "data directory with kledger restore-backup, which ends at the backup's position",
             positions=lost,
         )
 

@@ -194,7 +194,7 @@ async def _read_back(
     if chain != manifest.chain:
         raise LogReplaced(
             f"the stream {stream} ends at position {chain.position} with the chain {chain.head.hex()}, the backup at "
-            f"{manifest.position} with {manifest.chain.head.hex()}: run kledger restore again with --start-over"
+            f"{manifest.position} with {manifest.chain.head.hex()}: run kledger restore-backup again with --start-over"
         )
     return chain
 

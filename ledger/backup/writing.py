@@ -249,8 +249,8 @@ def _check_reaches(directory: Path, manifest: Manifest, head: int) -> None:
         raise BackupMismatch(
             f"the backup in {directory} reaches position {manifest.position} and the stream ends at {head}: it was "
             "cut, or is another one (as a copy that was restored is once it has events of its own). Keep this backup: "
-            "kledger repair or kledger restore bring the stream back from it; back up another stream into a directory "
-            "of its own"
+            "kledger repair or kledger restore-backup bring the stream back from it; back up another stream into a "
+            "directory of its own"
         )
 
 

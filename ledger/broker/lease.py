@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import Callable
 
 import orjson
 import structlog
@@ -60,17 +59,9 @@ async def ensure_leases(access: BrokerAccess, *, replicas: int = 1) -> None:
 class Lease:
     """One key, as one node sees it. `keep` acquires and renews the lease; `held` is whether this node has it now."""
 
-    def __init__(
-        self,
-        connection: BrokerConnection,
-        key: str,
-        holder: str,
-        *,
-        seconds: float = LEASE_SECONDS,
-        changed: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, connection: BrokerConnection, key: str, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
         self._connection, self._subject = connection, f"$KV.{LEASE_BUCKET}.{key}"
-        self._holder, self._seconds, self._changed = holder, seconds, changed
+        self._holder, self._seconds = holder, seconds
         self._until = float("-inf")
         self._seen = (-1, 0.0)  # the key's sequence, and since when it has it by our clock
         self._was_held = False
@@ -94,7 +85,6 @@ class Lease:
             if self._was_held != self.held:
                 self._was_held = self.held
                 log.warning("lease_taken" if self.held else "lease_lost", key=self._subject, holder=self._holder)
-                self._changed()
             await asyncio.sleep(self._seconds / RENEWALS)
 
     async def release(self) -> None:

@@ -283,7 +283,7 @@ async def stop_left_over(files: ServerFiles) -> None:
         return
     if _runs_on(pid, files.config):
         log.warning("broker_left_over", pid=pid, directory=str(files.directory))
-        for kind in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        for kind in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, kind)
             for _ in range(int(STOP_TIMEOUT / _POLL)):
@@ -308,11 +308,7 @@ def _command_line_names(pid: int, config: Path) -> bool:
     """The same check on a system without /proc."""
     import subprocess
 
-    query = (
-        ["wmic", "process", "where", f"ProcessId={pid}", "get", "CommandLine"]
-        if sys.platform == "win32"
-        else ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    )
+    query = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
     try:
         output = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.SubprocessError):

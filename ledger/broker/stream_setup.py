@@ -46,13 +46,13 @@ def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
     }
 
 
-async def ensure_stream(access: BrokerAccess, *, name: str = LEDGER_STREAM, replicas: int = 1) -> None:
+async def ensure_stream(access: BrokerAccess, *, replicas: int = 1) -> None:
     """Create the stream if it does not exist, and check its settings; connects as `admin`.
 
     Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
     BrokerUnavailable.
     """
-    check_settings(await ensure(access, name, stream_config(name, replicas)))
+    check_settings(await ensure(access, LEDGER_STREAM, stream_config(LEDGER_STREAM, replicas)))
 
 
 async def ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:

@@ -106,7 +106,8 @@ class Notary:
                 return
             except (LedgerError, OSError) as error:
                 more = False
-                self.trouble = error if isinstance(error, LedgerError) else _unwritable(error)
+                unwritable = ServiceFailed(f"the chain cannot be written: {error}")
+                self.trouble = error if isinstance(error, LedgerError) else unwritable
                 self._outage.met(self.trouble.message, position=self.position)
             if not more:
                 with contextlib.suppress(TimeoutError):
@@ -248,7 +249,3 @@ class Notary:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
-
-
-def _unwritable(error: OSError) -> LedgerError:
-    return ServiceFailed(f"the chain cannot be written: {error}")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import os
 import stat
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -208,8 +207,6 @@ def _read_key(path: Path) -> Ed25519PrivateKey:
 
 def _private_to_owner(path: Path, rights: int) -> None:
     """Refuse a file that other users may read or write; a directory gets the right mode instead."""
-    if sys.platform == "win32":
-        return
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077 == 0:
         return

@@ -36,14 +36,13 @@ async def seal_secure(
     persons: Sequence[str],
     event_id: str,
     by: str = "",
-    place: str = "/data/secure_body",
 ) -> str:
-    """Seal a secret for `place` of the event `event_id` by tenant and actor `by`.
+    """Seal a secret for the event `event_id` by tenant and actor `by`.
 
     The inner seal is bound to tenant and resource only, because views keep it. The outer ones, of `persons`, are bound
     to the event like every text of a person. Raises SubjectForgotten, BrokerUnavailable.
     """
-    outer = [(await vault.obtain(person), bound_to(event_id, place, by)) for person in persons]
+    outer = [(await vault.obtain(person), bound_to(event_id, "/data/secure_body", by)) for person in persons]
     keys = [(await vault.obtain(key_name(resource_id)), _about(org, resource_id)), *outer]
     inner: bytes = to_json(value)
     for key, about in keys:

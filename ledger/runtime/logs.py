@@ -31,9 +31,9 @@ def log_level() -> Level:
     raise InvalidPayload(f"{VARIABLE} is {value[:100]!r}: write {', '.join(LEVELS)}")
 
 
-def log_to_stderr(level: Level | None = None) -> None:
-    """Send log lines of the product and of libraries to stderr, from a level on. Raises InvalidPayload as log_level."""
-    chosen = level or log_level()
+def log_to_stderr() -> None:
+    """Send log lines of the product and of libraries to stderr, from log_level on. Raises InvalidPayload as it does."""
+    chosen = log_level()
     redactor = Redactor()
     annotate: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

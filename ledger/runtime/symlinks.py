@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 
 from kledger.contract.errors import InvalidPayload
@@ -20,8 +19,6 @@ _SHARED = stat.S_ISVTX | stat.S_IWOTH
 
 def followed(path: Path) -> Path:
     """The path with all links resolved. Raises InvalidPayload: another user planted a link or a FIFO."""
-    if sys.platform == "win32":
-        return path.resolve()
     at, left, links = Path("/"), _steps(path.absolute()), 0
     while left:
         name = left.pop()

@@ -56,7 +56,8 @@ def replaced(position: int, stream: str) -> LogReplaced:
     """The error for a stream that holds another event at `position` than the one read or folded before."""
     return LogReplaced(
         f"position {position} of {stream} holds another event than the one that was read there before: an older copy, "
-        "or another stream, has taken its place. Nothing more is folded: bring the right one back (kledger restore); "
-        "or, if this is the right one, stop the node, remove its views and vectors directories, and start it again",
+        "or another stream, has taken its place. Nothing more is folded: bring the right one back (kledger "
+        "restore-backup); or, if this is the right one, stop the node, remove its views and vectors directories, and "
+        "start it again",
         position=position,
     )

@@ -147,14 +147,12 @@ def decode_envelope(body: bytes) -> Envelope:
     document = parse_json(body)
     if NUL in body:
         refuse_nul(document, "the event")
+    if not isinstance(document, dict):
+        raise InvalidPayload("the envelope is not a JSON object", errors=[])
     try:
-        return Envelope.model_validate_json(body) if isinstance(document, dict) else _not_object()
+        return Envelope.model_validate_json(body)
     except ValidationError as error:
         raise invalid_payload("the envelope", error) from error
-
-
-def _not_object() -> Envelope:
-    raise InvalidPayload("the envelope is not a JSON object", errors=[])
 
 
 def decode_fact(envelope: Envelope) -> Fact:

@@ -1,4 +1,4 @@
-"""Entry point of the `kledger` command: says which extra is missing where only the client is installed."""
+"""Entry point of the `kledger` command: says why where it cannot run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ _OURS = ("kledger", "ledger", "projections", "consumers", "producers")
 
 
 def main() -> None:
-    """Run the command; exit with 1 and the way to install it where the packages of a node are not there."""
+    """Run the command; exit with 1 and the reason where the system or the packages of a node are not there."""
+    if sys.platform == "win32":
+        sys.exit("kledger: a node and the command run on Linux and macOS; the client alone runs here")
     try:
         from producers.cli.main import main as command
     except ModuleNotFoundError as missing:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` tak
     from kledger import LedgerClient
     from kledger.client.wire import Wire
 
-OK, FAILED, USAGE, NO_NODE = 0, 1, 2, 3
+FAILED, NO_NODE = 1, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable."
 
 SHARED_PANEL = "Options of every command"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import structlog
 import uvicorn
+import uvloop
 
 from consumers.app import create_app as create_consumer
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
@@ -111,12 +112,7 @@ def run(settings: NodeSettings) -> int:
     # Folding threads release the GIL sooner than after the default 5 ms, which would add to a search's latency.
     sys.setswitchinterval(0.0001)
     try:
-        if sys.platform == "win32":
-            asyncio.run(_run(settings))
-        else:
-            import uvloop
-
-            uvloop.run(_run(settings))
+        uvloop.run(_run(settings))
     except LedgerError as error:
         sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
         return 1
@@ -320,8 +316,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         ) from error
     sock.set_inheritable(False)  # uvicorn sets it: a restarted broker process would keep the port after the node ends
     server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the node handles signals itself
-    serving = asyncio.create_task(server._serve([sock]), name="http")
+    serving = asyncio.create_task(server._serve([sock]), name="http")  # `serve` would handle signals, as the node does
     try:
         while not server.started:
             if serving.done():

@@ -61,6 +61,5 @@ def _size(directory: Path) -> int:
     for folder, _, files in os.walk(directory):
         for file in files:
             with contextlib.suppress(OSError):  # gone meanwhile
-                stat = Path(folder, file).lstat()
-                total += stat.st_blocks * _BLOCK if hasattr(stat, "st_blocks") else stat.st_size
+                total += Path(folder, file).lstat().st_blocks * _BLOCK
     return total

@@ -1,6 +1,8 @@
 """Backpressure for bulk work: short turns on the event loop, and pauses while somebody searches.
 
 A search needs several turns of the event loop, and each turn of other work that it waits for adds to its latency.
+Three other loops pause for reasons of their own: the projector, until a reader waits, so that events collect; the
+vector process, until a search comes, which it serves first; the notary, while events come fast.
 """
 
 from __future__ import annotations

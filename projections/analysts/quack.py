@@ -200,7 +200,7 @@ def _free_port(host: str, wanted: int) -> int:
         return _bound(host, wanted, socket.SO_REUSEADDR)  # closed connections may still be in TIME_WAIT
     except OSError as error:
         # A running query keeps its connection, but not the port: Quack's own sockets share it.
-        with suppress(OSError, AttributeError):
+        with suppress(OSError):
             if wanted and not _listens(host, wanted):
                 return _bound(host, wanted, socket.SO_REUSEPORT)
         raise ServiceFailed(

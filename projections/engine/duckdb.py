@@ -38,16 +38,13 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 """
 
 
-def open_view(path: Path | None, *, memory_limit: str = "1GB", threads: int = 1) -> duckdb.DuckDBPyConnection:
+def open_view(path: Path | None) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
-
-    A query runs on the thread that calls it; `threads` above 1 adds workers that all queries share. Measured on two
-    cores: with one worker more, small statements take twice the processor time and are not faster.
 
     Raises duckdb.IOException when another process has it open.
     """
     con = duckdb.connect(str(path) if path else ":memory:")
-    _prepare(con, memory_limit, threads)
+    _prepare(con, memory_limit="1GB")
     return con
 
 
@@ -59,11 +56,11 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
     con = duckdb.connect(":memory:")
     con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
     con.execute("USE view")
-    _prepare(con, memory_limit, threads=1)
+    _prepare(con, memory_limit)
     return con
 
 
-def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) -> None:
+def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
     """Apply the settings, and create the tables when the file is new."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET TimeZone = 'UTC'")
@@ -73,7 +70,9 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, threads: int) ->
     # Strings are stored uncompressed (numbers are still packed). Compression took most of a checkpoint and made reading
     # ten items five times slower; without it the file is about as large as the log instead of a third of it.
     con.execute("SET disabled_compression_methods = 'fsst,dictionary,dict_fsst'")
-    con.execute(f"SET threads = {threads}")
+    # A query runs on the thread that calls it. Measured on two cores: with one worker more, which all queries share,
+    # small statements take twice the processor time and are not faster.
+    con.execute("SET threads = 1")
     if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
         with transaction(con):
             for view in VIEWS:

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 import duckdb
+import uvloop
 
 from kledger.contract.errors import InvalidPayload
 from ledger.broker.access import BrokerAccess
@@ -150,8 +151,4 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
 
 if __name__ == "__main__":
     log_to_stderr()  # stdout is for progress
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        uvloop.install()
-    asyncio.run(carry_out(_rebuild))
+    uvloop.run(carry_out(_rebuild))

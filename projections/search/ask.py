@@ -20,7 +20,7 @@ from projections.search.placed import placed_by_scope
 from projections.search.ranking import Candidate, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
 from projections.vectors.feed import VectorFeed
-from projections.vectors.store.port import Found, Only
+from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.views.scope_types.ask import priorities
 
@@ -69,15 +69,8 @@ class Searcher:
         wanted = list(types or [])
         hits: list[Found] = []
         if paths != "recency":
-            answer = await self._feed.search(
-                query,
-                list(visible),
-                types=wanted,
-                limit=max(LEAST_CANDIDATES, 2 * top_k),
-                as_of=as_of,
-                only=only or {},
-                paths=paths,  # type: ignore[arg-type]  # validated by the interfaces
-            )
+            options = SearchOptions(list(visible), wanted, max(LEAST_CANDIDATES, 2 * top_k), as_of, only or {})
+            answer = await self._feed.search(query, options, paths)  # type: ignore[arg-type]  # validated by the interfaces
             hits = answer.found
             if answer.lacking is not None and lacking is not None:
                 reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"

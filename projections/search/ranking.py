@@ -79,7 +79,6 @@ def rank(
     *,
     top_k: int,
     min_score: float = 0.0,
-    fusion: Fusion = "scores",
     vector_weight: float = HASHED_VECTOR_WEIGHT,
     priority: Mapping[str, float] = PRIORITY,
 ) -> list[Ranked]:
@@ -97,7 +96,7 @@ def rank(
         if (scope := reading_scope(standing.scopes, standing.owner, visible, priority)) is not None
     }
     results = []
-    for each in fuse((c for c in candidates if c.item_id in scopes), fusion=fusion, vector_weight=vector_weight):
+    for each in fuse((c for c in candidates if c.item_id in scopes), vector_weight=vector_weight):
         standing = standings[each.candidate.item_id]
         if admitted(standing, min_score):
             results.append(
@@ -118,7 +117,6 @@ def fuse(
     *,
     fusion: Fusion = "scores",
     vector_weight: float = HASHED_VECTOR_WEIGHT,
-    recency_weight: float = RECENCY_WEIGHT,
 ) -> list[Relevant]:
     """One relevance for each candidate, most relevant first; the sort is stable.
 
@@ -128,7 +126,7 @@ def fuse(
     is there for comparison: with it, a weak path degrades a strong one.
     """
     items = list(candidates)
-    relevances = _by_ranks(items) if fusion == "rrf" else _by_scores(items, vector_weight, recency_weight)
+    relevances = _by_ranks(items) if fusion == "rrf" else _by_scores(items, vector_weight)
     relevant = [Relevant(*pair) for pair in zip(items, relevances, strict=True)]
     return sorted(relevant, key=lambda each: -each.relevance)
 
@@ -191,13 +189,13 @@ def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0)
     return float(0.5 ** (age_days / half_life_days))
 
 
-def _by_scores(candidates: Sequence[Candidate], vector_weight: float, recency_weight: float) -> list[float]:
+def _by_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[float]:
     best = max((each.keyword or 0.0 for each in candidates), default=0.0)
     farthest = min((each.vector for each in candidates if each.vector is not None), default=0.0)
     return [
         ((each.keyword or 0.0) / best if best > 0 else 0.0)
         + vector_weight * (farthest if each.vector is None else each.vector)
-        + recency_weight * (each.recency or 0.0)
+        + RECENCY_WEIGHT * (each.recency or 0.0)
         for each in candidates
     ]
 

@@ -19,7 +19,7 @@ from kledger.contract import errors
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.runtime.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
-from projections.vectors.store.port import Awaiting, Found, Only
+from projections.vectors.store.port import Awaiting, Found, SearchOptions
 from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
 
 log = structlog.get_logger(__name__)
@@ -28,7 +28,6 @@ _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _STDERR_LINES = 20
-_SIGBUS = int(getattr(signal, "SIGBUS", 7))
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
@@ -99,33 +98,12 @@ class VectorClient:
         """Whether the process is running and its answers are read."""
         return self._process.returncode is None and not self._reading.done()
 
-    async def answer(
-        self,
-        query: str,
-        visible_scopes: Sequence[str],
-        *,
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
-        paths: Paths = "fused",
-    ) -> Answer:
-        """Up to `limit` versions of each path, best keyword score first (see `port.VectorStore.search`).
+    async def answer(self, query: str, options: SearchOptions, paths: Paths = "fused") -> Answer:
+        """The best versions of each path, best keyword score first (see `port.VectorStore.search`).
 
         `paths` "keyword" searches by words only, "vector" by the dense vector only.
         """
-        result = await self._ask(
-            "search",
-            query=query,
-            visible_scopes=list(visible_scopes),
-            types=list(types),
-            limit=limit,
-            as_of=as_of,
-            include_retired=include_retired,
-            only=only,
-            paths=paths,
-        )
+        result = await self._ask("search", query=query, options=options, paths=paths)
         return Answer([Found(*row) for row in result["found"]], result["lacking"])
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
@@ -258,7 +236,7 @@ class VectorClient:
         stderr = "\n".join(self._stderr_lines)
         return VectorProcessGone(
             f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}"
-            f"{_BUS_ERROR if self._process.returncode == -_SIGBUS else ''}); start it "
+            f"{_BUS_ERROR if self._process.returncode == -signal.SIGBUS else ''}); start it "
             f"again and feed it from its checkpoint" + (f". Its last words:\n{stderr}" if stderr else "")
         )
 

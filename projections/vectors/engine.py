@@ -23,7 +23,7 @@ from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.slices import next_slice
 from projections.vectors.store.points import point_of, text_of
-from projections.vectors.store.port import Awaiting, Found, Only, Point, VectorStore
+from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
 
@@ -57,16 +57,7 @@ class Engine:
         self._pending = 0
 
     async def search(
-        self,
-        query: str,
-        visible_scopes: Sequence[str],
-        *,
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
-        paths: Paths = "fused",
+        self, query: str, options: SearchOptions, paths: Paths = "fused"
     ) -> tuple[list[Found], str | None]:
         """See `port.VectorStore.search`; and why dense vectors were not used for all hits. Raises VectorStoreFailed."""
         self._last_search = time.monotonic()
@@ -78,14 +69,9 @@ class Engine:
 
         def ask() -> list[Found]:
             return self._store.search(
+                options,
                 dense=self._query_vector(query, paths) if self._queries is None else dense,
                 sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
-                visible_scopes=visible_scopes,
-                types=types,
-                limit=limit,
-                as_of=as_of,
-                include_retired=include_retired,
-                only=only,
             )
 
         if self._store.waits_on_network:
@@ -288,11 +274,7 @@ class Engine:
             return
         rested_at = time.monotonic() + worked * REST_FACTOR
         while (left := rested_at - time.monotonic()) > 0:
-            self._work.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._work.wait()
-            except TimeoutError:
+            if not await self._work_within(left):
                 return
             await self._serve_searches()
 
@@ -307,16 +289,19 @@ class Engine:
 
     async def _flush_when_due(self) -> None:
         left = CHECKPOINT_SECONDS - (time.monotonic() - self._checkpointed)
-        if left > 0:
-            self._work.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._work.wait()
-            except TimeoutError:
-                pass
-            else:
-                return
+        if left > 0 and await self._work_within(left):
+            return
         await self._flush()
+
+    async def _work_within(self, seconds: float) -> bool:
+        """Whether a search or a write arrives within this time."""
+        self._work.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._work.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _flush(self) -> int:
         if self._applied > self._durable:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from dataclasses import replace
 
 import numpy as np
 
 from projections.vectors.errors import VectorsDamaged
 from projections.vectors.store.frequencies import STEPS
-from projections.vectors.store.port import AWAITED, NONE, Point, VectorStore, Whole, payload_of
+from projections.vectors.store.port import AWAITED, NONE, Point, SearchOptions, VectorStore, Whole, payload_of
 
 _CLOSE = 2e-3
 _LIMIT = 20
-
-
-class Among(TypedDict, total=False):
-    """Filters of a search."""
-
-    types: Sequence[str]
-    as_of: int
 
 
 def differences(store: VectorStore, points: Sequence[Point], searched: int) -> list[str]:
@@ -79,16 +72,16 @@ def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:
         return None
     reader = [sorted(point.scopes)[0]]
     made = point.position if point.valid_from is None else point.valid_from
-    plain: Among = {}
-    for path, dense, sparse, among in (
+    plain = SearchOptions(reader, limit=_LIMIT)
+    for path, dense, sparse, options in (
         ("words", None, point.sparse, plain),
-        ("words and its type", None, point.sparse, Among(types=sorted(point.types)[:1])),
-        ("words as of its position", None, point.sparse, Among(as_of=made)),
+        ("words and its type", None, point.sparse, replace(plain, types=sorted(point.types)[:1])),
+        ("words as of its position", None, point.sparse, replace(plain, as_of=made)),
         ("vector", stored.dense, None, plain),
     ):
         if not np.any(point.sparse.values if dense is None else dense):
             continue  # a text without words has no terms, and one without letters no vector
-        hits = store.search(dense=dense, sparse=sparse, visible_scopes=reader, limit=_LIMIT, **among)
+        hits = store.search(options, dense=dense, sparse=sparse)
         # With more matches than the limit, it need not be among them.
         if len(hits) < _LIMIT and all(hit.item_id != point.item_id for hit in hits):
             return f"version {point.version} of {point.item_id!r} is not found by its own {path}"

@@ -25,7 +25,7 @@ from projections.vectors.client import Answer, VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
-from projections.vectors.store.port import Only
+from projections.vectors.store.port import SearchOptions
 from projections.vectors.wire import Paths, Settings
 
 log = structlog.get_logger(__name__)
@@ -253,17 +253,7 @@ class VectorFeed:
             raise VectorProcessGone("the vector process is not started yet")
         return self._client
 
-    async def search(
-        self,
-        query: str,
-        visible_scopes: list[str],
-        *,
-        types: list[str],
-        limit: int,
-        as_of: int | None,
-        only: Only,
-        paths: Paths,
-    ) -> Answer:
+    async def search(self, query: str, options: SearchOptions, paths: Paths) -> Answer:
         """See VectorClient.answer; waits up to a limit while the process restarts.
 
         A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
@@ -273,9 +263,7 @@ class VectorFeed:
         while True:
             client = await self._until_whole(failed)
             try:
-                return await client.answer(
-                    query, visible_scopes, types=types, limit=limit, as_of=as_of, only=only, paths=paths
-                )
+                return await client.answer(query, options, paths)
             except VectorProcessGone:
                 if failed is not None:
                     raise

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+import uvloop
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
@@ -30,7 +31,7 @@ from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import VectorStore
+from projections.vectors.store.port import SearchOptions, VectorStore
 from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
 
 log = structlog.get_logger(__name__)
@@ -100,7 +101,7 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            hits, lacking = await engine.search(given.pop("query"), given.pop("visible_scopes"), **given)
+            hits, lacking = await engine.search(given["query"], SearchOptions(**given["options"]), given["paths"])
             rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in hits]
             return {"found": rows, "lacking": lacking}
         case "index":
@@ -214,8 +215,4 @@ if __name__ == "__main__":
         signal.signal(kind, signal.SIG_IGN)
     log_to_stderr()
     collect_seldom()
-    with contextlib.suppress(ImportError):  # there is none for Windows
-        import uvloop
-
-        uvloop.install()
-    asyncio.run(_main())
+    uvloop.run(_main())

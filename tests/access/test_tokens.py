@@ -201,7 +201,7 @@ def test_a_token_may_be_bound_to_entities_of_registered_types_and_several_of_a_k
     assert principal.caller({}, "/api/knowledge") == Caller(user="ada", further=("department:finance",))
     chosen = principal.caller({"user": "ada"}, "/api/knowledge", ["team:b", "team:a"])
     assert (chosen.entities(), chosen.team) == (["user:ada", "team:b", "team:a"], None)
-    assert chosen.addresses == {"user:ada", "team:a", "team:b", "department:finance", "public"}
+    assert chosen.addresses == frozenset({"user:ada", "team:a", "team:b", "department:finance", "public"})
     for further in ("department:hr", "team:c", "user:eve"):
         with pytest.raises(Forbidden, match=further):
             principal.caller({"user": "ada"}, "/api/knowledge", [further])

@@ -65,7 +65,7 @@ def item_path(item_id: str, rest: str = "") -> str:
 def search(query: str, path: str = "fused", as_of: int | str | None = None, types: str | None = None) -> Ask:
     more = {name: value for name, value in (("as_of", as_of), ("types", types)) if value is not None}
     asked = {"q": query, "top_k": 100, "min_score": 1, "paths": path, "record": "false", **more}
-    given = {"top_k": 100, "min_score": 1, "path": path, "record": False, **more}
+    given: dict[str, Any] = {"top_k": 100, "min_score": 1, "path": path, "record": False, **more}
     if types is not None:
         given["types"] = types.split(",")
     words = ["search", query, "--top-k", "100", "--min-score", "1", "--path", path, "--no-record"]

@@ -23,7 +23,7 @@ from projections.search.ask import items_then
 from projections.search.ranking import reading_scope
 from projections.vectors.changes import changes_after
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import Point
+from projections.vectors.store.port import Point, SearchOptions
 from projections.vectors.tokens import document_terms, query_terms
 from projections.vectors.wire import Store
 from projections.views.knowledge import ask, listing
@@ -143,7 +143,7 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
         known = ask.standings(con, DEFAULT_ORG, caller, ids)
         assert {item_id: known[item_id].visible for item_id in known} == {one: one in seen for one in read}
         assert {then.item["id"] for then in items_then(con, DEFAULT_ORG, visible, [], [], None, 9)} == seen
-        found = store.search(dense=ONES, sparse=WORDS, visible_scopes=visible, limit=9)
+        found = store.search(SearchOptions(visible, limit=9), dense=ONES, sparse=WORDS)
         assert {each.item_id for each in found} == seen
         for item_id in ids:
             shown = ask.item(con, DEFAULT_ORG, caller, item_id)
@@ -161,7 +161,7 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
             assert {one for one in then if ask.item(con, DEFAULT_ORG, caller, one, position)} == {
                 item_id for item_id, item in then.items() if item.read(caller)
             } & read
-            found = store.search(dense=ONES, sparse=WORDS, visible_scopes=visible, limit=9, as_of=position)
+            found = store.search(SearchOptions(visible, limit=9, as_of=position), dense=ONES, sparse=WORDS)
             assert {each.item_id for each in found} == expected
         for item_id in read:
             told = {version["version"] for version in ask.versions(con, DEFAULT_ORG, caller, item_id)}

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from kledger import LedgerClient
+from ledger.event import JsonObject
 from tests.attacks.leak_doors import Ask, Doors, Told, Who, lacking
 from tests.journeys.running_node import caught_up, head, running
 from tests.openai_server import embedding_endpoint
@@ -127,7 +128,12 @@ def adas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adas]:
             item = ada.save("When the gate opens", f"At eight, {WORD}.", ["tool"])["id"]
             caught_up(ledger)
             server.chat.says({"content": f"{WORD}, shorter.", "task": None, "reason": WORD}, to="feedback>")
-            found = {"type": "tool", "task": "When the gate opens", "content": f"At nine, {WORD}.", "domain": WORD}
+            found: JsonObject = {
+                "type": "tool",
+                "task": "When the gate opens",
+                "content": f"At nine, {WORD}.",
+                "domain": WORD,
+            }
             found |= {"category": "exp", "message_ids": []}
             verdict = {"item": 0, "verdict": "conflict", "known": item, "reason": WORD}
             server.chat.says({"items": [found]}, to="<message id=")

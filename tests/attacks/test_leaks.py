@@ -217,7 +217,7 @@ def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
 
 
 def test_as_of_then_an_item_is_read_by_its_id_only_by_those_who_read_it_then_and_now(target: Target) -> None:
-    moments = cycle((target.before, target.moment, target.before))
+    moments: Iterator[int | str] = cycle((target.before, target.moment, target.before))
     for (door, principal), item_id in product(
         each(target.doors, about("get", NOT_THERE, target.before)),
         ("closed", "opened", "unshared", "shared-later", "given-away"),
@@ -299,6 +299,7 @@ def test_saving_over_a_hidden_item_tells_that_the_id_is_taken_and_nothing_else(t
         alone = httpx.post(f"{target.doors.url}/api/knowledge", json=payload, headers=headers({"user": "mallory"}))
         assert alone.status_code == 409
         for error in (alone.json()["error"], one["error"]):
+            assert error is not None
             assert error["details"] == {"id": item_id}
             said.add((error["code"], error["message"].replace(repr(item_id), "ID")))
         assert word_of(item_id) not in json.dumps(alone.json())

@@ -22,6 +22,7 @@ from nats.js.errors import NoStreamResponseError
 
 from kledger import LedgerClient
 from ledger.broker.publisher_config import Publisher, write_nats_config
+from ledger.event import JsonObject
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, head, until
 from tests.journeys.test_publishing_by_hand import data, deep, envelope, text
@@ -245,7 +246,7 @@ async def test_open_batches_of_a_publisher_that_never_commits_stop_nobodys_write
         assert not answer.data, "the batch is open"
     before = head(ledger)
     bob = ledger.acting_as(user="bob")
-    item = {"task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}
+    item: JsonObject = {"task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}
     reader = {"entity": "user:mei", "permission": "read"}
     asked = [
         {"id": "beside-open-batches", **item, "acl": [reader]},

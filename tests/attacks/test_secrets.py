@@ -8,7 +8,12 @@ import pytest
 from tests.attacks.guarded_node import ADAS_CREDENTIAL, ADAS_RESOURCE, Guarded
 
 PATHS = ("adas%2Faccount", "adas/account", "adas/./account", "adas//account", "adas/account/", "%2Fadas%2Faccount")
-NAMED = ({}, {"X-Ledger-User": "ada"}, {"X-Ledger-User": "bob"}, {"X-Ledger-User": "bob", "X-Ledger-Team": "platform"})
+NAMED: tuple[dict[str, str], ...] = (
+    {},
+    {"X-Ledger-User": "ada"},
+    {"X-Ledger-User": "bob"},
+    {"X-Ledger-User": "bob", "X-Ledger-Team": "platform"},
+)
 
 
 @pytest.mark.parametrize("holder", ["nobody", "bob", "several", "analyst", "expired", "revoked"])

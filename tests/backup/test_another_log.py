@@ -81,7 +81,7 @@ async def test_a_view_stops_at_an_older_log_and_at_one_that_went_another_way(cop
         trouble = await trouble_of(ledger, view)
         assert isinstance(trouble, LogGap)
         assert "ends at position 10" in trouble.message
-        assert "kledger restore" in trouble.message
+        assert "kledger restore-backup" in trouble.message
     async with broker(copies / "other") as ledger:
         trouble = await trouble_of(ledger, view)
         assert isinstance(trouble, LogReplaced)
@@ -145,7 +145,7 @@ async def test_a_node_on_an_older_directory_that_grew_past_its_views_says_so_and
         told = client.status()
         reasons = " ".join(told["reasons"])
         assert "position 15" in reasons
-        assert "kledger restore" in reasons
+        assert "kledger restore-backup" in reasons
         assert (told["stream"]["head"], told["views"][0]["position"]) == (20, 15)
         assert client.sql("SELECT count(*) FROM events WHERE entity_id LIKE 'other-%'")["rows"] == [[0]]
         assert client.health()["status"] == "unhealthy"

@@ -1,4 +1,4 @@
-"""`kledger backup`, `restore`, `repair`: what do they print, and when do they exit with 1?"""
+"""`kledger backup`, `restore-backup`, `repair`: what do they print, and when do they exit with 1?"""
 
 from __future__ import annotations
 
@@ -77,24 +77,31 @@ def test_a_check_exits_with_one_when_a_file_is_damaged_and_names_it(whole: Path)
     assert (ran.exit_code, "backup_damaged" in ran.stderr) == (1, True)
 
 
-def test_restore_without_a_place_is_about_an_item_and_a_backup_asks_for_its_place(
-    node: ScriptedNode, whole: Path
-) -> None:
+def test_restore_is_about_an_item_and_names_the_command_for_a_backup(node: ScriptedNode, whole: Path) -> None:
     saved = {"id": "k-1", "position": 7, "event_id": "e", "version": 1, "status": "active", "events": []}
     node.says("POST /api/knowledge/k-1/restore", saved)
     assert kledger("restore", "k-1").stdout.strip() == "restored k-1 at position 7"
-    for arguments in ([str(whole)], ["k-1", "--start-over"], [str(whole), "--data", "x", "--nats", "nats://x:1"]):
-        ran = kledger("restore", *arguments)
+    asked = len(node.asked)
+    for arguments in (["--data", "x"], ["--nats=nats://x:1"], ["--data", "x", "--start-over"], ["--key", "k"]):
+        ran = kledger("restore", str(whole), *arguments)
+        assert (ran.exit_code, ran.stdout) == (2, ""), arguments
+        assert "kledgerrestore-backup" in "".join(ran.stderr.replace("│", "").split()), arguments
+    assert len(node.asked) == asked
+
+
+def test_a_backup_is_restored_into_one_place(whole: Path) -> None:
+    for arguments in ([], ["--start-over"], ["--data", "x", "--nats", "nats://x:1"]):
+        ran = kledger("restore-backup", str(whole), *arguments)
         assert (ran.exit_code, ran.stdout) == (2, ""), arguments
 
 
 def test_a_backup_is_restored_into_a_new_directory_once_and_proved(whole: Path, tmp_path: Path) -> None:
-    ran = kledger("restore", str(whole), "--data", str(tmp_path / "data"), "--json")
+    ran = kledger("restore-backup", str(whole), "--data", str(tmp_path / "data"), "--json")
     assert ran.exit_code == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert (told["position"], told["signed"]) == (25, None)
     assert told["head"] == json.loads(kledger("backup", "--check", str(whole), "--json").stdout)["head"]
-    ran = kledger("restore", str(whole), "--data", str(tmp_path / "data"))
+    ran = kledger("restore-backup", str(whole), "--data", str(tmp_path / "data"))
     assert (ran.exit_code, "restore_refused" in ran.stderr) == (1, True)
     ran = kledger("repair", "--from", str(whole), "--data", str(tmp_path / "data"))
     assert (ran.exit_code, "nothing to mend" in said(ran)) == (0, True)
@@ -118,7 +125,7 @@ def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
         backup = result_of(ledger, "backup", into=tmp_path / "b")
         digest = result_of(ledger, "verify")["live"]["digest"]
         assert (backup["position"], backup["signed"]) == (122, 122)
-    ran = CliRunner().invoke(app, ["restore", str(tmp_path / "b"), "--data", str(tmp_path / "new"), "--json"])
+    ran = CliRunner().invoke(app, ["restore-backup", str(tmp_path / "b"), "--data", str(tmp_path / "new"), "--json"])
     assert ran.exit_code == 0, ran.stderr
     proof = json.loads(ran.stdout)
     assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 122)

@@ -208,5 +208,5 @@ async def test_a_node_does_not_start_on_a_stream_that_is_being_made_anew(tmp_pat
     async with broker(tmp_path / "broker") as access:
         with pytest.raises(KeyboardInterrupt):
             await restore(access, tmp_path / "b", stop)
-        with pytest.raises(RestoreUnfinished, match="kledger restore again"):
+        with pytest.raises(RestoreUnfinished, match="kledger restore-backup again"):
             await ensure_stream(access)

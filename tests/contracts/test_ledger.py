@@ -330,7 +330,7 @@ async def test_a_following_reader_meets_every_event_of_busy_writers_once(ledger:
     seen: list[int] = []
 
     async def follow() -> None:
-        async with contextlib.aclosing(ledger.read(follow=True, batch=64)) as lists:  # type: ignore[type-var]  # an async generator behind the protocol's iterator
+        async with contextlib.aclosing(ledger.read(follow=True, batch=64)) as lists:
             async for events in lists:
                 seen.extend(event.position for event in events)
                 if len(seen) >= total:

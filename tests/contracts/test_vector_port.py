@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from qdrant_client import QdrantClient
 from kledger.contract.scopes import EVERYTHING
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import Awaiting, Found, Point, VectorStore, point_id
+from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id
 from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
 
@@ -77,14 +78,10 @@ def a_point(
 
 
 def ask(
-    store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: object
+    store: VectorStore, query: str = "compress folder", scopes: list[str] | None = None, **more: Any
 ) -> list[Found]:
-    return store.search(
-        dense=hashed_vectors([query])[0],
-        sparse=query_terms(query),
-        visible_scopes=PUBLIC if scopes is None else scopes,
-        **more,  # type: ignore[arg-type]  # each test names the few arguments it is about
-    )
+    options = SearchOptions(PUBLIC if scopes is None else scopes, **more)
+    return store.search(options, dense=hashed_vectors([query])[0], sparse=query_terms(query))
 
 
 def ids(found: list[Found]) -> list[str]:
@@ -113,7 +110,6 @@ def test_who_reads_everything_finds_what_is_valid_now_whoever_its_readers_are(st
     )
     store.close_version("ended", 1, 7)
     assert sorted(ids(ask(store, scopes=[EVERYTHING]))) == ["hers", "public"]
-    assert sorted(ids(ask(store, scopes=[EVERYTHING], include_retired=True))) == ["hers", "public", "retired"]
     assert sorted(ids(ask(store, scopes=[EVERYTHING], as_of=6))) == ["ended", "hers", "public"]
 
 
@@ -125,8 +121,8 @@ def test_a_rare_word_weighs_more_than_a_common_one(store: VectorStore) -> None:
 
 def test_each_path_can_be_asked_alone(store: VectorStore) -> None:
     store.upsert([a_point()])
-    words = store.search(dense=None, sparse=query_terms("folder"), visible_scopes=PUBLIC)
-    near = store.search(dense=hashed_vectors(["folder"])[0], sparse=None, visible_scopes=PUBLIC)
+    words = store.search(SearchOptions(PUBLIC), dense=None, sparse=query_terms("folder"))
+    near = store.search(SearchOptions(PUBLIC), dense=hashed_vectors(["folder"])[0], sparse=None)
     assert words[0].vector is None
     assert near[0].keyword is None
     assert ids(words) == ids(near) == ["item-1"]
@@ -184,15 +180,15 @@ def test_nobody_finds_what_shares_no_scope_with_them(store: VectorStore) -> None
 
 def test_no_visible_scope_finds_nothing(store: VectorStore) -> None:
     store.upsert([a_point()])
-    for more in ({}, {"include_retired": True}, {"as_of": 5}):
-        assert ask(store, scopes=[], **more) == []
+    for as_of in (None, 5):
+        assert ask(store, scopes=[], as_of=as_of) == []
 
 
 def test_a_scope_filter_holds_in_every_mode(store: VectorStore) -> None:
-    store.upsert([a_point(scopes=["user:ann"], retired=True)])
-    for more in ({}, {"include_retired": True}, {"as_of": 5}, {"as_of": 5, "include_retired": True}):
-        assert ask(store, scopes=["user:bob"], **more) == []
-    assert ids(ask(store, scopes=["user:ann"], include_retired=True)) == ["item-1"]
+    store.upsert([a_point(scopes=["user:ann"])])
+    for as_of in (None, 5):
+        assert ask(store, scopes=["user:bob"], as_of=as_of) == []
+    assert ids(ask(store, scopes=["user:ann"], as_of=5)) == ["item-1"]
 
 
 def test_a_scope_is_compared_as_a_whole(store: VectorStore) -> None:
@@ -214,10 +210,10 @@ def test_the_limit_holds_for_each_path(store: VectorStore) -> None:
     assert sum(each.vector is not None for each in found) == 3
 
 
-def test_a_retired_item_is_found_only_when_asked_for(store: VectorStore) -> None:
+def test_a_retired_item_is_found_at_no_time(store: VectorStore) -> None:
     store.upsert([a_point(retired=True)])
     assert ask(store) == []
-    assert ids(ask(store, include_retired=True)) == ["item-1"]
+    assert ask(store, as_of=5) == []
 
 
 def test_a_superseded_version_is_found_as_of_its_time_only(store: VectorStore) -> None:
@@ -270,7 +266,7 @@ def test_an_erased_item_is_gone_in_every_version(store: VectorStore) -> None:
     store.upsert([a_point(position=1, valid_to=2), a_point(version=2, position=2), a_point("item-2", position=3)])
     store.erase(["item-1"])
     assert ids(ask(store)) == ["item-2"]
-    assert ids(ask(store, as_of=1, include_retired=True)) == []
+    assert ids(ask(store, as_of=1)) == []
     assert store.count() == 1
 
 
@@ -307,7 +303,7 @@ def test_the_checkpoint_starts_at_zero_and_only_grows(store: VectorStore) -> Non
 def test_the_checkpoint_is_never_found(store: VectorStore) -> None:
     store.upsert([a_point()])
     store.set_checkpoint(7)
-    assert ids(ask(store, include_retired=True, as_of=100)) == ["item-1"]
+    assert ids(ask(store, as_of=100)) == ["item-1"]
 
 
 def test_optimizing_changes_no_answer(store: VectorStore) -> None:

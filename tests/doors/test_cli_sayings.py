@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ledger.event import JsonObject
 from producers.cli.main import app
 from producers.cli.screen import counted
 from tests.doors.scripted_node import ScriptedNode, commanded_node
@@ -92,7 +93,7 @@ def test_one_of_a_thing_is_told_in_the_singular(node: ScriptedNode) -> None:
     told = {"goal_id": "g", "description": "d", "owner": "agent:a", "trace_id": None, "section": "s", "left_out": 0}
     node.says("GET /api/goals/g", {**told, "focuses": 1, "focused_at": "2026-03-05T12:00:00Z"})
     assert "focused 1 time, last" in " ".join(kledger("goal", "g").stdout.split())
-    backup = {"added": 1, "files": 1, "seconds": 0.1, "position": 1, "segments": 1}
+    backup: JsonObject = {"added": 1, "files": 1, "seconds": 0.1, "position": 1, "segments": 1}
     backup |= {"head": "a", "root": "b", "signed": 0, "directory": "/b"}
     job = {"id": "j-1", "kind": "backup", "total": 1, "rate": 5.0, "done": 1, "error": None}
     node.says("POST /api/admin/backup", {**job, "state": "running", "result": None}, 202)

@@ -199,6 +199,6 @@ def texts_in(statement: ast.AST) -> Iterator[str]:
     parts = [part for node in ast.walk(statement) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)]
     for node in ast.walk(statement):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "user:ann" for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "user:ann" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and node not in parts:
             yield node.value

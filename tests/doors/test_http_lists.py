@@ -68,7 +68,7 @@ async def test_page_after_page_gives_each_once_while_others_write_change_and_wit
     withdrawn: set[str] = set()
     before: int | None = None
     while True:
-        params = {} if before is None else {"before": before}
+        params: dict[str, Any] = {} if before is None else {"before": before}
         answer = await page(door, path, limit=4, **params)
         seen += [each["id"] for each in answer["results"]]
         if (before := answer["next"]) is None:

@@ -153,7 +153,7 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
         for router in routers.routes(door.desk)
         for route in router.routes
         if isinstance(route, APIRoute) and "retry" in route.endpoint.__annotations__
-        for method in route.methods
+        for method in route.methods or ()
     ]
     asked = [(method, path.partition("?")[0]) for method, path, *_ in [*WRITES.values(), *IN_THE_ADDRESS.values()]]
     left = {

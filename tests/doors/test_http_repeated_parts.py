@@ -305,7 +305,8 @@ async def test_what_was_kept_under_the_ids_of_before_is_known_when_its_request_c
     head = await door.head()
     assert len(told(await asked_later(door, "PUT", OLDER, change, ALICE))[1]["events"]) == 2
     assert told(await asked_later(door, "POST", MANY, verdicts("older+", "newer+"), ALICE))[1]["updated"] == 2
-    for other in ({"update_score": 5}, {"add_helpful_case": {}}, {**change, "content": "anew"}):
+    others: tuple[JsonObject, ...] = ({"update_score": 5}, {"add_helpful_case": {}}, {**change, "content": "anew"})
+    for other in others:
         refusal(await asked_later(door, "PUT", OLDER, other, ALICE), 422, "idempotency_mismatch")
     refusal(await asked_later(door, "POST", MANY, verdicts("newer+", "older+"), ALICE), 422, "idempotency_mismatch")
     assert await door.head() == head

@@ -112,7 +112,7 @@ def test_whom_a_command_names_asks_whatever_empty_variables_are_left(monkeypatch
 def test_nobody_who_was_to_be_named_is_the_operator_in_python(blank: str) -> None:
     for kind in ENTITY_TYPES:
         with pytest.raises(IllegalScope):
-            Caller(**{kind: blank})
+            Caller.of({kind: blank})
         with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(IllegalScope, match="name somebody"):
             ledger.acting_as(**{kind: blank})
     with pytest.raises(IllegalScope):

@@ -131,7 +131,7 @@ async def test_one_taken_id_does_not_hold_up_what_came_with_it(desk: LiveDesk) -
         items = [{"id": f"k-{n}", "task": "t", "content": "c", "type": "tool"} for n in range(400)]
         request = SaveManyRequest(items=items)
         under_way = asyncio.create_task(importing.save_many(desk, OPERATOR, NO_LINEAGE, request))
-        async with aclosing(desk.ledger.read(follow=True)) as log:  # type: ignore[type-var]  # generators close
+        async with aclosing(desk.ledger.read(follow=True)) as log:
             async for kept in log:
                 if kept[-1].position >= 251:  # its first slice is kept, the second is not
                     break

@@ -54,7 +54,7 @@ def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any
     """The endpoint with this one argument, and something harmless for the others that it needs."""
     function = getattr(family, name).function
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    needed = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
+    needed: dict[str, Any] = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
     hints = get_type_hints(function)
     for each in needed:
         if each != argument and (kinds := kinds_of(hints[each])):
@@ -73,7 +73,8 @@ async def test_a_text_where_a_list_is_meant_is_refused_and_nothing_is_sent(
     async with AsyncLedgerClient(node.url, retries=0) as ledger:
         with pytest.raises(InvalidPayload, match=f"{argument} is a") as caught:
             await call(ledger, family, name, argument, slip)
-    assert caught.value.details["errors"][0]["field"] == argument
+    details: Any = caught.value.details
+    assert details["errors"][0]["field"] == argument
     assert node.asked == []
 
 

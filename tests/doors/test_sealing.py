@@ -217,7 +217,7 @@ async def test_many_are_sealed_each_for_its_own_person(sealing: Sealing) -> None
 
 async def test_a_text_that_passes_for_a_sealed_one_is_refused_before_it_is_kept(sealing: Sealing) -> None:
     for said in ({"content": "sealed:v1:user:ada:AAAA"}, {"tags": {"a": ["sealed:v1:x"]}}):
-        fact = KnowledgeSaved(**{**ITEM, **said}, scopes=["public"], owner="agent:a")  # type: ignore[arg-type]
+        fact = KnowledgeSaved(**{**ITEM, **said}, scopes=["public"], owner="agent:a")
         with pytest.raises(InvalidPayload, match="begins with sealed:v1:"):
             await publish(sealing.ledger, Tally(), [NewEvent(fact, "k1", "agent:a")])
     quoted = KnowledgeSaved(**{**ITEM, "content": 'says "sealed:v1:x"'}, scopes=["public"], owner="agent:a")

@@ -187,7 +187,7 @@ def _deliver_badly(chance: random.Random) -> None:
                 before = events[-20:]
 
     JetStreamLedger.read = read  # type: ignore[method-assign]
-    inner_fold = projector.fold_strictly
+    inner_fold = projector.fold_strictly  # type: ignore[attr-defined]  # it is imported there by name
 
     def fold(bench: Any, events: list[Any], *more: Any) -> Any:
         position = bench.position()
@@ -204,7 +204,7 @@ def _deliver_badly(chance: random.Random) -> None:
                 (ARMED / VIOLATION).write_text(f"a batch that was refused moved the view from position {position}")
         return inner_fold(bench, events, *more)
 
-    projector.fold_strictly = fold
+    projector.fold_strictly = fold  # type: ignore[attr-defined, assignment]  # as above
 
 
 def _tell() -> None:

@@ -31,6 +31,6 @@ def install(while_there: str) -> None:
 
 def install_here() -> None:
     """The same for a process that replays what others folded: once, for good."""
-    if not hasattr(batch.named, "poisons"):
-        batch.named = poisoned(batch.named)  # type: ignore[attr-defined]  # as above
+    if not hasattr(batch.named, "poisons"):  # type: ignore[attr-defined]  # as above
+        batch.named = poisoned(batch.named)  # type: ignore[attr-defined]
         batch.named.poisons = True  # type: ignore[attr-defined]

@@ -95,6 +95,13 @@ def test_the_command_without_the_packages_of_a_node_says_how_to_install_them(whe
     assert "pip install 'knowledge-ledger[node]'" in done.stderr
 
 
+def test_the_command_says_where_it_runs_on_another_system() -> None:
+    program = "import sys\nfrom producers.cli.entry import main\nsys.platform = 'win32'\nmain()\n"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "kledger: a node and the command run on Linux and macOS; the client alone runs here\n"
+
+
 @pytest.mark.parametrize("file", ["kledger/py.typed", "producers/sample/knowledge.jsonl", "consumers/prompts/*"])
 def test_the_wheel_holds_what_is_no_module(wheel: Path, file: str) -> None:
     assert list(wheel.glob(file))

@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from kledger.answers.admin import ParkingDecision
+from kledger.contract.knowledge import Case
 from ledger.event import Fact, NewEvent
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
-from ledger.events.extraction import ExtractionCompleted, ExtractionRequested
+from ledger.events.extraction import Extracted, ExtractionCompleted, ExtractionRequested
 from ledger.events.knowledge import KnowledgeRated
 from ledger.events.usage import Usage
 from producers.operations.ports import Job
@@ -186,8 +187,8 @@ async def of_models(documented: Documented) -> None:
         alice, said = "user:alice", [{"id": "m", "content": "c"}]
         asked = ExtractionRequested(kind="statement", messages=said, owner=alice, scopes=[alice])
         evolving = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
-        found = ExtractionCompleted(items=[{"knowledge_id": "older", "action": "saved"}], usage=usage)
-        rated = KnowledgeRated(verdict="helpful", case={"task": "t"})
+        found = ExtractionCompleted(items=[Extracted(knowledge_id="older", action="saved")], usage=usage)
+        rated = KnowledgeRated(verdict="helpful", case=Case(task="t"))
         proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)
         stages: list[tuple[str, Fact]] = [("extraction-1", asked), ("extraction-1", found), ("nobody-knows", rated)]
         for name, fact in [*stages, ("evolution-3", evolving), ("evolution-3", proposed)]:

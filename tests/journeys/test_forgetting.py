@@ -106,13 +106,13 @@ def keep_resources(op: LedgerClient, m: Iterator[str]) -> None:
     """What alice keeps, shares with bob and takes back, and what an agent keeps for her; the secrets last."""
     alice, scribe = op.acting_as(user="alice"), op.acting_as(agent="scribe")
     title, body, language, reason = next(m), next(m), next(m), next(m)
-    hers, about = (next(m), next(m)), {"scopes": ["user:alice"], "shared_with": ["user:alice"]}
+    hers, only = (next(m), next(m)), ["user:alice"]
     first, second, third, fourth = m
     alice.resources.save("cookies/网站", title, body=body, secure_body=first, metadata={"language": language})
     alice.resources.save("cookies/网站", title, secure_body=f"{second} \n 密码", shared_with=["user:bob"])
     alice.resources.save("code/old", "t", secure_body=third)
     alice.resources.retire("code/old", reason=reason)
-    scribe.resources.save("kept/for/alice", hers[0], body=hers[1], secure_body=fourth, **about)
+    scribe.resources.save("kept/for/alice", hers[0], body=hers[1], secure_body=fourth, scopes=only, shared_with=only)
     assert op.acting_as(user="bob").resources.get("cookies/网站")["secure_body"] == f"{second} \n 密码"
     assert alice.resources.get("kept/for/alice")["secure_body"] == fourth
 
@@ -263,7 +263,7 @@ def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data:
         comparing = op.start_job(job)
         until(lambda: node.children("projections.live.rebuild"), "the log is folded beside")
         forgetting = op.start_job("forget", subject="user:alice")
-        told = op.wait_job(comparing["id"], timeout=100)["result"]
+        told = op.wait_job(comparing["id"], timeout=100)["result"] or {}
         assert told["equal"], told["differences"]
         op.wait_job(forgetting["id"], timeout=100)
         assert result_of(op, "verify")["equal"]

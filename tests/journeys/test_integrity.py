@@ -161,7 +161,9 @@ def test_a_node_that_was_killed_signs_on_and_proves_what_came_before_and_after(s
             assert kledger("check-proof", tmp_path / "proof.json")[1]["holds"]
         with pytest.raises(UnknownKnowledge):
             ledger.prove("nothing")
-        assert ledger.status()["chain"]["certified"]["position"] >= COUNT + 32
+        certified = ledger.status()["chain"]["certified"]
+        assert certified is not None
+        assert certified["position"] >= COUNT + 32
         assert result_of(ledger, "audit")["intact"]
 
 

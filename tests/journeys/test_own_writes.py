@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,7 +37,7 @@ def test_a_search_shows_what_its_caller_changed_the_moment_before(http: httpx.Cl
     with http:
         body = {"task": "paint the quixotic fence", "content": "in green", "types": ["tool"]}
         item = http.post(K, json=body).json()["id"]
-        search = {"q": "quixotic fence", "top_k": 1, "record": False}
+        search: dict[str, Any] = {"q": "quixotic fence", "top_k": 1, "record": False}
         for number in range(1, 6):
             http.put(f"{K}/{item}", json={"content": f"in colour {number}", "add_helpful_case": {}})
             (found,) = http.get(f"{K}/search", params=search).json()["results"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from kledger.client.admin import StartableJob
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import JobKind
 from tests.files import entries
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
 
-KINDS: tuple[JobKind, ...] = ("replay", "backup")
+KINDS: tuple[StartableJob, ...] = ("replay", "backup")
 SECRET = base64.b64encode(b"the master key of this test here").decode()
 
 

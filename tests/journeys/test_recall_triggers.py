@@ -43,7 +43,7 @@ def test_an_agent_that_starts_gets_the_profile_then_what_is_known(shared_node: R
         f"SELECT DISTINCT kind, trace_id FROM recalls WHERE recall_id = '{told['recall_id']}'"
     )
     assert served["rows"] == [["startup", "start-1"]]
-    assert noor.profiles.prompt("user") in told["prompt"]
+    assert (noor.profiles.prompt("user") or "nothing") in told["prompt"]
 
 
 def test_a_goal_is_focused_researched_and_focused_again(shared_node: RunningNode, noor: LedgerClient) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from kledger import LedgerClient
 from tests.house.project import ROOT
@@ -30,7 +31,7 @@ def documented() -> set[tuple[str, str]]:
 
 
 def columns(op: LedgerClient) -> Iterator[tuple[str, list[str]]]:
-    rows = op.sql(
+    rows: Any = op.sql(
         """SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns()
            WHERE NOT internal GROUP BY table_name ORDER BY table_name"""
     )["rows"]

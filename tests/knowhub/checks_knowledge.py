@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from ledger.event import JsonObject
 from projections.views.knowledge.evidence import confidence
 from tests.knowhub import source
 from tests.knowhub.checks_models import routing
@@ -19,7 +20,7 @@ ID = re.compile(r"knowledge-\d{8}-[a-z0-9]+")
 def k1(walk: Walk) -> None:
     """Every field is kept; a new item begins at helpful 1, confidence 0.5, score 3."""
     door = walk.door(agent="research_agent", org="cybertogether")
-    stated = {
+    stated: JsonObject = {
         "types": ["tool", "strategy"],
         "tags": {"domain": "coding_style"},
         "scopes": [f"org:{walk.own('cybertogether')}", f"agent:{walk.own('research_agent')}"],

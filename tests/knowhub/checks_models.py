@@ -85,7 +85,7 @@ def k6(walk: Walk) -> None:
     door, me, project = walk.door(user="teller"), f"user:{walk.own('teller')}", f"project:{walk.own('web')}"
     for kind, type_ in KINDS.items():
         word = f"{kind}{walk.word}"
-        found = {"type": type_, "task": f"任务 {word}", "content": f"内容 {word}", "domain": "office"}
+        found: JsonObject = {"type": type_, "task": f"任务 {word}", "content": f"内容 {word}", "domain": "office"}
         found |= {"category": "habit", "message_ids": [f"m1-{word}", "made-up"]}
         walk.chat.says({"verdicts": []}, to=word)
         walk.chat.says({"items": [found]}, to=lambda text, word=word: word in text and "<message id=" in text)  # type: ignore[misc]

@@ -23,6 +23,7 @@ from producers.cli.main import app
 
 Name = Literal["http", "sdk", "command", "mcp"]
 NAMES: tuple[Name, ...] = ("http", "sdk", "command", "mcp")
+Items = list[JsonObject]  # a class with a method `list` cannot say it
 ITEM: JsonObject = {"task": "在什么场景下要完成什么目标", "content": "核心知识内容", "types": ["strategy"]}
 
 
@@ -48,11 +49,11 @@ class Door(ABC):
         """The id of a new item."""
 
     @abstractmethod
-    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> list[JsonObject]:
+    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> Items:
         """Items, newest first."""
 
     @abstractmethod
-    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> list[JsonObject]:
+    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> Items:
         """Items, best first."""
 
     @abstractmethod
@@ -84,7 +85,7 @@ class Http(Door):
             params["min_position"] = self.after
         with httpx.Client(base_url=self.url, headers=self.headers, trust_env=False, timeout=30) as client:
             answer = client.request(method, path, json=body, params=params)
-        document = answer.json() if answer.content else None
+        document: Any = answer.json() if answer.content else None
         if answer.status_code >= 400:
             raise Refused(document["error"]["code"])
         position = document.get("position") if isinstance(document, dict) else None
@@ -94,11 +95,11 @@ class Http(Door):
     def save(self, **item: Any) -> str:
         return str(self.ask("POST", "/api/knowledge", {**ITEM, **item})["id"])
 
-    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> list[JsonObject]:
+    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> Items:
         told = self.ask("GET", "/api/knowledge", limit=limit, types=",".join(types), scopes=",".join(scopes))
         return list(told["results"])
 
-    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> list[JsonObject]:
+    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> Items:
         asked = {"q": query, "top_k": top_k, "min_score": min_score, "types": ",".join(types)}
         return list(self.ask("GET", "/api/knowledge/search", **asked)["results"])
 
@@ -131,11 +132,11 @@ class Sdk(Door):
         positional = [stated.pop(name) for name in ("task", "content", "types")]
         return str(self.ask(self.ledger.save, *positional, **stated)["id"])
 
-    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> list[JsonObject]:
+    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> Items:
         told = self.ask(self.ledger.list, limit=limit, types=types or None, scopes=scopes or None)
         return list(told["results"])
 
-    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> list[JsonObject]:
+    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> Items:
         told = self.ask(self.ledger.search, query, top_k=top_k, min_score=min_score, types=types or None)
         return list(told["results"])
 
@@ -182,14 +183,14 @@ class Command(Door):
             words += [option, str(value)] if value else []
         return str(self.ask("save", *words)["id"])
 
-    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> list[JsonObject]:
+    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> Items:
         filters = [
             *(["--types", ",".join(types)] if types else []),
             *(["--scopes", ",".join(scopes)] if scopes else []),
         ]
         return list(self.ask("list", "--limit", str(limit), *filters)["results"])
 
-    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> list[JsonObject]:
+    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> Items:
         filters = ["--types", ",".join(types)] if types else []
         told = self.ask("search", query, "--top-k", str(top_k), "--min-score", str(min_score), *filters)
         return list(told["results"])
@@ -227,11 +228,11 @@ class Mcp(Door):
         stated |= {named.get(name, name): value for name, value in source.items()}
         return str(self.ask("knowledge_save", **stated)["id"])
 
-    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> list[JsonObject]:
+    def list(self, *, limit: int = 1000, types: Sequence[str] = (), scopes: Sequence[str] = ()) -> Items:
         filters = {**({"types": [*types]} if types else {}), **({"scopes": [*scopes]} if scopes else {})}
         return list(self.ask("knowledge_list", limit=limit, **filters)["results"])
 
-    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> list[JsonObject]:
+    def search(self, query: str, *, top_k: int = 5, min_score: int = 3, types: Sequence[str] = ()) -> Items:
         filters = {"types": [*types]} if types else {}
         return list(self.ask("knowledge_search", query=query, top_k=top_k, min_score=min_score, **filters)["results"])
 

@@ -35,7 +35,9 @@ class Asker:
 
     def asked(self, asked: Asked, **only: Any) -> list[JsonObject]:
         """What is found or listed, newer than all that was saved."""
-        lists = {name: [value] if name in ("types", "visibility") else value for name, value in only.items()}
+        lists: dict[str, Any] = {
+            name: [value] if name in ("types", "visibility") else value for name, value in only.items()
+        }
         match self.door:
             case Http():
                 self.door.after = self.writer.after

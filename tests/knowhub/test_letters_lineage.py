@@ -59,7 +59,9 @@ def called(door: Mcp, tool: str, trace: str, message: str, arguments: JsonObject
 def stated_in(ledger: LedgerClient, item_id: str) -> dict[str, list[str]]:
     """Every trace and message that an item is from, and where each is named."""
     edges = ledger.lineage(item_id)["edges"]
-    return {edge["ref"]: edge["stated_in"] for edge in edges if edge["direction"] == "from" and "stated_in" in edge}
+    return {
+        edge["ref"]: list(edge["stated_in"]) for edge in edges if edge["direction"] == "from" and "stated_in" in edge
+    }
 
 
 def test_what_body_source_and_headers_name_is_linked_and_says_where_it_was_given(

@@ -126,7 +126,7 @@ def test_a_resource_that_is_saved_with_an_item_has_its_scopes(walk: Walk) -> Non
     door = walk.door(agent="scribe", org="lantern")
     owner, org = f"agent:{walk.own('scribe')}", f"org:{walk.own('lantern')}"
     code, account = walk.own("code/login"), walk.own("credentials/a")
-    brought = [
+    brought: list[JsonObject] = [
         {"id": code, "title": "Login code", "body": "driver.get(url)"},
         {"id": account, "title": "Account", "secure_body": walk.word, "scopes": [owner]},
     ]

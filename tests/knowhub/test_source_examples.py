@@ -195,7 +195,7 @@ async def test_the_tools_of_the_sdk_do_what_the_source_says_on_the_face_that_awa
         (item,) = (one for one in found if one["id"] == kept["id"])
         stated = {"task", "types", "tags", "scopes", "owner"}
         assert {name: item[name] for name in stated} == {name: source.ITEM[name] for name in stated}  # type: ignore[literal-required]
-        assert {name: item["source"][name] for name in source.WHOLE_SOURCE} == source.ITEM["source"]
+        assert {name: dict(item["source"])[name] for name in source.WHOLE_SOURCE} == source.ITEM["source"]
         changed = await use.knowledge_update(kept["id"], source.HELPFUL, source.HARMFUL, 4)
         assert [event["type"].partition(".")[2] for event in changed["events"]] == ["scored", "rated", "rated"]
         rated = await use.knowledge_batch_update(source.verdicts(kept["id"])["feedback_list"])

@@ -30,7 +30,7 @@ async def of_copies(access: BrokerAccess, ahead: Callable[[], int]) -> BrokerCon
             info["state"]["last_seq"] += ahead()
         return info
 
-    connection.api = api  # type: ignore[method-assign]  # no server can be told to lag
+    connection.api = api  # type: ignore[method-assign, assignment]  # no server can be told to lag
     return connection
 
 

@@ -39,7 +39,7 @@ async def in_view(vault: MemoryVault, resource_id: str = "db", owner: str = OWNE
 async def test_the_owner_and_those_it_is_shared_with_read_it(vault: MemoryVault, owner: str) -> None:
     kept = await in_view(vault, owner=owner)
     kind, _, name = owner.partition(":")
-    for caller in (Caller(**{kind: name}), Caller(agent="a", team="ops")):
+    for caller in (Caller.of({kind: name}), Caller(agent="a", team="ops")):
         found = await open_secure(vault, kept, "db", org="o", caller=caller, owner=owner, shared_with=["team:ops"])
         assert found == SECRET
 

@@ -54,7 +54,8 @@ def stdio(url: str, *, token: str | None = None, **who: str) -> StdioServerParam
 
 async def told(client: Client, tool: str, arguments: Mapping[str, Any], **meta: Any) -> JsonObject:
     """What a tool answers; the client itself holds it against the tool's output schema."""
-    result = await client.call_tool(tool, dict(arguments), meta=meta or None)
+    stated: Any = meta or None
+    result = await client.call_tool(tool, dict(arguments), meta=stated)
     assert not result.is_error, result.content
     document: JsonObject = result.structured_content
     return document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeRevised
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED
@@ -13,7 +14,7 @@ from projections.fold_kit.parser import Parser
 from projections.vectors import changes
 from projections.vectors.changes import changes_after
 from projections.vectors.wire import Change, Store
-from tests.projections.histories import NewEvent, new_view, saved, state, stored, view_of
+from tests.projections.histories import new_view, saved, state, stored, view_of
 
 
 def test_a_batch_of_the_largest_events_is_decoded_within_the_memory_of_the_parser() -> None:

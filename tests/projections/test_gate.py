@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -250,7 +251,7 @@ def test_another_spelling_of_the_same_event_counts_as_much() -> None:
 
 
 def test_a_profile_is_its_owners_alone_and_is_created_first() -> None:
-    of = {"owner": "user:1", "memory_type": "user"}
+    of: dict[str, Any] = {"owner": "user:1", "memory_type": "user"}
     log = [
         NewEvent(ProfilePatched(patch={}, **of), "user:1/user", "user:1"),
         NewEvent(ProfileCreated(content={}, **of), "user:1/user", "user:1"),

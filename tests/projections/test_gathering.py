@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -190,7 +191,13 @@ async def test_what_is_delivered_again_while_it_gathers_counts_once(monkeypatch:
 async def test_what_was_decoded_before_somebody_was_forgotten_is_decoded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "DECODED_AT_ONCE", 20)
     vault, log, decoded = MemoryVault(), MemoryLedger(), threading.Event()
-    monkeypatch.setattr(projector, "decode_ahead", lambda *given: (decode_ahead(*given), decoded.set())[0])
+
+    def decode(*given: Any) -> Any:
+        done = decode_ahead(*given)
+        decoded.set()
+        return done
+
+    monkeypatch.setattr(projector, "decode_ahead", decode)
     async with at_work() as folding:
         keyring = folding.view.instance.bench.keyring = Keyring(vault.held)
         sealing = SealingLedger(log, vault, PersonsOfItems(folding.view).of)

@@ -22,6 +22,7 @@ from projections.engine.digest import digests
 from projections.engine.duckdb import open_view
 from projections.engine.parking import attention, disagreement, fold_strictly, held_apart
 from projections.engine.view import Instance, View
+from projections.engine.withheld import named
 from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up
 from projections.live.projector import Projector
@@ -37,7 +38,7 @@ Install = Callable[[], None]
 def marked(monkeypatch: pytest.MonkeyPatch) -> Install:
     """Makes folds fail on the marker, now and until the test ends or `undo` is called."""
     monkeypatch.setattr(parking, "PAUSE_SECONDS", 0.001)
-    return lambda: monkeypatch.setattr(batch, "named", poison.poisoned(batch.named))
+    return lambda: monkeypatch.setattr(batch, "named", poison.poisoned(named))
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def history(count: int, bad: set[int]) -> list[NewEvent]:
     ]
 
 
-def decided(event: StoredEvent, reason: str = "why") -> Parked:
+def decided(event: StoredEvent, reason: str = "why") -> dict[int, Decision]:
     return {event.position: Decision(event.position, fingerprint_of(event), "parked", reason, 3, "2026-01-01")}
 
 

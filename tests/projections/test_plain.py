@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -44,7 +45,7 @@ def rating(
     by: str = "agent:a",
     through: str | None = None,
 ) -> NewEvent:
-    said = "helpful" if verdict == "helpful" else "harmful"
+    said: Literal["helpful", "harmful"] = "helpful" if verdict == "helpful" else "harmful"
     fact = KnowledgeRated(verdict=said, case=Case(task=f"task {number}"), through=through)
     return NewEvent(fact, item, by, lineage=Lineage(trace_id=trace), id=f"rating-{number}")
 

@@ -161,7 +161,7 @@ async def test_no_more_calls_are_under_way_than_are_allowed(endpoint: EmbeddingE
 
 
 async def test_when_the_days_budget_is_spent_nothing_is_asked(endpoint: EmbeddingEndpoint, chat: ChatEndpoint) -> None:
-    priced = {"budget_usd": 0.5, "prices": {"big": Price(10_000.0, 10_000.0)}}
+    priced: dict[str, Any] = {"budget_usd": 0.5, "prices": {"big": Price(10_000.0, 10_000.0)}}
     with pytest.raises(BudgetSpent):  # by what the log says of calls before this process
         await ask(endpoint, spent=0.5, **priced)
     assert chat.calls == 0

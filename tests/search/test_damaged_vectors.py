@@ -18,7 +18,7 @@ from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.points import point_of, text_of
-from projections.vectors.store.port import point_id
+from projections.vectors.store.port import SearchOptions, point_id
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
@@ -118,10 +118,10 @@ def answers(store: EdgeStore) -> list[int]:
     """How many items each way of searching finds."""
     terms, vector, everybody, most = query_terms("bread oven"), hashed_vectors(["bread oven"])[0], ["public"], ITEMS * 2
     return [
-        len(store.search(dense=None, sparse=terms, visible_scopes=everybody, limit=most)),
-        len(store.search(dense=vector, sparse=None, visible_scopes=everybody, limit=most)),
-        len(store.search(dense=vector, sparse=terms, visible_scopes=everybody, limit=most, types=["tool"])),
-        len(store.search(dense=vector, sparse=terms, visible_scopes=everybody, limit=most, as_of=ITEMS)),
+        len(store.search(SearchOptions(everybody, limit=most), dense=None, sparse=terms)),
+        len(store.search(SearchOptions(everybody, limit=most), dense=vector, sparse=None)),
+        len(store.search(SearchOptions(everybody, limit=most, types=["tool"]), dense=vector, sparse=terms)),
+        len(store.search(SearchOptions(everybody, limit=most, as_of=ITEMS), dense=vector, sparse=terms)),
     ]
 
 

@@ -153,6 +153,6 @@ def test_a_query_counts_the_documents_that_are_not_sorted_in_yet() -> None:
             assert dict(zip(all_terms.tolist(), counts.tolist(), strict=True)) == dict(expected)
             assert documents == frequencies.documents("public")
     wanted = np.array([5, 2_999, 1, 700], np.uint32)
-    reader = frequencies._readers["public"]  # weights alone show outside
-    assert reader.latest, "some are not sorted in"
-    assert reader.of(wanted).tolist() == [expected[term] for term in wanted.tolist()]
+    public = frequencies._readers["public"]  # weights alone show outside
+    assert public.latest, "some are not sorted in"
+    assert public.of(wanted).tolist() == [expected[term] for term in wanted.tolist()]

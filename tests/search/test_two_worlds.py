@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -22,7 +22,7 @@ from qdrant_client import QdrantClient
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.frequencies import Counted, Frequencies, stored
-from projections.vectors.store.port import Found, Point, VectorStore
+from projections.vectors.store.port import Found, Point, SearchOptions, VectorStore
 from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
 from tests.journeys.running_node import caught_up, head, running
@@ -78,6 +78,9 @@ def history(seed: int, events: int = 60) -> list[Write]:
     return writes
 
 
+MINE_ALL = SearchOptions(MINE)
+
+
 def fill(store: VectorStore, writes: Sequence[Write]) -> None:
     for write in writes:
         if write.kind == "erase":
@@ -91,13 +94,13 @@ def fill(store: VectorStore, writes: Sequence[Write]) -> None:
 
 
 def answers(store: VectorStore, positions: Sequence[int]) -> list[list[Found]]:
-    """Everything that ann may ask: each path, now, retired ones too, and as of each position."""
+    """Everything that ann may ask: each path, now and as of each position."""
     given: list[list[Found]] = []
     for query in QUERIES:
         dense, terms, words = hashed_vectors([query])[0], query_terms(query), query_terms(query, words_only=True)
-        for asked in ({}, {"include_retired": True}, {"limit": 3}, *({"as_of": at} for at in positions)):
+        for asked in (MINE_ALL, replace(MINE_ALL, limit=3), *(replace(MINE_ALL, as_of=at) for at in positions)):
             given += [
-                store.search(dense=near, sparse=held, visible_scopes=MINE, **asked)  # type: ignore[arg-type]
+                store.search(asked, dense=near, sparse=held)
                 for near, held in ((dense, terms), (None, words), (dense, None))
             ]
     return given

@@ -1,6 +1,6 @@
-"""Commands for backups of the log: `kledger backup`, `restore`, `repair`.
+"""Commands for backups of the log: `kledger backup`, `restore-backup`, `repair`.
 
-A running node makes a backup; `--check` reads the files alone. Restore and repair need a data directory without a
+A running node makes a backup; `--check` reads the files alone. Restoring and repairing need a data directory without a
 running node, or a NATS server, and connect as the administrator of the stream.
 """
 
@@ -21,11 +21,10 @@ from rich.console import Group
 
 from kledger.contract.errors import InvalidPayload
 from ledger.runtime.whole_file import check_directory_place
-from producers.cli import reading
-from producers.cli.commands import admin, knowledge
+from producers.cli.commands import admin
 from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, plain, words
-from producers.cli.session import AUDIT, KNOWLEDGE, Answer, Session, as_caller, as_operator
+from producers.cli.session import AUDIT, Answer, Session, as_operator
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.broker.access import BrokerAccess
@@ -94,43 +93,35 @@ def _check(directory: Path, key: str | None) -> Answer:
     return Answer(asdict(checked), shown, ok=not checked.problems)
 
 
-def restore(
-    session: Session,
-    target: Annotated[str, typer.Argument(metavar="ITEM|DIR", help="The item; with --data or --nats, the backup.")],
+def restore_backup(
+    session: Session,  # noqa: ARG001  # every command has one
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")],
     data: Annotated[
-        Path | None, typer.Option(help="Bring a backup back into this data directory, on which no node runs.")
+        Path | None, typer.Option(help="The data directory to restore it into, on which no node runs.")
     ] = None,
     nats: Nats = None,
-    start_over: Annotated[
-        bool, typer.Option("--start-over", help="Remove what an interrupted restore of a backup left.")
-    ] = False,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Remove what an interrupted restore left.")] = False,
     key: Key = None,
-    reason: reading.Reason = None,
 ) -> Answer:
-    """Bring a retired item back; with --data or --nats, bring a whole log back from a backup.
+    """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
-    Only its owner may bring an item back. A log is brought back into an empty stream, compared event by event, and
-    shown to have the chain of the backup.
+    Each event is compared with the backup, and the stream's chain is shown to be the backup's.
 
-    Example: kledger restore knowledge-20260305-a1b2 --user ann
+    Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
-    if data is None and nats is None:
-        if start_over or key is not None or (Path(target) / "manifest.json").is_file():
-            raise typer.BadParameter("say where a backup is brought back with --data DIR or --nats URL")
-        return knowledge.restore(session, target, reason)
     from ledger.backup.checking import intact
-    from ledger.backup.restoring import restore as restore_log
+    from ledger.backup.restoring import restore
 
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
     with bar("restore", None) as shown:
-        manifest = intact(Path(target), _moving(shown), key=_key(key))  # before anything is created
+        manifest = intact(directory, _moving(shown), key=_key(key))  # before anything is created
         shown.step("restore")
         restored = _on_broker(
             data,
             nats,
-            lambda access: restore_log(access, Path(target), _moving(shown), start_over=start_over, manifest=manifest),
+            lambda access: restore(access, directory, _moving(shown), start_over=start_over, manifest=manifest),
         )
     lines = facts(
         (
@@ -299,6 +290,6 @@ async def _broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAc
 
 
 app = typer.Typer()
-app.command("restore", rich_help_panel=KNOWLEDGE)(as_caller(restore))
 app.command("backup", rich_help_panel=AUDIT)(as_operator(backup))
+app.command("restore-backup", rich_help_panel=AUDIT)(as_operator(restore_backup))
 app.command("repair", rich_help_panel=AUDIT)(as_operator(repair))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from producers.cli import reading
 from producers.cli.commands import sharing
@@ -181,6 +182,15 @@ def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = 
     return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
 
 
+class RestoreItem(TyperCommand):
+    """The parser of `kledger restore`: refuses the options of a backup, and names the command that has them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not {arg.partition("=")[0] for arg in args}.isdisjoint(("--data", "--nats", "--start-over", "--key")):
+            raise typer.BadParameter("this restores one item; a backup is restored with kledger restore-backup", ctx)
+        return super().parse_args(ctx, args)
+
+
 def _without_none(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -190,3 +200,4 @@ app.command("save", rich_help_panel=KNOWLEDGE)(as_caller(save))
 app.command("revise", rich_help_panel=KNOWLEDGE)(as_caller(revise))
 app.command("rate", rich_help_panel=KNOWLEDGE)(as_caller(rate))
 app.command("retire", rich_help_panel=KNOWLEDGE)(as_caller(retire))
+app.command("restore", rich_help_panel=KNOWLEDGE, cls=RestoreItem)(as_caller(restore))

@@ -22,11 +22,11 @@ MOST_AT_ONCE = 16
 class QueryEmbedder:
     """Embeds queries through the cache `kept`, and probes `endpoint` directly after an outage."""
 
-    def __init__(self, kept: Embedder, endpoint: Embedder, deadline: float, breaker: Breaker | None = None) -> None:
+    def __init__(self, kept: Embedder, endpoint: Embedder, deadline: float) -> None:
         self._kept = kept
         self._endpoint = endpoint
         self._deadline = deadline
-        self.breaker = breaker or Breaker()
+        self.breaker = Breaker()
         self._pending: dict[str, asyncio.Task[Vectors]] = {}
         self._probing: asyncio.Task[None] | None = None
         self.missed = 0

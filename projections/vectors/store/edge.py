@@ -29,8 +29,8 @@ from projections.vectors.store.port import (
     Awaiting,
     Digest,
     Found,
-    Only,
     Point,
+    SearchOptions,
     Whole,
     applied,
     closing,
@@ -154,24 +154,15 @@ class EdgeStore:
         self._written = self._uncounted = 0
 
     def search(
-        self,
-        *,
-        dense: NDArray[np.float32] | None,
-        sparse: Sparse | None,
-        visible_scopes: Sequence[str],
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
+        self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
-        if not visible_scopes:
+        if not options.visible_scopes:
             return []
-        admitted = admitted_by(visible_scopes, types, as_of, include_retired, only or {})
+        admitted = admitted_by(options)
         requests: dict[str, tuple[edge.Query, float]] = {}
         if sparse is not None and len(sparse.indices):
-            weighed = self._frequencies.weigh(sparse, visible_scopes)
+            weighed = self._frequencies.weigh(sparse, options.visible_scopes)
             requests[TERMS] = edge.Query.Nearest(_sparse(weighed.sparse), using=TERMS), weighed.scale
         if dense is not None and dense.any():
             requests[_DENSE] = edge.Query.Nearest(dense.tolist(), using=_DENSE), 1.0
@@ -184,14 +175,14 @@ class EdgeStore:
         hits: dict[str, Hits] = {}
         with reading():
             answers = self._shard.query_batch(
-                edge.QueryBatchRequest([request(query, limit + 1) for query, _ in requests.values()])
+                edge.QueryBatchRequest([request(query, options.limit + 1) for query, _ in requests.values()])
             )
             for (path, (query, scale)), points in zip(requests.items(), answers, strict=True):
 
                 def more(most: int, query: edge.Query = query, scale: float = scale) -> Hits:
                     return _found(self._shard.query(request(query, most)), scale)
 
-                hits[path] = best(_found(points, scale), limit, more)
+                hits[path] = best(_found(points, scale), options.limit, more)
         return merged(hits.get(TERMS, []), hits.get(_DENSE, []))
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:

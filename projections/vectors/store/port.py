@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -53,6 +53,22 @@ class Point:
     valid_to: int | None = None
     retired: bool = False
     visibility: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What a search may find: the `limit` best of each path.
+
+    A version needs one of `visible_scopes`: none finds nothing, EVERYTHING among them finds all. Empty `types` means
+    any; `only` filters further. With `as_of`, the versions valid at that position (valid_from <= as_of < valid_to),
+    else those valid now.
+    """
+
+    visible_scopes: Sequence[str]
+    types: Sequence[str] = ()
+    limit: int = 20
+    as_of: int | None = None
+    only: Only = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +120,13 @@ class VectorStore(Protocol):
         ...
 
     def search(
-        self,
-        *,
-        dense: NDArray[np.float32] | None,
-        sparse: Sparse | None,
-        visible_scopes: Sequence[str],
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
+        self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
     ) -> list[Found]:
-        """The `limit` best of each path among what the caller may see, best keyword score first.
+        """The best of each path among what the caller may see, best keyword score first.
 
-        The store's own query filters by `visible_scopes`: a version needs one of them; none finds nothing, EVERYTHING
-        among them finds all. Empty `types` means any; `only` filters further. With `as_of`, the versions valid at that
-        position (valid_from <= as_of < valid_to), else those valid now. A path whose vector is None, empty or all zero
-        is skipped. The document frequencies count only what is valid now and visible to the caller: nothing else may
-        influence a score or the order.
+        The store's own query filters by the options. A path whose vector is None, empty or all zero is skipped. The
+        document frequencies count only what is valid now and visible to the caller: nothing else may influence a score
+        or the order.
         """
         ...
 

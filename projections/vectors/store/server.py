@@ -22,12 +22,11 @@ from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.store.directories import earlier_slugs, model_slug
 from projections.vectors.store.port import (
     AWAITED,
-    OPEN,
     Awaiting,
     Digest,
     Found,
-    Only,
     Point,
+    SearchOptions,
     Whole,
     applied,
     closing,
@@ -122,24 +121,15 @@ class ServerStore:
             self._create()
 
     def search(
-        self,
-        *,
-        dense: NDArray[np.float32] | None,
-        sparse: Sparse | None,
-        visible_scopes: Sequence[str],
-        types: Sequence[str] = (),
-        limit: int = 20,
-        as_of: int | None = None,
-        include_retired: bool = False,
-        only: Only | None = None,
+        self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
     ) -> list[Found]:
         """See `port.VectorStore.search`."""
-        if not visible_scopes:
+        if not options.visible_scopes:
             return []
-        admitted = _filter(visible_scopes, types, as_of, include_retired, only or {})
+        admitted = _filter(options)
         requests: dict[str, tuple[models.SparseVector | list[float], models.SearchParams]] = {}
         if sparse is not None and len(sparse.indices):
-            seen = _filter(visible_scopes, (), None, False, {})
+            seen = _filter(SearchOptions(options.visible_scopes))
             requests[_TERMS] = _sparse(sparse), models.SearchParams(idf=models.IdfCorpusParams(corpus=seen))
         if dense is not None and dense.any():
             requests[_DENSE] = dense.tolist(), models.SearchParams(exact=True)  # a graph would link hidden points too
@@ -154,13 +144,15 @@ class ServerStore:
 
         hits: dict[str, Hits] = {}
         with _named(self._name):
-            answers = self._client.query_batch_points(self._name, [request(path, limit + 1) for path in requests])
+            answers = self._client.query_batch_points(
+                self._name, [request(path, options.limit + 1) for path in requests]
+            )
             for path, answer in zip(requests, answers, strict=True):
 
                 def more(most: int, path: str = path) -> Hits:
                     return _found(self._client.query_batch_points(self._name, [request(path, most)])[0].points)
 
-                hits[path] = best(_found(answer.points), limit, more)
+                hits[path] = best(_found(answer.points), options.limit, more)
         return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
@@ -300,25 +292,20 @@ _SERVED_NOW = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.Pa
 _AWAITING = models.Filter(must=[models.FieldCondition(key="awaits", match=models.MatchValue(value=AWAITED))])
 
 
-def _filter(
-    visible_scopes: Sequence[str], types: Sequence[str], as_of: int | None, include_retired: bool, only: Only
-) -> models.Filter:
+def _filter(options: SearchOptions) -> models.Filter:
     must: list[models.Condition]
-    everything = EVERYTHING in visible_scopes
-    if as_of is None and not include_retired:
-        must = [_SERVED_NOW if everything else _any("now", visible_scopes)]
+    visible = options.visible_scopes
+    everything = EVERYTHING in visible
+    if options.as_of is None:
+        must = [_SERVED_NOW if everything else _any("now", visible)]
     else:
-        must = [] if everything else [_any("scopes", visible_scopes)]
-        if as_of is None:
-            must.append(models.FieldCondition(key="valid_to", match=models.MatchValue(value=OPEN)))
-        else:
-            must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=as_of)))
-            must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=as_of)))
-        if not include_retired:
-            must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
-    if types:
-        must.append(_any("types", types))
-    must += [_any(field, values) for field, values in only.items() if values]
+        must = [] if everything else [_any("scopes", visible)]
+        must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=options.as_of)))
+        must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=options.as_of)))
+        must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
+    if options.types:
+        must.append(_any("types", options.types))
+    must += [_any(field, values) for field, values in options.only.items() if values]
     return models.Filter(must=must)
 
 

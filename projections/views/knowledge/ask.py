@@ -89,7 +89,8 @@ def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
     scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)  # list_has_any is many times slower
     # Few items have an ACL, and only those are compared with it.
     shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST}))"
-    return f"({scoped} OR {table}owner IN ({_marks(named)}) OR {shared})", [*visible, *named, listed(named)]
+    owns = f"{table}owner IN ({', '.join('?' * len(named))})"
+    return f"({scoped} OR {owns} OR {shared})", [*visible, *named, listed(named)]
 
 
 def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
@@ -309,7 +310,3 @@ def parsed(text: str | None) -> Any:
 def _filled_fields(text: str | None) -> JsonObject:
     """A source without its null fields."""
     return {name: value for name, value in parsed(text).items() if value is not None}
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))

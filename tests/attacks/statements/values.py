@@ -62,7 +62,11 @@ class Values:
         return " ".join(self.chance.choices(_WORDS, k=self.chance.randrange(1, 12)))
 
     def _planes(self) -> str:
-        one = self.chance.choice((lambda: self.chance.choice(_ODD), lambda: chr(self.chance.randrange(0x110000))))
+        ones: tuple[Callable[[], str], ...] = (
+            lambda: self.chance.choice(_ODD),
+            lambda: chr(self.chance.randrange(0x110000)),
+        )
+        one = self.chance.choice(ones)
         return "".join(one() for _ in range(min(self.size(), 2_000)))
 
     def _long(self) -> str:
