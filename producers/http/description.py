@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from kledger.answers.parts import Refusal
 from producers.http.admission import OPEN
-from producers.http.answers import REFUSED, SCHEMAS
+from producers.http.answers import SCHEMAS
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
 
 DESCRIPTION = (
@@ -31,20 +31,6 @@ _SCHEME = {
     "scheme": "bearer",
     "description": "A token of the node (`kledger token create`). A node on loopback that has no tokens needs none.",
 }
-_WAIT = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
-_CHALLENGE = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
-_REFUSED = {"content": REFUSED}
-BEFORE_A_ROUTE: dict[int | str, dict[str, Any]] = {
-    401: {
-        "description": "The token is missing, unknown, expired or revoked",
-        "headers": _CHALLENGE,
-        "content": REFUSED,
-    },
-    403: {"description": "Not the caller's to ask"} | _REFUSED,
-    422: {"description": "The request does not fit, or names a parameter that is not there"} | _REFUSED,
-    429: {"description": "Too many requests at once", "headers": _WAIT} | _REFUSED,
-}
-"""Errors with which a request may end before its route is asked."""
 
 
 def describe(app: FastAPI) -> None:
