@@ -11,6 +11,7 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.errors import ServiceFailed
 from tests.journeys.running_node import (
+    PATIENCE,
     Importing,
     RunningNode,
     alive,
@@ -150,7 +151,7 @@ def test_kill_9_of_a_rebuild_leaves_the_live_view_as_it_was(node: RunningNode) -
         (rebuild,) = node.children("projections.live.rebuild")
         os.kill(rebuild, signal.SIGKILL)
         with pytest.raises(ServiceFailed):
-            ledger.wait_job(job["id"], timeout=30)
+            ledger.wait_job(job["id"], timeout=PATIENCE)
         assert (node.data / "views" / "current").read_text() == before
         assert ledger.search(word_of(1, "steady"), top_k=1)["results"]
         assert result_of(ledger, "rebuild")["equal"] is True

@@ -7,7 +7,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,20 +19,22 @@ from kledger import LedgerClient
 from kledger.contract.errors import LedgerError
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server_config import ServerFiles, keep_passwords
+from tests.processes.started import ENVIRONMENT as ENVIRONMENT
+from tests.processes.started import KLEDGER as KLEDGER
+from tests.processes.started import ROOT as ROOT
+from tests.processes.started import Process, start
 
-ROOT = Path(__file__).parents[2]
-KLEDGER = [sys.executable, "-m", "producers.cli.main"]
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("KLEDGER_", "QDRANT_"))}
-STARTS_WITHIN = 60.0  # seconds; the machine may be busy
-STOPS_WITHIN = 45.0
+PATIENCE = 300.0
+"""Seconds after which something that should have happened hangs, however busy the machine is."""
+STARTS_WITHIN = STOPS_WITHIN = PATIENCE
 
 
 def up(data: Path, http: str = "127.0.0.1:0", *more: str) -> list[str]:
-    """The command that runs a node on `data`."""
-    return [*KLEDGER, "up", "--data", str(data), "--http", http, *more]
+    """The words of the command that runs a node on `data`."""
+    return ["up", "--data", str(data), "--http", http, *more]
 
 
-def until(holds: Callable[[], object], what: str, within: float = 30.0, instead: object = "") -> None:
+def until(holds: Callable[[], object], what: str, within: float = PATIENCE, instead: object = "") -> None:
     """Return once `holds()`; fail saying `what` did not come about in so many seconds, and what is there instead."""
     deadline = time.monotonic() + within
     while not holds():
@@ -64,7 +65,7 @@ class RunningNode:
     """One life of a node: from its ready line to its end."""
 
     data: Path
-    process: subprocess.Popen[str]
+    process: Process
     url: str
     ready: str
     log: Path
@@ -126,19 +127,16 @@ class RunningNode:
 
 @contextmanager
 def running(
-    data: Path, *more: str, http: str = "127.0.0.1:0", env: Mapping[str, str] | None = None
+    data: Path,
+    *more: str,
+    http: str = "127.0.0.1:0",
+    env: Mapping[str, str] | None = None,
+    cold: bool = False,
 ) -> Iterator[RunningNode]:
     """A node on `data`. What still runs in the end is stopped, and has to exit with 0."""
     log = data.parent / f"{data.name}.log"
     with log.open("ab") as errors:
-        process = subprocess.Popen(
-            up(data, http, *more),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=ROOT,
-            env={**ENVIRONMENT, **(env or {})},
-        )
+        process = start(up(data, http, *more), stderr=errors, environment={**ENVIRONMENT, **(env or {})}, cold=cold)
     assert process.stdout is not None
     try:
         ready = _ready_line(process, log)
@@ -156,7 +154,7 @@ def running(
         process.stdout.close()
 
 
-def _ready_line(process: subprocess.Popen[str], log: Path) -> str:
+def _ready_line(process: Process, log: Path) -> str:
     assert process.stdout is not None
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdout, selectors.EVENT_READ)
@@ -178,7 +176,7 @@ def caught_up(ledger: LedgerClient) -> dict[str, Any]:
         told.update(ledger.status())
         return bool(told["healthy"]) and all(view["position"] == told["stream"]["head"] for view in told["views"])
 
-    until(all_there, "the views reach the head of the log", 60, instead=told)
+    until(all_there, "the views reach the head of the log", instead=told)
     return told
 
 
@@ -189,7 +187,7 @@ def head(ledger: LedgerClient) -> int:
 
 def result_of(ledger: LedgerClient, kind: Any, **given: Any) -> dict[str, Any]:
     """What a job came to."""
-    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=90)
+    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=PATIENCE)
     assert done["result"] is not None
     return done["result"]
 
@@ -255,7 +253,7 @@ class Importing:
     def end(self) -> None:
         """Wait for its end, whatever that is."""
         assert self._thread is not None
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the import hangs"
 
 

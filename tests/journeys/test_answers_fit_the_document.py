@@ -216,7 +216,6 @@ async def of_models(documented: Documented) -> None:
         await ask("POST", f"{A}/refused/1/retry", who={})
 
 
-@pytest.mark.timeout(300)  # it starts the node, and every job of the operator
 async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningNode, tmp_path: Path) -> None:
     documented = Documented()
     await of_models(documented)

@@ -25,8 +25,7 @@ from projections.vectors.embedding.hashed import hashed_vectors
 from tests.files import contents
 from tests.journeys.running_node import (
     ENVIRONMENT,
-    KLEDGER,
-    ROOT,
+    PATIENCE,
     RunningNode,
     caught_up,
     items,
@@ -35,6 +34,7 @@ from tests.journeys.running_node import (
     until,
 )
 from tests.openai_server import embedding_endpoint
+from tests.processes import started
 
 MARKERS = [
     *(f"zebra{number:02d}marker" for number in range(11)),
@@ -209,9 +209,7 @@ def forget_by_command(node: RunningNode) -> dict[str, Any]:
 
     def kledger(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
-        return subprocess.run(
-            [*KLEDGER, *words], input=said, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-        )
+        return started.kledger(*words, said=said, environment=environment)
 
     refused = kledger("forget", "user:alice", said="n\n")
     assert refused.returncode == 1
@@ -263,9 +261,9 @@ def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data:
         comparing = op.start_job(job)
         until(lambda: node.children("projections.live.rebuild"), "the log is folded beside")
         forgetting = op.start_job("forget", subject="user:alice")
-        told = op.wait_job(comparing["id"], timeout=100)["result"]
+        told = op.wait_job(comparing["id"], timeout=PATIENCE)["result"]
         assert told["equal"], told["differences"]
-        op.wait_job(forgetting["id"], timeout=100)
+        op.wait_job(forgetting["id"], timeout=PATIENCE)
         assert result_of(op, "verify")["equal"]
 
 
@@ -279,10 +277,10 @@ def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data
     in_the_way = order.with_name(order.name.replace(".pending", ""))
     in_the_way.mkdir()  # where the receipt is to stand
     with running(data) as node, node.client() as op:
-        until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells", 60)
+        until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells")
         in_the_way.rmdir()
-        until(lambda: not begun(data), "the order is carried out", 60)
-        until(lambda: op.health()["status"] == "healthy", "the node is well", 60)
+        until(lambda: not begun(data), "the order is carried out")
+        until(lambda: op.health()["status"] == "healthy", "the node is well")
 
 
 def test_another_node_of_the_same_log_forgets_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_what_was_sealed_before_there_was_a_mac_is_erased_and_a_second_order_end
     pending = data / "receipts" / f"{of_another_node.receipt}.pending.json"
     pending.write_bytes(orjson.dumps(asdict(of_another_node)))
     with running(data, "--quack", "off") as node, node.client() as op:
-        until(lambda: not list(pending.parent.glob("*.pending.json")), "the order is carried out", 60)
+        until(lambda: not list(pending.parent.glob("*.pending.json")), "the order is carried out")
         assert [path.stem for path in pending.parent.iterdir()] == [receipt["receipt"]["id"]]
         caught_up(op)
         assert op.sql(refused)["rows"] == before

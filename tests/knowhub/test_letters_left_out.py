@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from producers.requests.first_sentence import LONGEST, first_sentence
 from producers.requests.owners import owner_named
 from tests.doors.test_http_sharing import EXAMPLES
-from tests.journeys.running_node import ROOT, RunningNode
+from tests.journeys.running_node import PATIENCE, ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http
 from tests.knowhub.walking import Walk
 from tests.openai_chat import ChatEndpoint
@@ -119,7 +119,7 @@ def test_who_is_named_by_the_mail_address_of_git_owns_what_they_save(shared_node
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     item = Http(shared_node.url, {"user": address}).one(json.loads(ran.stdout)["id"])
     assert (item["owner"], item["scopes"]) == (f"user:{address}", [f"user:{address}"])

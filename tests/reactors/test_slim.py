@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kledger import LedgerClient
 from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
-from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+from tests.journeys.running_node import PATIENCE, RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
@@ -178,7 +178,7 @@ def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_writte
         f"{node.url}/api/knowledge/slim",
         json={"model": "google/gemini-2.0-flash-001"},
         headers={"X-Ledger-User": "dan"},
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert answer.status_code in (200, 202)
     until(lambda: dan.slim_get(answer.json()["id"])["done"], "the slim is done")

@@ -27,7 +27,6 @@ def environment(server: EmbeddingEndpoint, armed: Path, data: Path, **more: str)
         "KLEDGER_MODEL_URL": server.url,
         "KLEDGER_MODEL": "big",
         "KLEDGER_MODEL_CONCURRENCY": "1",
-        "KLEDGER_REACTOR_ACK_WAIT": "1",
     } | more
 
 
@@ -73,7 +72,7 @@ def test_a_slim_whose_node_is_killed_again_and_again_has_one_result_and_is_bille
                         slim = ledger.acting_as(user="ana").slim(wait=0, idempotency_key="slim")["id"]
                     else:
                         point.write_text(f"node {passages}")
-                until(lambda: node.process.poll() is not None, f"life {life} of the node ends", 60)
+                until(lambda: node.process.poll() is not None, f"life {life} of the node ends")
         with running(data, env=about) as node, node.client(retries=0) as ledger:
             ana = ledger.acting_as(user="ana")
             done = ana.slim(idempotency_key="slim")
@@ -97,10 +96,10 @@ def test_a_slim_whose_node_is_killed_again_and_again_has_one_result_and_is_bille
             point.write_text(f"node {LIVES_OF_REVERT[0]}")
             with pytest.raises(NodeUnreachable):
                 ana.slim_revert(slim)
-            until(lambda: node.process.poll() is not None, "the node ends amid reverting", 60)
+            until(lambda: node.process.poll() is not None, "the node ends amid reverting")
         with running(data, env=about) as node, node.client() as ledger:
             ana = ledger.acting_as(user="ana")
-            until(lambda: ana.slim_get(slim)["status"] == "reverted", "the slim is reverted", 60)
+            until(lambda: ana.slim_get(slim)["status"] == "reverted", "the slim is reverted")
             assert state(ana, ids) == before
             caught_up(ledger)
             assert found(ana) == set(ids)
@@ -126,7 +125,7 @@ def test_where_the_endpoint_may_bill_twice_a_slim_that_was_cut_off_ends_and_merg
         server.chat.held.set()
         with running(data, env=about) as node, node.client() as ledger:
             ana = ledger.acting_as(user="ana")
-            until(lambda: ana.slim_get(slim)["done"], "the slim has ended", 60)
+            until(lambda: ana.slim_get(slim)["done"], "the slim has ended")
             told = ana.slim_get(slim)
             assert (told["status"], told["code"]) == ("failed", "interrupted")
             assert server.chat.calls == 1

@@ -86,12 +86,12 @@ def test_zeroed_files_of_a_stopped_node_are_stated_and_mended(named: str, tmp_pa
     with running(tmp_path / "node") as node, node.client() as ledger:
         if named:
             assert found(node) == 0, "the store loads and finds nothing"
-        until(lambda: health(node)["status"] == "degraded", "health states the damage", 60)
+        until(lambda: health(node)["status"] == "degraded", "health states the damage")
         assert any("vector" in reason for reason in health(node)["reasons"])
         assert not result_of(ledger, "verify")["equal"]
         rebuilt = result_of(ledger, "rebuild")
         assert rebuilt["vectors"]["made_anew"]
-        until(lambda: health(node)["status"] == "ready", "health is good again", 60)
+        until(lambda: health(node)["status"] == "ready", "health is good again")
         assert found(node) == ITEMS
         assert result_of(ledger, "verify")["equal"]
 
@@ -100,7 +100,7 @@ def test_zeroed_files_of_a_running_node_are_stated_and_mended(tmp_path: Path) ->
     with running(tmp_path / "node") as node, node.client() as ledger:
         saved(node)
         zero(files_of_points(tmp_path / "node"))
-        until(lambda: health(node)["status"] == "degraded", "health states the damage", 60)
+        until(lambda: health(node)["status"] == "degraded", "health states the damage")
         assert any("vector" in reason for reason in health(node)["reasons"])
         assert not result_of(ledger, "verify")["equal"]
         assert result_of(ledger, "rebuild")["vectors"]["made_anew"]

@@ -198,7 +198,7 @@ def test_a_text_that_the_endpoint_refuses_keeps_no_other_from_its_embedding(
         for number, word in enumerate(("bread", "poison", "oven", "cake")):
             ledger.save("food", f"{word} is in the kitchen", ["tool"], scopes=["public"], id=f"item-{number}")
         embedded = {"item-0", "item-2", "item-3"}
-        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others", 60)
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others")
         assert len(found(node, "kitchen")["results"]) == 4
         until(lambda: ledger.status()["embeddings"]["refused"] == 1, "the status counts it")
 
@@ -214,7 +214,7 @@ def test_an_endpoint_that_refuses_everything_costs_no_text_its_embedding(
         until(lambda: any("embeddings" in reason for reason in health(node)["reasons"]), "health states it")
         assert len(found(node, "kitchen", min_position=head(ledger))["results"]) == 4
         endpoint.refuse = ""
-        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them", 60)
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them")
         assert ledger.status()["embeddings"]["refused"] == 0
 
 
@@ -224,7 +224,7 @@ def test_vectors_of_a_wrong_size_are_paid_for_one_text_a_try(endpoint: Embedding
     with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
         items = [{"task": f"bake {n}", "content": f"bread number{n}", "types": ["tool"]} for n in range(many)]
         ledger.save_many([{**item, "scopes": ["public"]} for item in items])
-        until(lambda: endpoint.calls > 3, "it is tried again", 60)
+        until(lambda: endpoint.calls > 3, "it is tried again")
         for number in range(20):
             assert found(node, f"bread {number}")["degraded"]
         texts, calls = len(endpoint.texts), endpoint.calls

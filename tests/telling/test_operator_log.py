@@ -18,6 +18,7 @@ from ledger.runtime.logs import LEVELS
 from tests.journeys.running_node import (
     ENVIRONMENT,
     KLEDGER,
+    PATIENCE,
     ROOT,
     STOPS_WITHIN,
     RunningNode,
@@ -28,6 +29,7 @@ from tests.journeys.running_node import (
     until,
     up,
 )
+from tests.processes import started
 
 PERSON = "user:zelda-quill"
 
@@ -101,7 +103,7 @@ def test_a_broker_that_is_gone_is_a_line_and_one_when_it_is_back(tmp_path: Path)
         for _ in range(5):
             httpx.get(f"{node.url}/api/knowledge/search", params={"q": "content"}, timeout=30)
         os.kill(broker, signal.SIGKILL)
-        until(lambda: "broker_connection_back" in events_of(node), "the broker is back", 60)
+        until(lambda: "broker_connection_back" in events_of(node), "the broker is back")
         caught_up(ledger)
         ledger.search("content")
         counted = Counter(line["event"] for line in lines_of(node)[before:])
@@ -121,7 +123,7 @@ def test_a_level_leaves_out_what_is_below_it(tmp_path: Path, stated: str) -> Non
 
 def test_an_unknown_level_is_refused_with_those_there_are(tmp_path: Path) -> None:
     environment = {**ENVIRONMENT, "KLEDGER_LOG_LEVEL": "loud"}
-    ran = subprocess.run(up(tmp_path / "data"), env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ran = started.kledger(*up(tmp_path / "data"), environment=environment)
     assert ran.returncode == 1
     assert all(level in ran.stderr for level in LEVELS)
     assert not (tmp_path / "data").exists()
@@ -134,7 +136,7 @@ def test_on_a_terminal_the_lines_are_for_people(tmp_path: Path) -> None:
         "import structlog; from ledger.runtime.logs import log_to_stderr; log_to_stderr(); "
         "structlog.get_logger().info('hello')"
     )
-    subprocess.run([KLEDGER[0], "-c", code], stderr=other, check=True, cwd=ROOT, env=ENVIRONMENT, timeout=60)
+    subprocess.run([KLEDGER[0], "-c", code], stderr=other, check=True, cwd=ROOT, env=ENVIRONMENT, timeout=PATIENCE)
     os.close(other)
     shown = os.read(main, 4096).decode()
     os.close(main)
