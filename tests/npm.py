@@ -18,7 +18,7 @@ def installed(folder: Path, what: str) -> Path:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         check=False,
     )
     if ran.returncode:

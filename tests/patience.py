@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds. Far longer than a machine takes that is busy with other work: who waits in vain has found a defect."""

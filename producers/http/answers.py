@@ -23,6 +23,10 @@ POSITION = "X-Ledger-Position"
 DEGRADED = "X-Ledger-Degraded"
 """Where the position of an answer is in a header, what the answer lacks is in this one, as JSON; absent when whole."""
 
+SCHEMAS = "#/components/schemas/"
+REFUSED = {"application/json": {"schema": {"$ref": SCHEMAS + Refusal.__name__}}}
+"""How the document shows an error. As a model FastAPI would make a validator of it for each error of each route."""
+
 
 class Json(Response):
     """A JSON response; takes dataclasses as well as documents."""
@@ -68,4 +72,4 @@ def documented(model: Any, *codes: int, status: int = 200, later: bool = False) 
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
     if later:
         answers[202] = {"model": model, "description": "The work is still under way"}
-    return answers | {code: {"model": Refusal} for code in (*codes, 503)}
+    return answers | {code: {"content": REFUSED} for code in (*codes, 503)}

@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
 from producers.http.admission import Admission
-from producers.http.description import BEFORE_A_ROUTE, DESCRIPTION, LICENSE, SERVERS, describe
+from producers.http.description import DESCRIPTION, LICENSE, SERVERS, describe
 from producers.http.guard import Guard
-from producers.http.known_parameters import refuse_unknown
 from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
@@ -43,13 +42,11 @@ def create_app(
         description=DESCRIPTION,
         license_info=LICENSE,
         servers=SERVERS,
-        responses=BEFORE_A_ROUTE,
         # The framework's pages load scripts from elsewhere; `pages` renders one that does not.
         docs_url=None,
         redoc_url=None,
         openapi_url=None,  # served by `pages` too, as every route is
         redirect_slashes=False,
-        dependencies=[Depends(refuse_unknown)],
         lifespan=_serving_tools,
     )
     app.state.desk = desk  # for what is asked before a route is: of which types of scopes a caller may be
@@ -76,7 +73,7 @@ def create_app(
         metrics.routes(desk, counted),
         pages.routes(app, mcp.path),
     ):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # each is whole: see `routing`
     app.router.routes.append(mcp.route)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import TypeAdapter
 
 from kledger.answers.parts import Refusal
 from producers.http.admission import OPEN
+from producers.http.answers import SCHEMAS
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
 
 DESCRIPTION = (
@@ -29,15 +31,6 @@ _SCHEME = {
     "scheme": "bearer",
     "description": "A token of the node (`kledger token create`). A node on loopback that has no tokens needs none.",
 }
-_WAIT = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
-_CHALLENGE = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
-BEFORE_A_ROUTE: dict[int | str, dict[str, Any]] = {
-    401: {"model": Refusal, "description": "The token is missing, unknown, expired or revoked", "headers": _CHALLENGE},
-    403: {"model": Refusal, "description": "Not the caller's to ask"},
-    422: {"model": Refusal, "description": "The request does not fit, or names a parameter that is not there"},
-    429: {"model": Refusal, "description": "Too many requests at once", "headers": _WAIT},
-}
-"""Errors with which a request may end before its route is asked."""
 
 
 def describe(app: FastAPI) -> None:
@@ -49,6 +42,8 @@ def describe(app: FastAPI) -> None:
         document = generated()
         if known:
             return document
+        schemas = document["components"]["schemas"] | _refusal()
+        document["components"]["schemas"] = dict(sorted(schemas.items()))
         document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
         document["security"] = [{}, {_TOKEN: []}]
         for path, operations in document["paths"].items():
@@ -60,6 +55,13 @@ def describe(app: FastAPI) -> None:
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema
+
+
+def _refusal() -> dict[str, Any]:
+    """The schemas of an error's body, by name."""
+    schema = TypeAdapter(Refusal).json_schema(ref_template=SCHEMAS + "{model}", mode="serialization")
+    parts: dict[str, Any] = schema.pop("$defs")
+    return {Refusal.__name__: schema} | parts
 
 
 def _open(operation: dict[str, Any]) -> None:

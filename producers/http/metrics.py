@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -25,6 +26,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from projections.views.refused.ask import refused_by_code
 
@@ -166,7 +168,7 @@ class _Tallied(Collector):
 
 def routes(desk: Desk, metrics: Metrics) -> APIRouter:
     """The one route of this file."""
-    router = APIRouter(tags=["health"])
+    router = new_router("health", route_class=APIRoute)
 
     @router.get("/metrics", response_class=Response)
     async def tell() -> Response:

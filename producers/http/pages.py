@@ -13,10 +13,12 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.responses import HTMLResponse
 
 from kledger.answers.admin import Index
 from producers.http.answers import Json
+from producers.http.routing import router as new_router
 
 _OPENAPI = "/openapi.json"
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -37,7 +39,7 @@ _HEADERS = {
 
 def routes(app: FastAPI, mcp: str) -> APIRouter:
     """The two pages of `app`, whose tools are at `mcp`."""
-    router = APIRouter(tags=["pages"])
+    router = new_router("pages", route_class=APIRoute)
     rendered: list[str] = []
 
     @router.get("/", responses={200: {"model": Index}})

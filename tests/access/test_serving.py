@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import httpx
 
 from producers.access.tokens import create_token
-from tests.journeys.running_node import ENVIRONMENT, ROOT, running, up
+from tests.journeys.running_node import running, up
+from tests.processes import started
 
 ELSEWHERE = "127.0.0.2:0"  # this machine still, and not one of the names that a node takes for its own
 
 
 def test_another_address_is_served_with_tokens_only(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    ran = subprocess.run(
-        up(data, ELSEWHERE), capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=ENVIRONMENT
-    )
+    ran = started.kledger(*up(data, ELSEWHERE))
     assert ran.returncode == 1
     assert "kledger token create" in ran.stderr
     assert not (data / "broker").exists(), "nothing was begun"

@@ -284,7 +284,7 @@ def run_client(attach: str, statements: list[tuple[str, str]]) -> list[dict[str,
         input=orders + "\n",
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )

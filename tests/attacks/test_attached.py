@@ -14,6 +14,7 @@ from producers.access.tokens import revoke_token
 from projections.analysts.quack import load_extensions
 from tests.attacks.guarded_node import Guarded
 from tests.journeys.running_node import ROOT
+from tests.patience import PATIENCE
 
 CLIENT = ROOT / "tests" / "analysts" / "quack_client.py"
 
@@ -40,7 +41,7 @@ def asked(target: Guarded, token: str, *statements: str) -> list[dict[str, Any]]
         text=True,
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT)},
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -31,7 +31,8 @@ from producers.access.tokens import TOKEN
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.files import contents
-from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
+from tests.journeys.running_node import ENVIRONMENT
+from tests.processes import started
 
 ATTACKS: dict[str, tuple[type[LedgerError], Callable[[LedgerClient], Any]]] = {
     "acting as another": (Forbidden, lambda k: k.acting_as(user="ada").get("adas-item")),
@@ -122,15 +123,7 @@ def test_the_client_waits_as_long_as_it_is_asked_to_and_then_goes_on() -> None:
 
 
 def command(target: Guarded, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*KLEDGER, *arguments],
-        env={**ENVIRONMENT, "KLEDGER_URL": target.node.url, **environment},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return started.kledger(*arguments, environment={**ENVIRONMENT, "KLEDGER_URL": target.node.url, **environment})
 
 
 def test_the_command_carries_the_token_of_the_environment_or_of_a_file(unharmed: Guarded, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_fifo_that_nobody_reads_is_refused_and_one_that_is_read_has_the_answer
 def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"KLEDGER": f"{sys.executable} -m producers.cli.main"}
     return subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
 
 

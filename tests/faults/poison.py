@@ -18,7 +18,8 @@ def poisoned(named: Any, while_there: Path | None = None) -> Any:
     def fails(refusals: Any, events: Any, parked: Any) -> Any:
         active = while_there is None or while_there.exists()
         if active and any(MARKER.encode() in event.body and event.position not in parked for event in events):
-            duckdb.sql("SELECT 'secret words'::INTEGER").fetchall()
+            with duckdb.connect() as con:
+                con.execute("SELECT 'secret words'::INTEGER")
         return named(refusals, events, parked)
 
     return fails

@@ -25,6 +25,7 @@ from tests.journeys.running_node import (
     until,
     word_of,
 )
+from tests.patience import PATIENCE
 
 COUNT = 700
 ENDS_WITHIN = 20.0
@@ -150,7 +151,7 @@ def test_kill_9_of_a_rebuild_leaves_the_live_view_as_it_was(node: RunningNode) -
         (rebuild,) = node.children("projections.live.rebuild")
         os.kill(rebuild, signal.SIGKILL)
         with pytest.raises(ServiceFailed):
-            ledger.wait_job(job["id"], timeout=30)
+            ledger.wait_job(job["id"], timeout=PATIENCE)
         assert (node.data / "views" / "current").read_text() == before
         assert ledger.search(word_of(1, "steady"), top_k=1)["results"]
         assert result_of(ledger, "rebuild")["equal"] is True

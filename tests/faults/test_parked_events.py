@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import pytest
 from kledger.contract.errors import IllegalState, NotOwner, UnfoldableEvent, UnknownReference
 from tests.faults.poison import MARKER
 from tests.journeys.running_node import (
-    ENVIRONMENT,
-    KLEDGER,
     ROOT,
     RunningNode,
     assert_found,
@@ -23,6 +20,8 @@ from tests.journeys.running_node import (
     result_of,
     running,
 )
+from tests.patience import PATIENCE
+from tests.processes import started
 
 INJECT = Path(__file__).parent / "inject"
 
@@ -50,10 +49,7 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory, poison: Path) -> Iterator
 
 def kledger(node: RunningNode, *words: str) -> tuple[int, Any]:
     """Run the command against the node: its exit code and JSON document."""
-    ran = subprocess.run(
-        [*KLEDGER, *words, "--url", node.url, "--json"],
-        capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=ENVIRONMENT,
-    )  # fmt: skip
+    ran = started.kledger(*words, "--url", node.url, "--json")
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran.returncode, json.loads(ran.stdout)
 
@@ -116,7 +112,7 @@ def test_a_parked_event_is_tried_again_in_vain_then_in_earnest_and_another_is_di
     with poisoned.client() as ledger:
         before = ledger.sql("SELECT position, code, reason FROM refused_events ORDER BY 1")["rows"]
         with pytest.raises(UnfoldableEvent, match="position 11 "):
-            ledger.wait_job(ledger.retry_parked(11)["id"], timeout=60)
+            ledger.wait_job(ledger.retry_parked(11)["id"], timeout=PATIENCE)
         assert ledger.sql("SELECT position, code, reason FROM refused_events ORDER BY 1")["rows"] == before
 
         poison.unlink()  # the cause is mended

@@ -6,15 +6,12 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from kledger.contract.errors import NodeUnreachable
 from tests.journeys.running_node import (
-    ENVIRONMENT,
-    ROOT,
     Importing,
     RunningNode,
     alive,
@@ -26,13 +23,12 @@ from tests.journeys.running_node import (
     until,
     up,
 )
+from tests.processes import started
 
 
 def refused(data: Path, http: str = "127.0.0.1:0", *more: str) -> str:
     """What a node says that does not start; its exit code has to be 1."""
-    ran = subprocess.run(
-        up(data, http, *more), capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=ENVIRONMENT
-    )
+    ran = started.kledger(*up(data, http, *more))
     assert ran.returncode == 1, (ran.returncode, ran.stderr)
     assert ran.stdout == ""
     assert "Traceback" not in ran.stderr

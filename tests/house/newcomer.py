@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tests.house.project import ROOT
+from tests.processes.started import ENVIRONMENT, can_fork, fork_server
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
 SECOND_ADDRESS = "127.0.0.1:8421"
@@ -28,7 +29,7 @@ SECOND_ADDRESS = "127.0.0.1:8421"
 ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
 PLACEHOLDERS = {"sk-…": "k"}
 """What a page leaves to its reader, and what this reader puts there."""
-ENDS_WITHIN = 100  # seconds; the machine may be busy
+ENDS_WITHIN = 300  # seconds; the machine may be busy
 _STARTS_NODE = re.compile(r"^kledger up$", re.MULTILINE)
 _STARTS_ANOTHER = re.compile(rf"^kledger up .*--http {SECOND_ADDRESS}$", re.MULTILINE)
 _INSTALLS = re.compile(r"^pip install (?P<what>.+)$", re.MULTILINE)
@@ -70,15 +71,22 @@ def without_the_product(environment: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def set_up(desk: Path) -> None:
-    """Make `desk` what a checkout is after `make setup`: its files that this reads, and `.venv` with the command."""
+def set_up(desk: Path, *, forking: bool = False) -> None:
+    """Make `desk` what a checkout is after `make setup`: its files that this reads, and `.venv` with the command.
+
+    `forking`: the command is forked from a process that has imported the product.
+    """
     programs = desk / ".venv" / "bin"
     programs.mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, desk / name)
     for name, runs in (("kledger", "-m producers.cli.main"), ("python", "")):
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec env PYTHONPATH={ROOT} {shlex.quote(sys.executable)} {runs} "$@"\n')
+        python = shlex.quote(sys.executable)
+        starts = f"env PYTHONPATH={ROOT} {python} {runs}"
+        if forking and name == "kledger":
+            starts = f"{python} -I -S {ROOT / 'tests' / 'processes' / 'launch.py'} {fork_server.at} {ROOT}"
+        program.write_text(f'#!/bin/sh\nexec {starts} "$@"\n')
         program.chmod(0o755)
     (desk / ".venv" / ".set-up").touch()
 
@@ -184,7 +192,7 @@ class Newcomer:
     ) -> None:
         self.desk = folder / "desk"
         self.desk.mkdir()
-        set_up(self.desk)
+        set_up(self.desk, forking=prepared and can_fork(ENVIRONMENT))
         self.address = address
         self.packages: Path | None = None
         home = folder / "home"

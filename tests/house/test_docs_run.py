@@ -81,7 +81,6 @@ def said(block: Block, done: Done) -> str:
     return f"{block} ended with {done.returncode}:\n{block.text}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
     """And what it leaves in a checkout is ignored there."""
@@ -104,7 +103,6 @@ def test_every_block_of_the_page_runs(page: Path, reader: Newcomer) -> None:
     assert left <= {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()}
 
 
-@pytest.mark.timeout(300)
 def test_the_tutorial_comes_to_its_end_without_a_model(tmp_path: Path) -> None:
     """With what it says to do then: the lines of the model left out, and `revise` in the place of `evolve`."""
     (page,) = [each for each in PAGES if each.name == "an-agent-that-learns-from-its-mistakes.md"]

@@ -31,7 +31,7 @@ OURS = {"kledger", "ledger", "projections", "producers", "consumers"}
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=100)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     (built,) = folder.glob("*.whl")
     with ZipFile(built) as archive:
         archive.extractall(folder / "installed")
@@ -69,7 +69,7 @@ def alone(wheel: Path, program: str) -> subprocess.CompletedProcess[str]:
     }
     assert {"duckdb", "nats", "qdrant_client", "typer"} <= absent
     command = [sys.executable, "-P", "-c", _ALONE + program, str(wheel), ",".join(absent - OURS)]
-    return subprocess.run(command, cwd=wheel, check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=wheel, check=False, capture_output=True, text=True, timeout=300)
 
 
 def test_the_client_needs_an_http_library_a_json_library_and_pydantic(wheel: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,8 @@ from kledger import LedgerClient
 from kledger.contract.errors import ChainContradicted
 from ledger.integrity.chain_start import accept, begin, beginning, note_signed
 from ledger.integrity.notary_start import NotaryFiles
-from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, caught_up, result_of, running, until
+from tests.journeys.running_node import caught_up, result_of, running, until
+from tests.processes import started
 
 
 @pytest.fixture
@@ -119,6 +119,6 @@ def remove(path: Path) -> None:
 
 
 def kledger(*words: str) -> str:
-    ran = subprocess.run([*KLEDGER, *words], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    ran = started.kledger(*words)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

@@ -7,7 +7,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,17 +20,17 @@ from kledger.contract.errors import LedgerError
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server_config import ServerFiles, keep_passwords
 from tests.patience import PATIENCE
+from tests.processes.started import ENVIRONMENT as ENVIRONMENT
+from tests.processes.started import KLEDGER as KLEDGER
+from tests.processes.started import ROOT as ROOT
+from tests.processes.started import Process, start
 
-ROOT = Path(__file__).parents[2]
-KLEDGER = [sys.executable, "-m", "producers.cli.main"]
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("KLEDGER_", "QDRANT_"))}
-STARTS_WITHIN = 4 * PATIENCE  # it makes its views and vectors first
-STOPS_WITHIN = PATIENCE
+STARTS_WITHIN = STOPS_WITHIN = PATIENCE
 
 
 def up(data: Path, http: str = "127.0.0.1:0", *more: str) -> list[str]:
-    """The command that runs a node on `data`."""
-    return [*KLEDGER, "up", "--data", str(data), "--http", http, *more]
+    """The words of the command that runs a node on `data`."""
+    return ["up", "--data", str(data), "--http", http, *more]
 
 
 def until(holds: Callable[[], object], what: str, within: float = PATIENCE, instead: object = "") -> None:
@@ -65,7 +64,7 @@ class RunningNode:
     """One life of a node: from its ready line to its end."""
 
     data: Path
-    process: subprocess.Popen[str]
+    process: Process
     url: str
     ready: str
     log: Path
@@ -127,19 +126,16 @@ class RunningNode:
 
 @contextmanager
 def running(
-    data: Path, *more: str, http: str = "127.0.0.1:0", env: Mapping[str, str] | None = None
+    data: Path,
+    *more: str,
+    http: str = "127.0.0.1:0",
+    env: Mapping[str, str] | None = None,
+    cold: bool = False,
 ) -> Iterator[RunningNode]:
     """A node on `data`. What still runs in the end is stopped, and has to exit with 0."""
     log = data.parent / f"{data.name}.log"
     with log.open("ab") as errors:
-        process = subprocess.Popen(
-            up(data, http, *more),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=ROOT,
-            env={**ENVIRONMENT, **(env or {})},
-        )
+        process = start(up(data, http, *more), stderr=errors, environment={**ENVIRONMENT, **(env or {})}, cold=cold)
     assert process.stdout is not None
     try:
         ready = _ready_line(process, log)
@@ -157,7 +153,7 @@ def running(
         process.stdout.close()
 
 
-def _ready_line(process: subprocess.Popen[str], log: Path) -> str:
+def _ready_line(process: Process, log: Path) -> str:
     assert process.stdout is not None
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdout, selectors.EVENT_READ)
@@ -190,7 +186,7 @@ def head(ledger: LedgerClient) -> int:
 
 def result_of(ledger: LedgerClient, kind: Any, **given: Any) -> dict[str, Any]:
     """What a job came to."""
-    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=4 * PATIENCE)
+    done = ledger.wait_job(ledger.start_job(kind, **given)["id"], timeout=PATIENCE)
     assert done["result"] is not None
     return done["result"]
 
@@ -256,7 +252,7 @@ class Importing:
     def end(self) -> None:
         """Wait for its end, whatever that is."""
         assert self._thread is not None
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the import hangs"
 
 

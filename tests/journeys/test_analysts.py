@@ -196,7 +196,7 @@ def test_a_long_question_holds_up_neither_the_fold_nor_a_snapshot(
                 [sys.executable, "-I", "-c", reader, told["file"], "SELECT max(position) FROM events"],
                 capture_output=True,
                 text=True,
-                timeout=30,
+                timeout=PATIENCE,
                 check=False,
             )
             assert ran.stdout.strip() == str(told["position"]), ran.stderr

@@ -226,7 +226,6 @@ async def of_writes_with_a_key(documented: Documented) -> None:
             documented.check(await door.request(method, path, json=body, headers=who))
 
 
-@pytest.mark.timeout(300)  # it starts the node, and every job of the operator
 async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningNode, tmp_path: Path) -> None:
     documented = Documented()
     await of_models(documented)

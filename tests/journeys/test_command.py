@@ -21,6 +21,7 @@ from kledger import LedgerClient
 from producers.cli.main import app
 from tests.journeys import running_node
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("producers.node.compose") is None, reason="this build has no node to run"
@@ -50,8 +51,8 @@ class Node:
 
 @contextmanager
 def running(data: Path) -> Iterator[Node]:
-    """A node on `data`, and the commands for it."""
-    with running_node.running(data) as started:
+    """A node on `data`, as a person starts it, and the commands for it."""
+    with running_node.running(data, cold=True) as started:
         yield Node(started.url, data, started.ready)
 
 
@@ -220,7 +221,7 @@ def test_a_node_keeps_everything_over_a_restart_and_guards_its_directory(tmp_pat
             [*KLEDGER, "up", "--data", str(data), "--http", "127.0.0.1:0"],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
             cwd=ROOT,
             env=ENVIRONMENT,
@@ -239,7 +240,7 @@ def test_the_demonstration_keeps_every_promise() -> None:
         [sys.executable, "-m", "producers.cli.demo"],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=PATIENCE,
         check=False,
         cwd=ROOT,
         env=ENVIRONMENT,

@@ -25,8 +25,6 @@ from projections.vectors.embedding.hashed import hashed_vectors
 from tests.files import contents
 from tests.journeys.running_node import (
     ENVIRONMENT,
-    KLEDGER,
-    ROOT,
     RunningNode,
     caught_up,
     items,
@@ -35,6 +33,8 @@ from tests.journeys.running_node import (
     until,
 )
 from tests.openai_server import embedding_endpoint
+from tests.patience import PATIENCE
+from tests.processes import started
 
 MARKERS = [
     *(f"zebra{number:02d}marker" for number in range(11)),
@@ -209,9 +209,7 @@ def forget_by_command(node: RunningNode) -> dict[str, Any]:
 
     def kledger(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
-        return subprocess.run(
-            [*KLEDGER, *words], input=said, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-        )
+        return started.kledger(*words, said=said, environment=environment)
 
     refused = kledger("forget", "user:alice", said="n\n")
     assert refused.returncode == 1
@@ -263,9 +261,9 @@ def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data:
         comparing = op.start_job(job)
         until(lambda: node.children("projections.live.rebuild"), "the log is folded beside")
         forgetting = op.start_job("forget", subject="user:alice")
-        told = op.wait_job(comparing["id"], timeout=100)["result"] or {}
+        told = op.wait_job(comparing["id"], timeout=PATIENCE)["result"] or {}
         assert told["equal"], told["differences"]
-        op.wait_job(forgetting["id"], timeout=100)
+        op.wait_job(forgetting["id"], timeout=PATIENCE)
         assert result_of(op, "verify")["equal"]
 
 

@@ -20,7 +20,6 @@ from kledger.answers.knowledge import Item
 from kledger.contract.errors import InvalidPayload, LedgerError
 from tests.journeys.running_node import (
     ENVIRONMENT,
-    KLEDGER,
     ROOT,
     Importing,
     RunningNode,
@@ -34,6 +33,8 @@ from tests.journeys.running_node import (
     until,
     word_of,
 )
+from tests.patience import PATIENCE
+from tests.processes import started
 
 COUNT = 400
 UNTOUCHED = 40  # from here on nothing is revised or retired
@@ -57,15 +58,7 @@ def stocked(shared_node: RunningNode) -> RunningNode:
 
 def command(node: RunningNode, *arguments: str) -> dict[str, Any]:
     """What the command answers with --json, in a process of its own; it has to exit with 0."""
-    ran = subprocess.run(
-        [*KLEDGER, *arguments, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-        cwd=ROOT,
-        env={**ENVIRONMENT, "KLEDGER_URL": node.url},
-    )
+    ran = started.kledger(*arguments, "--json", environment={**ENVIRONMENT, "KLEDGER_URL": node.url}, within=400)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     document: dict[str, Any] = json.loads(ran.stdout)
     return document
@@ -88,7 +81,7 @@ class Searching:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
     async def _search(self) -> None:
@@ -138,7 +131,7 @@ def test_a_rebuild_refuses_no_search_and_loses_no_write(stocked: RunningNode, le
         writing.end()
         answered = searching.answered - answered
     assert searching.errors == []
-    assert answered > 0
+    assert answered > 0, "no search was answered while the views were folded anew"
     assert writing.error is None
     assert (told["equal"], told["swapped"], told["differences"]) == (True, True, [])
     assert told["live"]["digest"] == told["rebuilt"]["digest"]
@@ -153,7 +146,7 @@ def test_a_rebuild_refuses_no_search_and_loses_no_write(stocked: RunningNode, le
 def test_jobs_that_are_asked_for_at_once_all_end_well(stocked: RunningNode, ledger: LedgerClient) -> None:
     kinds: list[Any] = ["rebuild", "verify", "snapshot", "rebuild", "verify"]
     started = [ledger.start_job(kind) for kind in kinds]
-    results = [ledger.wait_job(job["id"], timeout=90)["result"] or {} for job in started]
+    results = [ledger.wait_job(job["id"], timeout=PATIENCE)["result"] or {} for job in started]
     assert [result["equal"] for result in results if "equal" in result] == [True] * 4
 
 
@@ -167,7 +160,11 @@ def test_a_snapshot_is_a_file_for_any_duckdb(stocked: RunningNode, ledger: Ledge
     )
     # held open by its reader, the node goes on and makes another one
     ran = subprocess.run(
-        [sys.executable, "-I", "-c", reader, told["file"]], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-I", "-c", reader, told["file"]],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == [str((told["position"], told["position"])), f"({COUNT},)"]
@@ -213,7 +210,7 @@ def test_a_replay_to_a_moment_is_the_state_as_of_it(
         " WHERE list_contains(scopes, $$public$$) ORDER BY id').fetchall()))"
     )
     ran = subprocess.run(
-        [sys.executable, "-I", "-c", reader, str(into)], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-I", "-c", reader, str(into)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert ran.returncode == 0, ran.stderr
     replayed = json.loads(ran.stdout)
@@ -231,11 +228,11 @@ def test_a_replay_into_a_file_that_is_there_or_beyond_the_head_is_refused(
     there.write_text("mine")
     for given in ({"to": None, "into": there}, {"to": head(ledger) + 1, "into": tmp_path / "new.duckdb"}):
         with pytest.raises(InvalidPayload):
-            ledger.wait_job(ledger.start_job("replay", **given)["id"], timeout=60)
+            ledger.wait_job(ledger.start_job("replay", **given)["id"], timeout=PATIENCE)
     assert there.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [there]
     future = ledger.start_job("replay", to=datetime.now(UTC) + timedelta(days=1), into=tmp_path / "all.duckdb")
-    result = ledger.wait_job(future["id"], timeout=60)["result"]
+    result = ledger.wait_job(future["id"], timeout=PATIENCE)["result"]
     assert result is not None
     assert result["position"] == head(ledger)
 
@@ -248,7 +245,6 @@ def tldr_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]
         yield node
 
 
-@pytest.mark.timeout(500)  # vectors are made anew beside searches that never pause: two minutes on two cores
 def test_the_real_items_are_imported_once_and_rebuilt_under_searches(tldr_node: RunningNode) -> None:
     with TLDR.open("rb") as file:
         lines = [orjson.loads(line) for line in file]

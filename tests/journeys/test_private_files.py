@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ import pytest
 from kledger.client.admin import StartableJob
 from kledger.contract.errors import InvalidPayload
 from tests.files import entries
-from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
+from tests.journeys.running_node import RunningNode, caught_up, result_of, running, up
+from tests.processes import started
 
 KINDS: tuple[StartableJob, ...] = ("replay", "backup")
 SECRET = base64.b64encode(b"the master key of this test here").decode()
@@ -34,7 +34,7 @@ def wide(directory: Path) -> list[str]:
 
 
 def kledger(*words: str) -> str:
-    ran = subprocess.run([*KLEDGER, *words], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    ran = started.kledger(*words)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -144,10 +144,7 @@ def test_a_lost_master_key_refuses_the_start_before_another_is_made(tmp_path: Pa
     kept = key.read_bytes()
     key.unlink()
     for _ in range(2):
-        ran = subprocess.run(
-            [*KLEDGER, "up", "--data", str(data), "--http", "127.0.0.1:0", "--quack", "off"],
-            cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+        ran = started.kledger(*up(data, "127.0.0.1:0", "--quack", "off"))
         assert ran.returncode == 1
         assert "wrong_master_key" in ran.stderr
         assert "master.key is not there" in ran.stderr

@@ -19,8 +19,9 @@ from kledger.contract.errors import LedgerError, VersionConflict
 from ledger.event import NewEvent
 from ledger.events.resource import ResourceSaved
 from ledger.store.jetstream import JetStreamLedger
-from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, caught_up, result_of, running
+from tests.journeys.running_node import ENVIRONMENT, ROOT, RunningNode, caught_up, result_of, running
 from tests.journeys.test_forgetting import files_with, rows_with
+from tests.processes import started
 
 SECRETS = ["correct-horse-7f3a", "密码是牛油果九号", "rotated-horse-81c0"]
 IN_CLEAR = "hunter-published-this-in-clear"
@@ -31,15 +32,7 @@ RELATIONS = ("resources", "resource_versions", "events", "refused_events")
 def kledger(node: RunningNode, *words: str, said: str = "", code: int = 0) -> str:
     """What a command prints, on both streams; its secret comes by stdin."""
     environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
-    done = subprocess.run(
-        [*KLEDGER, "resource", *words],
-        input=said,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        check=False,
-    )
+    done = started.kledger("resource", *words, said=said, environment=environment)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

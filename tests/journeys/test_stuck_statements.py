@@ -15,6 +15,7 @@ from kledger.contract.errors import IllegalQuery
 from projections.analysts.admission import AT_ONCE
 from projections.analysts.quack import load_extensions
 from tests.journeys.running_node import RunningNode, assert_kept_once, running, until
+from tests.patience import PATIENCE
 
 # Hours within one step: it compares 900,000 letters with as many, and no number stands where the guard would count it.
 STUCK = """
@@ -69,7 +70,7 @@ def test_over_quack_it_keeps_neither_the_end_of_the_node_nor_a_rebuild_waiting(n
         until(lambda: cpu_seconds(node) > used + 2, "the statement runs")
         saved = ledger.save("goes on", "goes on", ["tool"])
         assert ledger.get(saved["id"])["content"] == "goes on"
-        rebuilt = ledger.wait_job(ledger.start_job("rebuild")["id"], timeout=90)
+        rebuilt = ledger.wait_job(ledger.start_job("rebuild")["id"], timeout=PATIENCE)
         assert rebuilt["result"] is not None
         assert rebuilt["result"]["swapped"]
         assert ledger.sql("SELECT 42 AS a")["rows"] == [[42]]

@@ -22,6 +22,7 @@ from tests.journeys.running_node import ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http
 from tests.knowhub.walking import Walk
 from tests.openai_chat import ChatEndpoint
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_who_is_named_by_the_mail_address_of_git_owns_what_they_save(shared_node
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     item = Http(shared_node.url, {"user": address}).one(json.loads(ran.stdout)["id"])
     assert (item["owner"], item["scopes"]) == (f"user:{address}", [f"user:{address}"])

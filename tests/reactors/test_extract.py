@@ -134,14 +134,14 @@ def test_a_message_that_says_the_mark_of_what_was_erased_is_read_like_any_other(
     finds(chat, "[erased]", finding("The basilisk page shows marks.", "m1"))
     judges(chat, "basilisk")
     done = ledger.acting_as(user="ola").extract(messages=[{"id": "m1", "role": "user", "content": "[erased]"}])
-    until(lambda: ledger.extraction(done["id"])["status"] == "completed", "the extraction is completed", within=60)
+    until(lambda: ledger.extraction(done["id"])["status"] == "completed", "the extraction is completed")
 
 
 def test_an_extraction_with_nothing_to_find_or_for_somebody_else(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     finds(chat, "good morning")
     ana = ledger.acting_as(user="ana")
     asked = ana.extract("good morning")["id"]  # it answers what there is when its patience ends, on a slow machine
-    until(lambda: ana.extraction(asked)["status"] == "completed", "the extraction is completed", within=60)
+    until(lambda: ana.extraction(asked)["status"] == "completed", "the extraction is completed")
     assert ana.extraction(asked)["items"] == []
     with pytest.raises(NotOwner):
         ledger.acting_as(user="ana").extract("x", owner="user:bob")

@@ -136,7 +136,6 @@ def assert_done_once(op: LedgerClient, item: str) -> None:
         assert op.sql(kept)["rows"] == [[2]]
 
 
-@pytest.mark.timeout(400)
 def test_work_that_kill_9_interrupts_has_one_result_and_one_bill(lives: Lives) -> None:
     chat = lives.endpoint.chat
     every = os.environ.get("KLEDGER_EVERY_KILL") == "1"
@@ -158,7 +157,6 @@ def test_work_that_kill_9_interrupts_has_one_result_and_one_bill(lives: Lives) -
         assert result_of(op, "verify")["equal"]
 
 
-@pytest.mark.timeout(200)
 def test_where_a_key_is_billed_twice_the_work_ends_as_interrupted_and_is_not_paid_for_again(lives: Lives) -> None:
     lives.idempotent = False
     chat = lives.endpoint.chat

@@ -71,7 +71,6 @@ def append(node: RunningNode, events: list[NewEvent]) -> None:
     asyncio.run(append())
 
 
-@pytest.mark.timeout(240)
 def test_rebuilding_a_history_with_every_event_asks_no_model_and_pays_for_no_embedding(
     tmp_path: Path, endpoint: EmbeddingEndpoint
 ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.journeys.running_node import caught_up, running, until
 from tests.openai_server import embedding_endpoint
 from tests.reactors.conftest import models
@@ -13,7 +11,6 @@ from tests.reactors.conftest import models
 MASTER_KEY = {"KLEDGER_MASTER_KEY": "ab" * 32}
 
 
-@pytest.mark.timeout(240)
 def test_each_request_is_worked_on_once_by_a_node_that_asks_models(tmp_path: Path) -> None:
     with embedding_endpoint() as endpoint:
         endpoint.chat.says({"content": "Rewritten.", "task": None, "reason": "r"}, to="<feedback>")

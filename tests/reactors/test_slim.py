@@ -17,6 +17,7 @@ from producers.cli.main import app
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.patience import PATIENCE
 
 COPY = "Delete a remote branch: git push -d {{remote}} {{branch}}"
 REWORDED = "Please remove a remote branch: git push -d {{remote}} {{branch}}. Thanks!"
@@ -178,7 +179,7 @@ def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_writte
         f"{node.url}/api/knowledge/slim",
         json={"model": "google/gemini-2.0-flash-001"},
         headers={"X-Ledger-User": "dan"},
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert answer.status_code in (200, 202)
     until(lambda: dan.slim_get(answer.json()["id"])["done"], "the slim is done")

@@ -27,7 +27,6 @@ def environment(server: EmbeddingEndpoint, armed: Path, data: Path, **more: str)
         "KLEDGER_MODEL_URL": server.url,
         "KLEDGER_MODEL": "big",
         "KLEDGER_MODEL_CONCURRENCY": "1",
-        "KLEDGER_REACTOR_ACK_WAIT": "1",
     } | more
 
 

@@ -28,6 +28,8 @@ from tests.journeys.running_node import (
     until,
     up,
 )
+from tests.patience import PATIENCE
+from tests.processes import started
 
 PERSON = "user:zelda-quill"
 
@@ -121,7 +123,7 @@ def test_a_level_leaves_out_what_is_below_it(tmp_path: Path, stated: str) -> Non
 
 def test_an_unknown_level_is_refused_with_those_there_are(tmp_path: Path) -> None:
     environment = {**ENVIRONMENT, "KLEDGER_LOG_LEVEL": "loud"}
-    ran = subprocess.run(up(tmp_path / "data"), env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ran = started.kledger(*up(tmp_path / "data"), environment=environment)
     assert ran.returncode == 1
     assert all(level in ran.stderr for level in LEVELS)
     assert not (tmp_path / "data").exists()
@@ -134,7 +136,7 @@ def test_on_a_terminal_the_lines_are_for_people(tmp_path: Path) -> None:
         "import structlog; from ledger.runtime.logs import log_to_stderr; log_to_stderr(); "
         "structlog.get_logger().info('hello')"
     )
-    subprocess.run([KLEDGER[0], "-c", code], stderr=other, check=True, cwd=ROOT, env=ENVIRONMENT, timeout=60)
+    subprocess.run([KLEDGER[0], "-c", code], stderr=other, check=True, cwd=ROOT, env=ENVIRONMENT, timeout=PATIENCE)
     os.close(other)
     shown = os.read(main, 4096).decode()
     os.close(main)

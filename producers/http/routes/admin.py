@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 
 from kledger.answers.admin import Attach, Health, Job, Live, NodeStatus, Proof, Ready, Table
 from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who, moment_or_position
+from producers.http.routing import router as new_router
 from producers.operations.admin import jobs as admin
 from producers.operations.desk import Desk
 
@@ -21,7 +22,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 
 
 def _admin(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["admin"], prefix="/api/admin")
+    router = new_router("admin", "/api/admin")
 
     @router.get("/status", responses=documented(NodeStatus, 403))
     async def status(caller: Who) -> Json:
@@ -89,7 +90,7 @@ def _admin(desk: Desk) -> APIRouter:
 
 
 def _health(desk: Desk) -> APIRouter:
-    router = APIRouter(tags=["health"])
+    router = new_router("health", route_class=APIRoute)
 
     @router.get("/health", responses=documented(Health) | {503: {"model": Health}})
     async def health() -> Json:

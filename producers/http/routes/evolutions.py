@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 
 from kledger.answers.models import Decided, Evolution, EvolutionList, EvolutionStatus
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Reason, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import evolutions, processes
 
@@ -22,7 +22,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 
 
 def _reads(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["evolutions"])
+    router = new_router("evolutions")
 
     @router.get(BASE, responses=documented(EvolutionList))
     async def list_evolutions(
@@ -48,7 +48,7 @@ def _reads(desk: Desk) -> APIRouter:
 
 
 def _decisions(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["evolutions"], prefix=BASE + "/{evolution_id}")
+    router = new_router("evolutions", BASE + "/{evolution_id}")
 
     @router.post("/apply", responses=documented(Decided, 403, 404, 409))
     async def apply(caller: Who, lineage: From, retry: Retry, evolution_id: str) -> Json:

@@ -17,8 +17,8 @@ from kledger.answers.models import (
 )
 from kledger.requests.models import ExtractRequest, ResolveRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import conflicts, extractions, processes
 from producers.operations.models.processes import PATIENCE
@@ -33,7 +33,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 
 
 def _extractions(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["extractions"])
+    router = new_router("extractions")
 
     @router.post("/api/knowledge/extract", responses=documented(Extraction, 400, 403, 413, 501, later=True))
     async def extract(
@@ -66,7 +66,7 @@ def _extractions(desk: Desk) -> APIRouter:
 
 
 def _conflicts(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["conflicts"])
+    router = new_router("conflicts")
 
     @router.get("/api/conflicts", responses=documented(ConflictList))
     async def list_conflicts(

@@ -15,7 +15,7 @@ from kledger.contract.words import ItemFilter
 from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 from kledger.requests.models import RevertRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import BatchRoute, JsonRoute
+from producers.http.bodies import BatchRoute
 from producers.http.parameters import (
     AsOf,
     Before,
@@ -35,6 +35,7 @@ from producers.http.parameters import (
     Who,
     named_labels,
 )
+from producers.http.routing import router as new_router
 from producers.operations import feedback
 from producers.operations.desk import Desk
 from producers.operations.knowledge import changes as knowledge
@@ -50,7 +51,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 
 
 def _reads(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+    router = new_router("knowledge")
 
     @router.get("/api/knowledge/search", responses=documented(SearchResults))
     async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
@@ -140,7 +141,7 @@ def _reads(desk: Desk) -> APIRouter:
 
 
 def _writes(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["knowledge"])
+    router = new_router("knowledge")
 
     @router.post("/api/knowledge", status_code=201, responses=documented(Saved, 400, 403, 409, 413, status=201))
     async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
@@ -192,7 +193,7 @@ def _writes(desk: Desk) -> APIRouter:
 
 
 def _batches(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=BatchRoute, tags=["knowledge"])
+    router = new_router("knowledge", route_class=BatchRoute)
 
     @router.post("/api/knowledge/batch", responses=documented(SavedMany, 400, 413))
     async def save_many(caller: Who, lineage: From, body: SaveManyRequest) -> Json:

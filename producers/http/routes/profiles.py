@@ -8,8 +8,8 @@ from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePro
 from kledger.contract.words import ProfileType
 from kledger.requests.knowledge import ContentRequest
 from producers.http.answers import Json, ReadJson, documented, in_headers
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.desk import ANY, Desk, Freshness
 from producers.operations.profiles import changes as profile_changes
 from producers.operations.profiles import reading as profiles
@@ -33,7 +33,7 @@ def _memory(found: profiles.Memory, fresh: Freshness = ANY) -> Json:
 
 
 def _all(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["memories"])
+    router = new_router("memories")
 
     @router.get(BASE + "/", responses=documented(Profiles), include_in_schema=False)
     @router.get(BASE, responses=documented(Profiles))
@@ -51,7 +51,7 @@ def _all(desk: Desk) -> APIRouter:
 
 
 def _one(desk: Desk, memory_type: ProfileType) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["memories"], prefix=f"{BASE}/{memory_type}")
+    router = new_router("memories", f"{BASE}/{memory_type}")
     content = CONTENTS[memory_type]
 
     @router.get("", responses=documented(content | None), name=f"get_{memory_type}_memory")

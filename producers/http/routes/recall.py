@@ -13,8 +13,8 @@ from kledger.contract.language import LANGUAGES
 from kledger.requests.knowledge import FocusRequest
 from ledger import prompts
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, FreshQuery, From, GoalId, InLanguage, Own, Owner, Retry, Who, named_types
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.recall import goals, startup
 
@@ -36,7 +36,7 @@ class StartupQuery(FreshQuery):
 
 
 def _recall(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["recall"])
+    router = new_router("recall")
 
     @router.get("/api/recall/startup", responses=documented(Startup), name="startup")
     async def start(
@@ -85,7 +85,7 @@ def _recall(desk: Desk) -> APIRouter:
 
 
 def _prompts() -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["prompts"])
+    router = new_router("prompts")
 
     @router.get("/api/prompts", responses=documented(PromptList))
     async def list_prompts(_caller: Who, language: InLanguage) -> Json:

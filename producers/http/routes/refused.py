@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query
 
 from kledger.answers.admin import Job, ParkingDecision, RefusedEvents
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, Who
+from producers.http.routing import router as new_router
 from producers.operations.admin import refused
 from producers.operations.desk import Desk
 
@@ -18,7 +18,7 @@ Position = Annotated[int, Path(ge=1, le=2**63 - 1, description="The event's posi
 
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
-    router = APIRouter(route_class=JsonRoute, tags=["admin"], prefix="/api/admin/refused")
+    router = new_router("admin", "/api/admin/refused")
 
     @router.get("", responses=documented(RefusedEvents, 403))
     async def listed(

@@ -11,8 +11,8 @@ from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.contract.words import ResourceFilter
 from kledger.requests.resources import ResourceRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.resources import changes as resources
 from producers.operations.resources import reading as resource_reading
@@ -23,7 +23,7 @@ ONE = BASE + "/{resource_id:path}"
 
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
-    router = APIRouter(route_class=JsonRoute, tags=["resources"])
+    router = new_router("resources")
 
     @router.post(BASE, status_code=201, responses=documented(Saved, 400, 403, 409, 413, status=201))
     async def save_resource(caller: Who, lineage: From, retry: Retry, body: ResourceRequest) -> Json:

@@ -7,15 +7,15 @@ from fastapi import APIRouter
 from kledger.answers.sharing import RegisteredScopeType, ScopeTypes
 from kledger.requests.knowledge import ScopeTypeRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.admin import scope_types
 from producers.operations.desk import Desk
 
 
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
-    router = APIRouter(route_class=JsonRoute, tags=["scopes"])
+    router = new_router("scopes")
 
     @router.get("/api/scope_types", responses=documented(ScopeTypes))
     async def listed(_caller: Who, fresh: Fresh) -> Json:

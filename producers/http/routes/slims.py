@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from kledger.answers.slims import ReadSlim, Slim, SlimList, SlimStatus
 from kledger.requests.slims import SlimRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.bodies import JsonRoute
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
+from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import processes, slims
 from producers.operations.models.processes import MAX_PATIENCE
@@ -33,7 +33,7 @@ def _answer(answer: slims.Answer) -> Json:
 
 
 def _asked(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["slims"])
+    router = new_router("slims")
 
     @router.post("/api/knowledge/slim", responses=documented(Slim, 400, 403, later=True))
     async def slim(caller: Who, lineage: From, retry: Retry, body: SlimRequest) -> Json:
@@ -61,7 +61,7 @@ def _asked(desk: Desk) -> APIRouter:
 
 
 def _decisions(desk: Desk) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute, tags=["slims"], prefix=BASE + "/{slim_id}")
+    router = new_router("slims", BASE + "/{slim_id}")
 
     @router.post("/apply", responses=documented(Slim, 404, 409, later=True))
     async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slims.PATIENCE) -> Json:

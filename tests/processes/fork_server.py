@@ -1,0 +1,198 @@
+"""Fork server: imports the product once, and forks a child for each command that a test starts.
+
+`python -m tests.processes.fork_server SOCKET` prints one line when it has imported everything, and ends with its
+standard input. A client sends one line of JSON (`words`, `environment`, `cwd`, `umask`) with three descriptors: what is
+to be standard input, output and error. It is sent a pidfd with the child's process id, and at the child's end its exit
+code. A client that hangs up before that has its child killed.
+
+There is one thread and no event loop, no connection and no database at the time of a fork; where a library has started
+a thread the server says so instead, and forks nothing. A child runs what is to run at a program's exit, and leaves its
+memory to the system: to free all that was imported takes seven times as long as a small command.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import runpy
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.processes.request import ENDED, STARTED
+
+READY = "ready"
+PROGRAM = "producers.cli.main"
+FAULTS = "FAULT_ROOT"
+"""The variable that has faults put in place (tests/faults/inject)."""
+_LONGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Child:
+    """A child that runs, and who asked for it."""
+
+    pid: int
+    client: socket.socket
+
+
+def serve(listening: socket.socket) -> dict[str, Any] | None:
+    """Fork for whoever asks. Returns the request in a child, and None in the server once its standard input ends."""
+    children: dict[int, Child] = {}
+    with selectors.DefaultSelector() as ready:
+        ready.register(0, selectors.EVENT_READ)
+        ready.register(listening, selectors.EVENT_READ)
+        while True:
+            for key, _ in ready.select():
+                if key.fd == 0:
+                    for child in children.values():
+                        os.kill(child.pid, signal.SIGKILL)
+                    return None
+                if key.fileobj is listening:
+                    client, _address = listening.accept()
+                    request = _asked(client)
+                    if request is None:
+                        client.close()
+                        continue
+                    if (pid := os.fork()) == 0:
+                        for child_fd, child in children.items():
+                            os.close(child_fd)
+                            child.client.close()
+                        client.close()
+                        listening.close()
+                        ready.close()
+                        return request
+                    for descriptor in request["descriptors"]:
+                        os.close(descriptor)
+                    pidfd = os.pidfd_open(pid)
+                    children[pidfd] = Child(pid, client)
+                    socket.send_fds(client, [STARTED.pack(pid)], [pidfd])
+                    ready.register(pidfd, selectors.EVENT_READ)
+                    ready.register(client, selectors.EVENT_READ, pidfd)
+                elif key.data is None:  # a child ended
+                    if (ended := children.pop(key.fd, None)) is None:
+                        continue
+                    _, status = os.waitpid(ended.pid, 0)
+                    with contextlib.suppress(OSError):
+                        ended.client.sendall(ENDED.pack(os.waitstatus_to_exitcode(status)))
+                    ready.unregister(key.fd)
+                    os.close(key.fd)
+                    with contextlib.suppress(KeyError):
+                        ready.unregister(ended.client)
+                    ended.client.close()
+                elif key.data in children:  # a client hung up
+                    ready.unregister(key.fileobj)
+                    signal.pidfd_send_signal(key.data, signal.SIGKILL)
+
+
+def _asked(client: socket.socket) -> dict[str, Any] | None:
+    client.settimeout(60)
+    text, descriptors, _flags, _address = socket.recv_fds(client, _LONGEST, 3)
+    while text and not text.endswith(b"\n"):
+        text += client.recv(_LONGEST)
+    client.settimeout(None)
+    if len(descriptors) != 3:
+        return None
+    return {**json.loads(text), "descriptors": descriptors}
+
+
+def become(request: dict[str, Any]) -> None:
+    """Make this process what the request describes."""
+    for number, descriptor in enumerate(request["descriptors"]):
+        os.dup2(descriptor, number)
+    for descriptor in request["descriptors"]:
+        os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):  # anew: they know whether they can be sought
+        before = getattr(sys, name)
+        by_line = number == 2 or os.isatty(number)
+        how: dict[str, Any] = {"mode": "w", "newline": "\n"} if number else {"mode": "r"}
+        how |= {
+            "encoding": before.encoding,
+            "errors": before.errors,
+            "closefd": False,
+            "buffering": 1 if by_line else -1,
+        }
+        stream = os.fdopen(number, **how)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    os.umask(request["umask"])
+    os.chdir(request["cwd"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = [sys.modules[PROGRAM].__file__ or PROGRAM, *request["words"]]
+    sys.orig_argv = [sys.executable, "-m", PROGRAM, *request["words"]]
+    if FAULTS in os.environ:  # Python runs it at its start, from the folder that stands on PYTHONPATH
+        runpy.run_path(str(Path(__file__).parents[1] / "faults" / "inject" / "sitecustomize.py"))
+
+
+def run(command: Callable[[], object]) -> int:
+    """Run a command to its end and do what Python does at an exit; the exit code."""
+    code: object = 0
+    try:
+        command()
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as at every exit
+    atexit._run_exitfuncs()
+    if not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def imported() -> Callable[[], None]:
+    """Import what commands and nodes need; the command's main function."""
+    gc.disable()
+    import duckdb
+
+    import producers.cli.main
+    import producers.node.compose
+    import producers.node.otel
+
+    duckdb.default_connection().close()  # it has a thread, and nobody uses it
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return producers.cli.main.main
+
+
+def main() -> None:
+    """Import, then serve; in a child, run the command."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+    command = imported()
+    if (threads := len(list(Path("/proc/self/task").iterdir()))) > 1:
+        os.write(1, f"{threads} threads after the imports\n".encode())
+        return
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(sys.argv[1])
+        listening.listen()
+        os.write(1, f"{READY}\n".encode())
+        request = serve(listening)
+    if request is None:
+        shutil.rmtree(Path(sys.argv[1]).parent)
+        return
+    become(request)
+    os._exit(run(command) & 0xFF)
+
+
+if __name__ == "__main__":
+    main()
