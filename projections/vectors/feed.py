@@ -155,6 +155,7 @@ class VectorFeed:
             except (LedgerError, duckdb.Error) as error:
                 self.trouble = error if isinstance(error, LedgerError) else LedgerError(str(error))
                 self._outage.met(self.trouble.message, applied=self.applied)
+                await self._view.moved()
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 await self._refresh_applied()
@@ -289,6 +290,16 @@ class VectorFeed:
                 position=self.applied,
             )
         return self._running()
+
+    async def until_started(self, within: float) -> None:
+        """Return once the process runs; a node does not wait for it where vectors are on disk.
+
+        Raises VectorProcessGone where it does not come within so many seconds.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._view.until(lambda: self._client is not None or self.trouble is not None)
+        self._running()
 
     async def status(self) -> dict[str, Any]:
         """See VectorClient.status."""

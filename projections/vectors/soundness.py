@@ -23,6 +23,7 @@ _AT_ONCE = 500
 # How many versions of the first slice, and of each later one, are also searched for.
 _SEARCHED, _SEARCHED_LATER = 8, 2
 _WITHIN_SECONDS = 10.0
+_STARTED_WITHIN_SECONDS = 60.0
 
 
 async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
@@ -60,6 +61,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
 async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
     """The result of `examined`, once the vectors have caught up with the view; any failure counts as unequal."""
     try:
+        await feed.until_started(_STARTED_WITHIN_SECONDS)
         with contextlib.suppress(ViewBehind):
             await feed.wait_for(view.position, _WITHIN_SECONDS)
         return await examined(feed, view)

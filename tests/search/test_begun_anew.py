@@ -13,7 +13,9 @@ from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector
 from projections.vectors.client import VectorClient
+from projections.vectors.errors import VectorProcessGone
 from projections.vectors.feed import VectorFeed
+from projections.vectors.soundness import sound
 from projections.vectors.wire import Settings, Store
 from tests.patience import PATIENCE
 from tests.projections.histories import saved
@@ -78,3 +80,18 @@ async def test_vectors_begin_anew_once_though_two_see_to_it(fed: VectorFeed, mon
     await fed.wait_for(20, PATIENCE)
     assert len(cleared) == 1
     assert (await fed.status())["count"] == 20
+
+
+async def test_vectors_that_are_compared_before_their_process_has_started_are_waited_for(
+    fed: VectorFeed, tmp_path: Path
+) -> None:
+    await fed.close()
+    started = VectorFeed(fed._view, Settings(str(tmp_path)), "default")
+    await started.start()
+    with pytest.raises(VectorProcessGone):
+        _ = started.client  # there are vectors on disk, and so the start does not wait
+    try:
+        compared = await sound(started, fed._view)
+        assert (compared["equal"], compared["differences"]) == (True, [])
+    finally:
+        await started.close()
