@@ -123,7 +123,7 @@ def _in_appends(points: _Points) -> None:
 def _in_the_node(points: _Points) -> None:
     from ledger.broker.server import EmbeddedServer
     from ledger.store.parked import ParkedEvents
-    from producers.node import operator as node_admin
+    from producers.node import rebuilds
     from projections.engine.view import View
     from projections.live import projector
     from projections.live.view_file import LiveFiles
@@ -134,8 +134,8 @@ def _in_the_node(points: _Points) -> None:
     points.around(View, "moved", before="view.moving", after="view.moved")
     points.around(projector.Projector, "_checkpoint", before="checkpoint.begun", after="checkpoint.done")
     points.around(VectorClient, "index", before="vectors.asked", after="vectors.answered")
-    points.around(node_admin, "rebuild_in_own_process", after="swap.rebuilt")
-    points.around(node_admin, "point_to", before="swap.compared", after="swap.pointed")
+    points.around(rebuilds, "rebuild_in_own_process", after="swap.rebuilt")
+    points.around(rebuilds, "point_to", before="swap.compared", after="swap.pointed")
     points.around(LiveFiles, "swap", after="swap.done")
     points.around(ParkedEvents, "decide", before="park.begun", after="park.decided")
     points.around(EmbeddedServer, "start", after="start.broker")
