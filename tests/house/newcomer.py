@@ -83,10 +83,13 @@ def set_up(desk: Path, *, forking: bool = False) -> None:
     for name, runs in (("kledger", "-m producers.cli.main"), ("python", "")):
         program = programs / name
         python = shlex.quote(sys.executable)
-        starts = f"env PYTHONPATH={ROOT} {python} {runs}"
+        starts = f'exec env PYTHONPATH={ROOT} {python} {runs} "$@"'
         if forking and name == "kledger":
-            starts = f"{python} -I -S {ROOT / 'tests' / 'processes' / 'launch.py'} {fork_server.at} {ROOT}"
-        program.write_text(f'#!/bin/sh\nexec {starts} "$@"\n')
+            launch = ROOT / "tests" / "processes" / "launch.py"
+            forked = f'exec {python} -I -S {launch} {fork_server.at} {ROOT} "$@"'
+            # Which shell it is for it learns from its parent, which is the server's where it is forked.
+            starts = f'case "$*" in *-completion*) {starts} ;; esac\n{forked}'
+        program.write_text(f"#!/bin/sh\n{starts}\n")
         program.chmod(0o755)
     (desk / ".venv" / ".set-up").touch()
 
