@@ -6,12 +6,13 @@ own query filters by access.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 
 from projections.fold_kit.visibility import readers
-from projections.vectors.wire import Change, Close, Store
+from projections.vectors.wire import Close, Store
 
 MOST_CHARACTERS = 8_000_000
 """The most characters of the texts in one request, unless a single change has more: frames are limited in size."""
@@ -19,10 +20,10 @@ MOST_CHARACTERS = 8_000_000
 _CHANGED = f"""
 WITH changed AS (
     SELECT valid_from AS moved_at, valid_from FROM knowledge_versions
-    WHERE org = $org AND valid_from > $after AND NOT erased
+    WHERE org = $org AND valid_from > $after AND valid_from <= $folded AND NOT erased
     UNION ALL
     SELECT valid_to, valid_from FROM knowledge_versions
-    WHERE org = $org AND valid_to > $after AND valid_from <= $after AND NOT erased
+    WHERE org = $org AND valid_to > $after AND valid_to <= $folded AND valid_from <= $after AND NOT erased
 ), few AS (FROM changed ORDER BY moved_at LIMIT $most)
 SELECT c.moved_at, c.moved_at = v.valid_from, v.id, v.version, v.valid_to, v.task, v.content,
     {readers("v.")}, v.types, v.owner, v.status <> 'active', v.visibility
@@ -32,24 +33,37 @@ ORDER BY c.moved_at, c.moved_at = v.valid_from
 """
 
 
-def changes_after(cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int) -> tuple[list[Change], int]:
+def changes_after(
+    cursor: duckdb.DuckDBPyConnection, org: str, after: int, most: int
+) -> tuple[list[Store | Close], int]:
     """About `most` changes after position `after`, and the position up to which they are complete.
 
-    Versions that were erased with a person are not searchable and are left out.
+    They hold nothing of later positions, though events are folded meanwhile or a version ends in a later batch: whoever
+    examines the vectors at that position would take it for damage. Versions that were erased with a person are not
+    searchable and are left out.
     """
     (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
     if not _anything_after(cursor, after):
         return [], folded
-    cursor.execute(_CHANGED, {"org": org, "after": after, "most": most})
-    changes: list[Change] = []
+    cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "folded": folded})
+    changes: list[Store | Close] = []
     upto = folded
     size = 0
     while (row := cursor.fetchone()) is not None:
         if size > MOST_CHARACTERS and row[0] != upto:
-            return changes, upto
+            return _as_of(changes, upto), upto
         changes.append(_change(row))
         upto, size = row[0], size + len(row[5]) + len(row[6])
-    return changes, upto if len(changes) >= most else folded
+    upto = upto if len(changes) >= most else folded
+    return _as_of(changes, upto), upto
+
+
+def _as_of(changes: list[Store | Close], upto: int) -> list[Store | Close]:
+    """The changes with the versions open that end after `upto`: a later batch closes them."""
+    return [
+        replace(change, valid_to=None) if isinstance(change, Store) and (change.valid_to or 0) > upto else change
+        for change in changes
+    ]
 
 
 def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:
@@ -59,7 +73,7 @@ def _anything_after(cursor: duckdb.DuckDBPyConnection, after: int) -> bool:
     return bool((cursor.execute(f"SELECT EXISTS ({later}) OR EXISTS ({ended})").fetchone() or (True,))[0])
 
 
-def _change(row: tuple[Any, ...]) -> Change:
+def _change(row: tuple[Any, ...]) -> Store | Close:
     at, made, item_id, version, valid_to, task, content, scopes, types, owner, retired, visibility = row
     if not made:
         return Close(item_id, version, valid_to)

@@ -114,7 +114,7 @@ def fill(store: EdgeStore, bench: Workbench) -> None:
         if isinstance(change, Store):
             store.upsert([_point(change)])
         else:
-            store.close_version(change.item_id, change.version, change.valid_to)  # type: ignore[union-attr]
+            store.close_version(change.item_id, change.version, change.valid_to)
 
 
 def _point(said: Store) -> Point:

@@ -13,7 +13,7 @@ from projections.engine.batch import fold_batch, ready
 from projections.fold_kit.parser import Parser
 from projections.vectors import changes
 from projections.vectors.changes import changes_after
-from projections.vectors.wire import Change, Store
+from projections.vectors.wire import Close, Store
 from tests.projections.histories import new_view, saved, state, stored, view_of
 
 
@@ -44,6 +44,23 @@ def test_a_few_events_with_long_lists_are_folded_as_a_set(monkeypatch: pytest.Mo
     assert fold_batch(new_view(), log).accepted == 10
 
 
+def left_by(changes: list[Store | Close]) -> dict[tuple[str, int], tuple[str, int | None]]:
+    """The text of each version, and where it ends, once all of these changes are applied."""
+    versions: dict[tuple[str, int], tuple[str, int | None]] = {}
+    for change in changes:
+        key = change.item_id, change.version
+        versions[key] = (change.content if isinstance(change, Store) else versions[key][0], change.valid_to)
+    return versions
+
+
+def test_changes_hold_nothing_that_was_folded_after_the_position_they_are_complete_to() -> None:
+    events = [saved("k"), NewEvent(KnowledgeRevised(content="d"), "k", "agent:a")]
+    con = view_of(stored(events)).con
+    con.execute("UPDATE checkpoints SET position = 1 WHERE name = 'views'")  # read before the second event was folded
+    (first,), upto = changes_after(con.cursor(), "default", 0, 500)
+    assert (upto, first.version, first.valid_to) == (1, 1, None)
+
+
 def test_changes_are_fed_in_requests_that_the_vector_process_takes_and_none_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -54,13 +71,13 @@ def test_changes_are_fed_in_requests_that_the_vector_process_takes_and_none_is_l
     assert upto == len(events)
     for most in (1, 150, 350):
         monkeypatch.setattr(changes, "MOST_CHARACTERS", most)
-        fed: list[Change] = []
+        fed: list[Store | Close] = []
         applied, requests = 0, 0
         while applied < len(events):
             some, now = changes_after(con.cursor(), "default", applied, 500)
             assert now > applied
+            assert all(change.valid_to is None or change.valid_to <= now for change in some)
             assert sum(len(change.content) for change in some if isinstance(change, Store)) <= most + 2 * 110
             fed, applied, requests = [*fed, *some], now, requests + 1
         assert requests > 1
-        stored_each = [str(change) for change in fed if isinstance(change, Store)]
-        assert sorted(stored_each) == sorted(str(change) for change in whole if isinstance(change, Store))
+        assert left_by(fed) == left_by(whole)
