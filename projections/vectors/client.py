@@ -25,7 +25,7 @@ from projections.vectors.wire import Change, Frame, Paths, Settings, Store, chan
 log = structlog.get_logger(__name__)
 
 _ROOT = Path(__file__).parents[2]
-_START_SECONDS = 60.0
+START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _STDERR_LINES = 20
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
@@ -80,7 +80,7 @@ class VectorClient:
         )
         client = cls(process)
         try:
-            async with asyncio.timeout(_START_SECONDS):
+            async with asyncio.timeout(START_SECONDS):
                 status = await client._exchange(0, settings_frame(settings))
         except BaseException:
             await client._end()

@@ -16,6 +16,7 @@ import duckdb
 from kledger.contract.errors import LedgerError, ViewBehind
 from projections.engine.view import View
 from projections.vectors.canary import SHOWN, versions
+from projections.vectors.client import START_SECONDS
 from projections.vectors.errors import VectorsDamaged
 from projections.vectors.feed import VectorFeed
 
@@ -23,7 +24,6 @@ _AT_ONCE = 500
 # How many versions of the first slice, and of each later one, are also searched for.
 _SEARCHED, _SEARCHED_LATER = 8, 2
 _WITHIN_SECONDS = 10.0
-_STARTED_WITHIN_SECONDS = 60.0
 
 
 async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
@@ -61,7 +61,7 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
 async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
     """The result of `examined`, once the vectors have caught up with the view; any failure counts as unequal."""
     try:
-        await feed.until_started(_STARTED_WITHIN_SECONDS)
+        await feed.until_started(START_SECONDS)
         with contextlib.suppress(ViewBehind):
             await feed.wait_for(view.position, _WITHIN_SECONDS)
         return await examined(feed, view)

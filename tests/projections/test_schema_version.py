@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from projections.engine.duckdb import open_view, schema_version_of
 from projections.engine.registry import VIEWS
 from projections.engine.schema_version import SCHEMA_VERSION, SOURCES, version_of
+from tests.house.project import PACKAGES, ROOT, modules
 
 FILES = [("projections.views/a.py", b"one"), ("projections.views/b.py", b"two")]
 
@@ -36,3 +39,23 @@ def test_every_fold_is_part_of_it() -> None:
     folds = {fold.__module__ for view in VIEWS for fold in (view.fold, view.fold_few) if fold is not None}
     assert folds
     assert [fold for fold in folds if not fold.startswith(SOURCES)] == []
+
+
+# What opens connections, files and keys: it decides nothing about a row.
+WITHOUT_RULES = ("ledger.broker", "ledger.privacy.keyring", "ledger.privacy.vault", "ledger.runtime", "ledger.store")
+PORT = "ledger.stream"
+
+
+def test_whatever_its_modules_import_is_part_of_it_as_well_unless_it_only_opens_something() -> None:
+    sources = [path.relative_to(ROOT).with_suffix("") for path in modules(PACKAGES)]
+    names = {".".join(path.parts).removesuffix(".__init__"): ROOT / path.with_suffix(".py") for path in sources}
+    missing = set()
+    for name, path in names.items():
+        if not name.startswith(SOURCES):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                imported = {f"{node.module}.{one.name}" for one in node.names} | {node.module}
+                missing |= {each for each in imported & names.keys() if not each.startswith((*SOURCES, *WITHOUT_RULES))}
+    packages = {name for name in missing if names[name].name == "__init__.py"}
+    assert missing - packages == {PORT}
