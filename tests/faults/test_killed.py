@@ -28,7 +28,6 @@ from tests.journeys.running_node import (
 from tests.patience import PATIENCE
 
 COUNT = 700
-ENDS_WITHIN = 20.0
 
 
 def assert_whole(ledger: LedgerClient, importing: Importing) -> None:
@@ -61,7 +60,7 @@ def test_after_kill_9_of_the_node_amid_an_import_all_that_was_acknowledged_is_th
         caught_up(ledger)
         assert_kept_once(ledger, importing.acknowledged)
         assert_whole(ledger, importing)
-        until(lambda: not alive(left[1]), "the old vector process ends", ENDS_WITHIN)
+        until(lambda: not alive(left[1]), "the old vector process ends")
 
 
 def test_after_kill_9_of_everything_amid_an_import_all_that_was_acknowledged_is_there_once(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_the_children_of_a_killed_node_end_by_themselves(tmp_path: Path) -> None
         with node.client() as ledger:
             ledger.save_many(items(50))
         left = node.kill()
-    until(lambda: not any(alive(pid) for pid in left), "broker and vector process end", ENDS_WITHIN)
+    until(lambda: not any(alive(pid) for pid in left), "broker and vector process end")
 
 
 def test_kill_9_of_the_broker_alone_does_not_end_an_import(node: RunningNode) -> None:

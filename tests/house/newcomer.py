@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tests.house.project import ROOT
+from tests.patience import PATIENCE
 from tests.processes.started import ENVIRONMENT, can_fork, fork_server
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
@@ -29,7 +30,6 @@ SECOND_ADDRESS = "127.0.0.1:8421"
 ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
 PLACEHOLDERS = {"sk-…": "k"}
 """What a page leaves to its reader, and what this reader puts there."""
-ENDS_WITHIN = 300  # seconds; the machine may be busy
 _STARTS_NODE = re.compile(r"^kledger up$", re.MULTILINE)
 _STARTS_ANOTHER = re.compile(rf"^kledger up .*--http {SECOND_ADDRESS}$", re.MULTILINE)
 _INSTALLS = re.compile(r"^pip install (?P<what>.+)$", re.MULTILINE)
@@ -132,7 +132,7 @@ class Terminal:
             env=env,
             capture_output=True,
             text=True,
-            timeout=ENDS_WITHIN,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -160,7 +160,7 @@ class NodeTerminal:
         seen = ""
         with selectors.DefaultSelector() as waiting:
             waiting.register(output, selectors.EVENT_READ)
-            while waiting.select(ENDS_WITHIN) and (line := output.readline()):
+            while waiting.select(PATIENCE) and (line := output.readline()):
                 seen += line
                 if line.startswith("kledger is ready"):
                     return
@@ -171,7 +171,7 @@ class NodeTerminal:
         try:
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGINT)
-            self._process.wait(ENDS_WITHIN)
+            self._process.wait(PATIENCE)
         finally:
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -23,7 +23,6 @@ STUCK = """
     FROM (SELECT repeat('x', 900000 + i::INT) AS a, repeat('y', 900000 + i::INT) AS b FROM range(2) t(i))
 """
 SECONDS = 1.0
-ENDS_WITHIN = 40.0  # the machine may be busy; the node itself waits for about 15 s at most
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_the_callers_have_an_answer_others_a_reason_and_the_node_ends(node: Runn
             ledger.sql("SELECT 1")
     began = time.monotonic()
     assert node.stop() == 0
-    assert time.monotonic() - began < ENDS_WITHIN
+    assert time.monotonic() - began < PATIENCE
     assert "the process ends while statements of analysts run" in node.said()
     with running(tmp_path / "data") as again, again.client() as ledger:
         assert_kept_once(ledger, kept)
@@ -76,7 +75,7 @@ def test_over_quack_it_keeps_neither_the_end_of_the_node_nor_a_rebuild_waiting(n
         assert ledger.sql("SELECT 42 AS a")["rows"] == [[42]]
     began = time.monotonic()
     assert node.stop() == 0
-    assert time.monotonic() - began < ENDS_WITHIN
+    assert time.monotonic() - began < PATIENCE
 
 
 def ask(analyst: duckdb.DuckDBPyConnection) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from tests.patience import PATIENCE
 from tests.processes.fork_server import FAULTS, READY
 from tests.processes.request import ask, exit_code, umask_of_this_process
 
@@ -167,7 +168,7 @@ def kledger(
     *words: str,
     said: str = "",
     environment: Mapping[str, str] = ENVIRONMENT,
-    within: float = 300,
+    within: float = PATIENCE,
     cold: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run `kledger` with these words, `said` on its standard input, to its end."""
