@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events import FACTS
 from ledger.events.examples import MESSAGE, TRACE
+from ledger.named_ids import named_id
 
 _IDS = uuid.UUID("3f2b8c1e-0000-4000-8000-000000000000")
 
@@ -27,7 +28,7 @@ def _event(fact: type[Fact]) -> NewEvent:
         actor=example.actor,
         lineage=Lineage(trace_id=TRACE, message_id=MESSAGE),
         source="urn:example:research_agent",
-        id=str(uuid.uuid5(_IDS, fact.name)),
+        id=named_id(_IDS, fact.name),
         time=datetime(2026, 3, 5, 12, tzinfo=UTC),
     )
 
