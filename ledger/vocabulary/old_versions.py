@@ -28,6 +28,7 @@ from kledger.contract.resource import ContentType, Metadata, SharedWith
 from kledger.contract.scopes import Entity, Visibility
 from kledger.contract.words import ExtractionKind
 from ledger.event import Fact
+from ledger.events.knowledge import Origin
 from ledger.events.process import ProcessFact
 from ledger.events.resource import SEALED_PATTERN, ResourceFact
 
@@ -78,6 +79,28 @@ class KnowledgeSaved2(Fact):
     helpful: Count = 1
     harmful: Count = 0
     confidence: Confidence = 0.5
+
+
+class KnowledgeSaved3(Fact):
+    """A new item, which says where it is from; it is no memory."""
+
+    name: ClassVar[str] = "knowledge.saved"
+    version: ClassVar[int] = 3
+    added: ClassVar[tuple[str, ...]] = ("origin",)
+
+    types: Types
+    task: str
+    content: Text
+    tags: Document = Field(default_factory=dict)
+    scopes: Scopes
+    owner: Entity
+    resource_ids: ResourceIds = Field(default_factory=list)
+    source: Source = Source()
+    score: Score = 3
+    helpful: Count = 1
+    harmful: Count = 0
+    confidence: Confidence = 0.5
+    origin: Origin | None = None
 
 
 class KnowledgeRated1(Fact):
@@ -137,7 +160,7 @@ class ExtractionRequested1(ProcessFact):
 
 
 _FORMS: tuple[type[Fact], ...] = (
-    *(KnowledgeSaved1, KnowledgeSaved2, KnowledgeRated1, KnowledgeScored1, KnowledgeConfirmed1),
+    *(KnowledgeSaved1, KnowledgeSaved2, KnowledgeSaved3, KnowledgeRated1, KnowledgeScored1, KnowledgeConfirmed1),
     *(ResourceSaved1, ExtractionRequested1),
 )
 EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in _FORMS}
