@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Confirmed, MemoryList, OneMemory, Remembered
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
@@ -127,9 +127,24 @@ async def memories(
     return page
 
 
+async def confirm(
+    wire: Wire, id: str, *, case: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+) -> Confirmed:
+    """Say that a memory holds: evidence for it, and a short memory becomes a semantic one at once.
+
+    `case` is what shows it (task, outcome, reason, …). IllegalState where the memory is out of recall.
+    """
+    body = {} if case is None else {"case": case}
+    confirmed: Confirmed = await wire.write(
+        "POST", f"{MEMORY}/{segment(id)}/confirm", body, idempotency_key=idempotency_key
+    )
+    return confirmed
+
+
 class MemoryEndpoints:
     """Memories: items with a layer."""
 
     remember = Endpoint(remember)
     memory = Endpoint(memory)
     memories = Endpoint(memories)
+    confirm = Endpoint(confirm)

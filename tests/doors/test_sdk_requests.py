@@ -94,6 +94,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/memory", lambda c: c.remember("c", "short", kind="mood", happened_at=None), SAVED),
     ("GET /api/memory/k%2F1", lambda c: c.memory("k/1", as_of=4), {"id": "k/1"}),
     ("GET /api/memory", lambda c: c.memories(layers=["episodic"], since="2026-03-05T12:00:00Z"), FOUND),
+    ("POST /api/memory/k%2F1/confirm", lambda c: c.confirm("k/1", case={"reason": "r"}), SAVED),
+    ("POST /api/memory/k%2F1/confirm", lambda c: c.tools.memory_confirm("k/1"), SAVED),
     ("POST /api/memory", lambda c: c.tools.memory_save("semantic", "c", tags=["a"]), SAVED),
     ("GET /api/knowledge/search", lambda c: c.tools.knowledge_search("回滚", 3, 2, ["tool"]), FOUND_BY_TOOL),
     ("GET /api/knowledge/search", lambda c: c.tools.get_knowledge("回滚"), FOUND_BY_TOOL),

@@ -7,7 +7,7 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 from __future__ import annotations
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Remembered
+from kledger.answers.memory import Confirmed, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
@@ -290,6 +290,12 @@ async def memory_save(
     )
 
 
+@tool("Confirm a memory")
+async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.ConfirmReason = "") -> Confirmed:
+    """Say that a memory holds, for instance when your user says "remember this": a short memory stays for good then."""
+    return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -304,5 +310,6 @@ class ToolEndpoints:
     goal_focus = Endpoint(goal_focus)
     knowledge_startup = Endpoint(knowledge_startup)
     memory_save = Endpoint(memory_save)
+    memory_confirm = Endpoint(memory_confirm)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

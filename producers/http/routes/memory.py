@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Confirmed, MemoryList, OneMemory, Remembered
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemFilter, MemoryLayer
-from kledger.requests.memory import RememberRequest
+from kledger.requests.memory import ConfirmRequest, RememberRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import (
     AsOf,
@@ -28,7 +28,7 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.memory import reading, saving
+from producers.operations.memory import confirming, reading, saving
 
 _LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
 _SEVERAL = "Any of these, separated by commas"
@@ -118,5 +118,10 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def remember(caller: Who, lineage: From, retry: Retry, body: RememberRequest) -> Json:
         """Keep a new memory: an item with a layer."""
         return Json(await saving.remember(desk, caller, lineage, body, retry), 201)
+
+    @router.post("/api/memory/{item_id}/confirm", responses=documented(Confirmed, 400, 403, 404, 409))
+    async def confirm(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ConfirmRequest) -> Json:
+        """Say that a memory holds: evidence for it, and a short one becomes a semantic one at once."""
+        return Json(await confirming.confirm(desk, caller, lineage, item_id, body, retry))
 
     return [router]

@@ -11,7 +11,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import Listed
@@ -115,6 +115,7 @@ async def list_items(
         visibility=visibility,
         status=status,
         as_of=then,
+        moment=await moment_of(desk, as_of, then),
     )
     return Listed(page.results, len(page.results), page.total, page.next, position)
 

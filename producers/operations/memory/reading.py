@@ -10,7 +10,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryLayer
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.outcomes import Listed
 from projections.views.knowledge import memories as ask
 
@@ -33,7 +33,8 @@ async def get(
     """One memory. Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind."""
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
-    memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then)
+    moment = await moment_of(desk, as_of, then)
+    memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then, moment=moment)
     if memory is None:
         raise unknown_memory(item_id)
     if memory.pop("erased"):
@@ -77,5 +78,6 @@ async def timeline(
         until=until,
         status=status,
         as_of=then,
+        moment=await moment_of(desk, as_of, then),
     )
     return Listed(page.results, len(page.results), page.total, page.next, position)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
 
 from kledger.contract.scopes import Caller
 from projections.fold_kit.page import Page, Selection, page_of
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
+from projections.views.knowledge.lives import lapsed
 
 
 def items(
@@ -27,8 +29,12 @@ def items(
     visibility: Sequence[str] = (),
     status: str = "active",
     as_of: int | None = None,
+    moment: datetime | None = None,
 ) -> Page:
-    """A page of the items that the caller sees; `types`, `scopes` and `visibility` are each any-of."""
+    """A page of the items that the caller sees; `types`, `scopes` and `visibility` are each any-of.
+
+    A short memory that is over at `moment` (now, where none is given) is not active, also before the node says so.
+    """
     seen, seen_values = seen_by(caller, "k.")
     where, values = ["k.org = ?", seen], [org, *seen_values]
     for column, wanted in (("types", types), ("scopes", scopes)):
@@ -44,6 +50,9 @@ def items(
     if status != "all":
         where.append("k.status = ?")
         values.append(status)
+    if status == "active":
+        at = microseconds(moment or datetime.now(UTC))
+        where.append(f"NOT {lapsed('k', f'make_timestamptz({at})', as_of)}")
     source = "knowledge AS k"
     first: list[Any] = []
     if as_of is not None:

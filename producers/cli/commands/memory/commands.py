@@ -142,10 +142,28 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     return Answer(found, Group(facts(*rows), "", plain(found["content"])))
 
 
+def confirm(
+    session: Session,
+    item_id: reading.ItemId,
+    reason: reading.Reason = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Say that a memory holds: evidence for it, and a short memory stays for good.
+
+    Example: kledger memory confirm knowledge-20260305-a1b2 --reason "asked again" --user ann
+    """
+    ledger = session.ledger.within(trace_id=trace, message_id=message)
+    confirmed = ledger.confirm(item_id, case=None if reason is None else {"reason": reason})
+    became = ", and is semantic now" if confirmed["promoted"] else ""
+    return Answer(confirmed, f"confirmed {plain(confirmed['id'])}{became}, at position {confirmed['position']}")
+
+
 app = typer.Typer()
 
 memory = typer.Typer(no_args_is_help=True, help="Memories: items with a layer, for a while or for good.")
 memory.command("save")(as_caller(save))
 memory.command("list")(as_caller(list_memories))
 memory.command("show")(as_caller(show))
+memory.command("confirm")(as_caller(confirm))
 app.add_typer(memory, name="memory", rich_help_panel=KNOWLEDGE)
