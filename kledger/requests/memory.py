@@ -138,3 +138,9 @@ class ConfirmRequest(Asked):
     """That a memory holds, with the case that shows it."""
 
     case: CaseBody | None = None
+
+
+class CleanRequest(Asked):
+    """Retire what is expired, or only name it."""
+
+    dry_run: bool = True

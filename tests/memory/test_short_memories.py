@@ -40,7 +40,7 @@ async def said(door: Door, path: str, body: JsonObject | None = None, who: dict[
 
 
 async def read(door: Door, path: str, who: dict[str, str] = ALICE, **asked: Any) -> JsonObject:
-    answer = await door.get(path, headers=who, params=asked)
+    answer = await door.get(path, headers=who, params=asked or None)
     assert answer.status_code == 200, answer.text
     document: JsonObject = answer.json()
     return document

@@ -7,7 +7,7 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 from __future__ import annotations
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Confirmed, Remembered
+from kledger.answers.memory import Confirmed, MemoryHealth, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
@@ -296,6 +296,13 @@ async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.Co
     return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
 
 
+@tool("See how your memories are", reads=True)
+async def memory_health(wire: Wire) -> MemoryHealth:
+    """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
+    promoted, never recalled."""
+    return await memory.memory_health(wire)
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -311,5 +318,6 @@ class ToolEndpoints:
     knowledge_startup = Endpoint(knowledge_startup)
     memory_save = Endpoint(memory_save)
     memory_confirm = Endpoint(memory_confirm)
+    memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

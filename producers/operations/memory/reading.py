@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryLayer
+from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
@@ -57,6 +57,7 @@ async def timeline(
     since: datetime | None = None,
     until: datetime | None = None,
     status: str = "active",
+    concern: MemoryConcern | None = None,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> Listed:
@@ -77,6 +78,7 @@ async def timeline(
         since=since,
         until=until,
         status=status,
+        only=concern,
         as_of=then,
         moment=await moment_of(desk, as_of, then),
     )

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryLayer
+from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page
@@ -21,6 +21,7 @@ from projections.fold_kit.versioned_view import Column, comments
 from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
+from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tables import ITEM
 
 _COUNTED = (
@@ -80,6 +81,7 @@ def memories(
     status: str = "active",
     as_of: int | None = None,
     moment: datetime,
+    only: MemoryConcern | None = None,
 ) -> Page:
     """A page of the memories that the caller sees, by when they happened, the latest first; at one moment the more
     important first.
@@ -100,6 +102,10 @@ def memories(
     if status != "all":
         where.append(f"{_status(moment)} = ?")
         values.append(status)
+    if only is not None:
+        predicate, bound = concern(only, caller)
+        where.append(predicate)
+        values += bound
     source, first = _source(as_of)
     if as_of is not None:
         where.append(
@@ -107,15 +113,15 @@ def memories(
         )
         values += [org, *seen_values]
     matching = f"FROM {source} AS m WHERE {' AND '.join(where)}"
-    bound = [*first, *values]
+    parameters = [*first, *values]
     rows = named_rows(
         cursor,
         f"""SELECT {_COLUMNS} {matching}
             ORDER BY m.happened_at DESC, coalesce(m.importance, 0.5) DESC, m.created_position DESC
             LIMIT {int(limit)} OFFSET {int(offset)}""",
-        bound,
+        parameters,
     )
-    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", bound).fetchall()
+    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", parameters).fetchall()
     return Page([memory_of(row, moment) for row in rows], total, offset + limit if offset + len(rows) < total else None)
 
 
