@@ -51,7 +51,7 @@ MARKERS += [
     *SECRETS,
 ]
 REMEMBERED = [
-    *(f"quagga{number:02d}marker" for number in range(7)),
+    *(f"quagga{number:02d}marker" for number in range(8)),
     *(f"记忆标记第{number}号" for number in "一二三四"),
 ]
 SAID = [*MARKERS]
@@ -116,7 +116,7 @@ def remember(alice: LedgerClient) -> None:
         event=next(m), layer="episodic", participants=[next(m)], outcome=next(m), artifacts=[next(m)], tags=[next(m)]
     )
     alice.remember(layer="procedural", name=next(m), trigger=next(m), steps=[next(m)])
-    alice.remember("What lasts", category=next(m))
+    alice.remember(next(m), category=next(m))
     mood = alice.remember(next(m), "short", kind="mood")
     alice.confirm(mood["id"], case={"reason": next(m)})
     assert next(m, None) is None
