@@ -23,6 +23,7 @@ from tests.doors.furnished import furnished_door
 from tests.doors.http_door import AGENT, ALICE
 from tests.doors.test_http_repeated_later import WRITES
 from tests.journeys.running_node import RunningNode
+from tests.memory.source_004 import MEMORIES
 
 ANN = {"X-Ledger-User": "ann-of-the-document"}
 K, R, M, A, G = "/api/knowledge", "/api/resource", "/api/v1/memories", "/api/admin", "/api/goals/document"
@@ -100,6 +101,30 @@ def knowledge(ask: Callable[..., Any]) -> None:
     ask("GET", f"{K}", status="merged")
     ask("POST", f"/api/slims/{applied['id']}/revert", wait=30)
     ask("POST", f"{K}/extract", {"text": "I like tea"})  # no model
+
+
+def remembered(ask: Callable[..., Any]) -> None:
+    """Memories of every layer, and what becomes of them."""
+    base = "/api/memory"
+    mood = ask("POST", base, {"layer": "short", "kind": "mood", "content": "calm", "tags": ["day"]})
+    for memory in MEMORIES:
+        kept = ask("POST", base, {name: value for name, value in memory.items() if name != "id"})
+        ask("GET", f"{base}/{kept['id']}")
+        ask("GET", f"{K}/{kept['id']}")
+        ask("GET", f"{K}/{kept['id']}/history")
+    ask("POST", base, {"layer": "short", "content": "of no kind"})
+    ask("GET", f"{base}/{mood['id']}")
+    ask("POST", f"{base}/{mood['id']}/confirm", {"case": {"reason": "again"}})
+    ask("POST", f"{base}/{mood['id']}/confirm", {})
+    ask("POST", f"{base}/none/confirm", {})
+    ask("GET", f"{base}/{mood['id']}")
+    ask("GET", f"{base}/none")
+    ask("GET", base)
+    ask("GET", base, layer="episodic,short", since="2026-01-01T00:00:00Z", status="all")
+    ask("GET", base, concern="promoted")
+    ask("GET", f"{base}/health")
+    ask("POST", f"{base}/clean", {})
+    ask("POST", f"{base}/clean", {"dry_run": False})
 
 
 def beside_knowledge(ask: Callable[..., Any]) -> None:
@@ -234,6 +259,7 @@ async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningN
     with asking.client:
         knowledge(asking.ask)
         beside_knowledge(asking.ask)
+        remembered(asking.ask)
         operator(asking, tmp_path)
     assert documented.faults == []
     # A model's work is asked for where there is one: tests/reactors.
