@@ -70,9 +70,10 @@ class Fact(BaseModel):
 
     def stated_version(self) -> int:
         """The version of the schema that the event is written in."""
-        if self.added and all(getattr(self, name) is None for name in self.added):
-            return self.version - 1
-        return self.version
+        for name in self.added:
+            if getattr(self, name) is not None:
+                return self.version
+        return self.version - 1 if self.added else self.version
 
     def stated_id(self) -> str | None:
         """The entity id in the data, for facts whose data has one; else None."""
