@@ -55,16 +55,6 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     return process
 
 
-@dataclass(frozen=True, slots=True)
-class ListedProcesses:
-    """One page, newest first: `count` processes on it, `total` that match."""
-
-    results: list[JsonObject]
-    count: int
-    total: int
-    position: int
-
-
 async def listed(
     desk: Desk,
     caller: Caller,
@@ -73,8 +63,8 @@ async def listed(
     page: Page,
     *,
     freshness: Freshness = ANY,
-) -> ListedProcesses:
-    """The processes of the caller; for the operator, all of them. Raises ViewBehind."""
+) -> JsonObject:
+    """A page (ProcessPage) of the caller's processes; for the operator, of all of them. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
@@ -88,7 +78,7 @@ async def listed(
         limit=page.limit,
         offset=page.offset,
     )
-    return ListedProcesses([to_json(each) for each in rows], len(rows), total, position)
+    return {"results": list(map(to_json, rows)), "count": len(rows), "total": total, "position": position}
 
 
 async def settled(
