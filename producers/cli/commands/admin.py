@@ -24,7 +24,7 @@ from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_oper
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
-    from kledger.client.admin import StartableJob
+    from kledger.contract.words import StartableJob
 
 
 _KEPT = (
