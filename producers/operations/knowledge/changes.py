@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection
 
 from kledger.answers.parts import Moved, Saved
 from kledger.contract.errors import (
-    IllegalState,
     KnowledgeExists,
     NotOwner,
     UnknownKnowledge,
@@ -34,7 +33,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.outcomes import ATTEMPTS, as_saved
+from producers.operations.outcomes import ATTEMPTS, as_saved, refuse_status
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
@@ -239,7 +238,8 @@ async def retire(
     retry: uuid.UUID | None = None,
 ) -> Moved:
     """Retire an item: no search returns it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
-    return await _set_status(desk, caller, lineage, item_id, "retired", reason, retry)
+    fact = KnowledgeRetired(reason=reason)
+    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("retired"), retry)
 
 
 async def restore(
@@ -251,30 +251,12 @@ async def restore(
     retry: uuid.UUID | None = None,
 ) -> Moved:
     """Restore a retired item. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
-    return await _set_status(desk, caller, lineage, item_id, "active", reason, retry)
+    fact = KnowledgeRestored(reason=reason)
+    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("active"), retry)
 
 
-async def _set_status(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    item_id: str,
-    status: ResourceStatus,
-    reason: str | None,
-    retry: uuid.UUID | None,
-) -> Moved:
-    fact = KnowledgeRetired(reason=reason) if status == "retired" else KnowledgeRestored(reason=reason)
-
-    def check(item: ask.Standing) -> None:
-        if item.status == status:
-            raise IllegalState(
-                f"{item_id} is {status} already: "
-                + ("restore it first" if status == "retired" else "there is nothing to restore"),
-                id=item_id,
-                status=status,
-            )
-
-    return await publish_as_owner(desk, caller, lineage, item_id, fact, check, retry)
+def _unless(status: ResourceStatus) -> Callable[[ask.Standing], None]:
+    return lambda item: refuse_status(item.id, item.status, status)
 
 
 async def owned_or_earlier(

@@ -32,11 +32,6 @@ def shown(process: Process) -> JsonObject:
     }
 
 
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One conflict of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))
-
-
 async def resolve(
     desk: Desk,
     caller: Caller,

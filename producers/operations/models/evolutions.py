@@ -79,11 +79,6 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
     return answer, done
 
 
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One evolution of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))
-
-
 async def apply(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
 ) -> Decided:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
@@ -18,7 +19,15 @@ PATIENCE = 25.0
 MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
-ToJson = Callable[[Process], JsonObject]
+
+
+class Kind(Protocol):
+    """One kind of process: its module."""
+
+    KIND: str
+
+    def shown(self, process: Process, /) -> JsonObject:
+        """A process of this kind as JSON for every interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +64,12 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     return process
 
 
-async def listed(
-    desk: Desk,
-    caller: Caller,
-    kind: str,
-    to_json: ToJson,
-    page: Page,
-    *,
-    freshness: Freshness = ANY,
-) -> JsonObject:
+async def get(desk: Desk, caller: Caller, of: Kind, process_id: str) -> JsonObject:
+    """One process of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return of.shown(await own(desk, caller, of.KIND, process_id))
+
+
+async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Freshness = ANY) -> JsonObject:
     """A page (ProcessPage) of the caller's processes; for the operator, of all of them. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
@@ -71,14 +77,14 @@ async def listed(
     rows, total = await desk.view.ask(
         ask.processes,
         desk.org,
-        kind,
+        of.KIND,
         owners,
         status=page.status,
         item_id=page.item_id,
         limit=page.limit,
         offset=page.offset,
     )
-    return {"results": list(map(to_json, rows)), "count": len(rows), "total": total, "position": position}
+    return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
 
 
 async def settled(
