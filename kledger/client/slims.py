@@ -39,14 +39,12 @@ async def slim(
 
 async def slims(wire: Wire, *, status: SlimStatus | None = None, limit: int = 20, offset: int = 0) -> SlimList:
     """The slims that the caller asked for, newest first, without their groups."""
-    page: SlimList = await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
-    return page
+    return await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
 
 
 async def slim_get(wire: Wire, id: str, *, wait: float = 0.0) -> Slim:
     """One slim with its groups; waits up to `wait` seconds until it is settled. UnknownProcess when there is none."""
-    answer: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
-    return answer
+    return await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
 
 
 async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
@@ -59,10 +57,9 @@ async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_ke
 
 async def slim_reject(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Slim:
     """Leave everything as it is."""
-    answer: Slim = await wire.write(
+    return await wire.write(
         "POST", f"{BASE}/{segment(id)}/reject", params={"reason": reason}, idempotency_key=idempotency_key
     )
-    return answer
 
 
 async def slim_revert(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:

@@ -8,22 +8,14 @@ from kledger.contract.ledger_error import LedgerError
 class ModelFailed(LedgerError):
     """The model gave no answer that can be used; `details["usage"]` says what it cost all the same, when known."""
 
-    code = "model_failed"
-
 
 class ModelRefused(LedgerError):
     """The model declined to answer this; asking again in the same words will not help."""
-
-    code = "model_refused"
 
 
 class Interrupted(LedgerError):
     """The node was stopped while a model was asked, which may have been billed: it is not asked again by itself."""
 
-    code = "interrupted"
-
 
 class BudgetSpent(LedgerError):
     """What models may cost a day is spent; `details["retry_after"]` says in how many seconds the next day begins."""
-
-    code = "budget_spent"

@@ -89,18 +89,15 @@ class Vault(Protocol):
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """The key or tombstone of each name that has one. Raises BrokerUnavailable, WrongMasterKey, VaultDamaged."""
-        ...
 
     async def obtain(self, name: str) -> DataKey:
         """The key of a name; creates and stores it if there is none. Raises SubjectForgotten (destroyed)."""
-        ...
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
         """Write a tombstone and erase the key. Idempotent: the first tombstone stays, and remains of a key are erased.
 
         With `unsworn`, the key's seals can be told from forged ones by the tombstone.
         """
-        ...
 
 
 def forgotten(tombstone: Tombstone) -> SubjectForgotten:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
@@ -43,9 +43,10 @@ class Json(Response):
 class ReadJson(Json):
     """A document that was read, with what it lacks in `degraded`."""
 
-    def __init__(self, content: Any, freshness: Freshness, headers: Mapping[str, str] | None = None) -> None:
-        document = content if isinstance(content, dict) else {f.name: getattr(content, f.name) for f in fields(content)}
-        super().__init__({**document, "degraded": freshness.degraded or []}, headers=headers)
+    def __init__(
+        self, content: Mapping[str, Any], freshness: Freshness, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__({**content, "degraded": freshness.degraded or []}, headers=headers)
         self.position = 0
 
 

@@ -18,7 +18,6 @@ class Models(Protocol):
 
     def named(self, task: ModelTask, model: str | None = None) -> str:
         """The model for a task. Raises NotAvailable where there is none."""
-        ...
 
 
 class Router(Protocol):
@@ -26,7 +25,6 @@ class Router(Protocol):
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
         """Up to `most` ids out of the candidates (`id`, `types`, `task`). Raises NotAvailable, ModelFailed, …"""
-        ...
 
 
 class NoModels:

@@ -7,9 +7,8 @@ and its actor was checked by the decoder. Most batches need no loop: see project
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import duckdb
 import numpy as np
@@ -19,7 +18,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
-from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Ruling, as_candidates
+from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Rules, as_candidates
 from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
@@ -32,21 +31,8 @@ from projections.views.profiles.rules import ProfileRules
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
 
-
-class Rules(Protocol):
-    """The rules of one kind of entity, with the current state of the batch's entities."""
-
-    def decide(self, event: Candidate) -> Ruling:
-        """Judge one event and, when it is accepted, apply it to the entity's state."""
-        ...
-
-    def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Save the state of the batch's entities after its last event."""
-        ...
-
-
 # Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…).
-RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
+RULES: dict[str, type[Rules]] = {
     "knowledge": KnowledgeRules,
     "profile": ProfileRules,
     "resource": ResourceRules,

@@ -13,7 +13,7 @@ import duckdb
 
 from kledger.contract.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
-from kledger.contract.words import JobKind
+from kledger.contract.words import StartableJob
 from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
@@ -86,35 +86,16 @@ class Operated:
         self.asked: list[tuple[Any, ...]] = []
         self.reasons: list[str] = []
 
-    def _start(self, kind: JobKind, *asked: Any) -> Job:
-        self.asked.append((kind, *asked))
-        job = Job(f"{kind}-{len(self.asked)}", kind)
-        self.jobs[job.id] = job
-        return job
-
     async def status(self) -> JsonObject:
         return {"head": 0}
 
-    async def start_rebuild(self) -> Job:
-        return self._start("rebuild")
-
-    async def start_verify(self) -> Job:
-        return self._start("verify")
-
-    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        return self._start("replay", to, into)
-
-    async def start_snapshot(self) -> Job:
-        return self._start("snapshot")
-
-    async def start_backup(self, into: str) -> Job:
-        return self._start("backup", into)
-
-    async def start_audit(self) -> Job:
-        return self._start("audit")
-
-    async def start_forget(self, subject: str, by: str) -> Job:
-        return self._start("forget", subject, by)
+    async def start(
+        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+    ) -> Job:
+        self.asked.append((kind, *filter(None, (to, into, subject, by if subject else ""))))
+        job = Job(f"{kind}-{len(self.asked)}", kind)
+        self.jobs[job.id] = job
+        return job
 
     async def prove(self, item_id: str) -> JsonObject:
         raise UnknownKnowledge(f"there is no item {item_id} here to prove")

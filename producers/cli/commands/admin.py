@@ -24,7 +24,7 @@ from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_oper
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
-    from kledger.client.admin import StartableJob
+    from kledger.contract.words import StartableJob
 
 
 _KEPT = (
@@ -295,15 +295,13 @@ def _quack(option: str) -> int | None:
 
 def run_job(session: Session, kind: StartableJob, **arguments: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
-    started = session.ledger.start_job(kind, **arguments)
-    with bar(kind, None) as shown:
+    return until_done(session, session.ledger.start_job(kind, **arguments))
 
-        def progressed(job: Job) -> None:
-            shown.span(job["total"])
-            shown.read(job["done"])
-            shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
 
-        done = session.ledger.wait_job(started["id"], progressed)
+def until_done(session: Session, job: Job) -> dict[str, Any]:
+    """Show a bar until a job is done; its result."""
+    with bar(job["kind"], None) as shown:
+        done = session.ledger.wait_job(job["id"], lambda now: shown.moved(now["done"], now["total"], now["rate"]))
     return done["result"] or {}
 
 

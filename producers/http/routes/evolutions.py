@@ -35,14 +35,12 @@ def _reads(desk: Desk) -> APIRouter:
     ) -> Json:
         """The evolutions that the caller asked for, newest first."""
         page = processes.Page(status, item_id, limit, offset)
-        return ReadJson(
-            await processes.listed(desk, caller, evolutions.KIND, evolutions.shown, page, freshness=fresh), fresh
-        )
+        return ReadJson(await processes.listed(desk, caller, evolutions, page, fresh), fresh)
 
     @router.get(BASE + "/{evolution_id}", responses=documented(Evolution, 404))
     async def get(caller: Who, evolution_id: str) -> Json:
         """One evolution: what was asked, what the model proposed, what became of it and what it cost."""
-        return Json(await evolutions.get(desk, caller, evolution_id))
+        return Json(await processes.get(desk, caller, evolutions, evolution_id))
 
     return router
 

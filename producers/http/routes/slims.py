@@ -50,7 +50,7 @@ def _asked(desk: Desk) -> APIRouter:
     ) -> Json:
         """The slims that the caller asked for, newest first, without their groups."""
         page = processes.Page(status, limit=limit, offset=offset)
-        return ReadJson(await processes.listed(desk, caller, slims.KIND, slims.shown, page, freshness=fresh), fresh)
+        return ReadJson(await processes.listed(desk, caller, slims, page, fresh), fresh)
 
     @router.get(BASE + "/{slim_id}", responses=documented(ReadSlim, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge, UnknownReference
@@ -14,32 +13,12 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
-from producers.operations.outcomes import Listed
+from producers.operations.outcomes import listed
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge import listing
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """An item's versions and the cases that judged it, oldest first."""
-
-    id: str
-    versions: list[JsonObject]
-    feedback: list[JsonObject]
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Lineage of a reference in both directions: `events`, each once with its role, and their `edges`."""
-
-    ref: str
-    events: list[JsonObject]
-    edges: list[JsonObject]
-    position: int
 
 
 async def get(
@@ -96,7 +75,7 @@ async def list_items(
     status: str = "active",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
-) -> Listed:
+) -> JsonObject:
     """The items visible to the caller. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
     await reach(desk, freshness)
     await require_types(desk, [*scopes, *filter(None, [owner])])
@@ -116,10 +95,10 @@ async def list_items(
         status=status,
         as_of=then,
     )
-    return Listed(page.results, len(page.results), page.total, page.next, position)
+    return listed(page, position)
 
 
-async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> History:
+async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:
     """All versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
@@ -128,10 +107,10 @@ async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshn
     if timeline is None:
         raise unknown(item_id)
     versions, cases = timeline
-    return History(item_id, versions, cases, position)
+    return {"id": item_id, "versions": versions, "feedback": cases, "position": position}
 
 
-async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> Links:
+async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> JsonObject:
     """The lineage of an item, `trace:ID`, `message:ID` or `event:ID`, in both directions.
 
     Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
@@ -145,4 +124,5 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
-    return Links(ref, *lineage_of_ref, position)
+    named, edges = lineage_of_ref
+    return {"ref": ref, "events": named, "edges": edges, "position": position}

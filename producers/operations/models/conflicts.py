@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 
+from kledger.answers.models import Resolved
 from kledger.contract.errors import IllegalState, InvalidPayload
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -20,17 +20,6 @@ from projections.views.processes.ask import Process
 KIND = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The decision; `retired` is the item that was retired, null where none was."""
-
-    id: str
-    status: str
-    winner: str | None
-    retired: str | None
-    position: int
-
-
 def shown(process: Process) -> JsonObject:
     """A conflict as JSON for every interface: both items in the versions that contradict each other."""
     recorded, resolved = process.requested, process.said.get("resolved", {})
@@ -41,11 +30,6 @@ def shown(process: Process) -> JsonObject:
         "winner": resolved.get("winner"),
         "decision": resolved.get("reason"),
     }
-
-
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One conflict of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))
 
 
 async def resolve(
@@ -72,6 +56,11 @@ async def resolve(
         )
     resolved_id, retired_id = event_id(retry, "resolved"), event_id(retry, "retired")
     loser = next((side for side in sides if winner is not None and side != winner), "")
+
+    def resolved(retires: bool, position: int) -> Resolved:
+        retired = loser if retires else None
+        return Resolved(id=process_id, status="resolved", winner=winner, retired=retired, position=position)
+
     item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
     fact = ConflictResolved(winner=winner, reason=reason)
     if (
@@ -79,7 +68,7 @@ async def resolve(
         and (before := await earlier_event(desk, [process.owner], resolved_id, request_fields(fact))) is not None
     ):
         retirement = await earlier_event(desk, await past_actors(desk, caller, loser), retired_id, {})
-        return Resolved(process_id, "resolved", winner, loser if retirement else None, (retirement or before).position)
+        return resolved(retirement is not None, (retirement or before).position)
     if process.status != "recorded":
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)
     decision_lineage = caused(lineage, process)
@@ -89,4 +78,4 @@ async def resolve(
         retired = KnowledgeRetired(reason=reason or f"{winner} holds instead")
         events.append(NewEvent(retired, item.id, item.owner, desk.org, decision_lineage, id=retired_id))
     appended = await publish(desk.ledger, desk.tally, events)
-    return Resolved(process_id, "resolved", winner, loser if len(events) > 1 else None, appended[-1].position)
+    return resolved(len(events) > 1, appended[-1].position)

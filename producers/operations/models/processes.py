@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
@@ -18,7 +19,15 @@ PATIENCE = 25.0
 MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
-ToJson = Callable[[Process], JsonObject]
+
+
+class Kind(Protocol):
+    """One kind of process: its module."""
+
+    KIND: str
+
+    def shown(self, process: Process, /) -> JsonObject:
+        """A process of this kind as JSON for every interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,40 +64,27 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     return process
 
 
-@dataclass(frozen=True, slots=True)
-class ListedProcesses:
-    """One page, newest first: `count` processes on it, `total` that match."""
-
-    results: list[JsonObject]
-    count: int
-    total: int
-    position: int
+async def get(desk: Desk, caller: Caller, of: Kind, process_id: str) -> JsonObject:
+    """One process of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return of.shown(await own(desk, caller, of.KIND, process_id))
 
 
-async def listed(
-    desk: Desk,
-    caller: Caller,
-    kind: str,
-    to_json: ToJson,
-    page: Page,
-    *,
-    freshness: Freshness = ANY,
-) -> ListedProcesses:
-    """The processes of the caller; for the operator, all of them. Raises ViewBehind."""
+async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Freshness = ANY) -> JsonObject:
+    """A page (ProcessPage) of the caller's processes; for the operator, of all of them. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
     rows, total = await desk.view.ask(
         ask.processes,
         desk.org,
-        kind,
+        of.KIND,
         owners,
         status=page.status,
         item_id=page.item_id,
         limit=page.limit,
         offset=page.offset,
     )
-    return ListedProcesses([to_json(each) for each in rows], len(rows), total, position)
+    return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
 
 
 async def settled(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from kledger.answers.profiles import DisabledProfile
 from kledger.contract.errors import IllegalState, InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
@@ -35,18 +36,6 @@ from projections.views.profiles import ask
 from projections.views.profiles.content import default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
 from projections.views.profiles.stamping import says_the_same, stamped
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """A disabled memory."""
-
-    id: str
-    owner: str
-    memory_type: ProfileType
-    status: str
-    position: int
-    event_id: str
 
 
 async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
@@ -218,18 +207,24 @@ async def disable(
     memory_type: ProfileType,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Disabled:
+) -> DisabledProfile:
     """Disable a memory. Raises IllegalState (disabled already), BrokerUnavailable."""
     owner = owner_of(caller)
     own_id = event_id(retry)
-    entity_id = str(memory_id(desk.org, owner, memory_type))
+
+    def disabled(position: int) -> DisabledProfile:
+        name = str(memory_id(desk.org, owner, memory_type))
+        return DisabledProfile(
+            id=name, owner=owner, memory_type=memory_type, status="disabled", position=position, event_id=own_id
+        )
+
     for _ in range(ATTEMPTS):
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
         if retry is not None and profile is not None:
             before = await stated_before.earlier_event(desk, [owner], own_id, {"reason": reason})
             if before is not None:
-                return Disabled(entity_id, owner, memory_type, "disabled", before.position, own_id)
+                return disabled(before.position)
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
         fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
@@ -239,7 +234,7 @@ async def disable(
             )
         except VersionConflict:
             continue
-        return Disabled(entity_id, owner, memory_type, "disabled", appended[-1].position, own_id)
+        return disabled(appended[-1].position)
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
 
 

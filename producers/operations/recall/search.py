@@ -6,7 +6,6 @@ import asyncio
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -33,27 +32,6 @@ RecallKind = Literal["search", "startup", "focus"]
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """Items served, best first; `recall_id` is None when not recorded.
-
-    `position` is the least position of all parts that answered: the answer reflects all events up to it.
-    """
-
-    results: list[JsonObject]
-    count: int
-    position: int
-    recall_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Routed(Recalled):
-    """The answer to a search with routing; `reason` says why no model picked."""
-
-    routed: bool
-    reason: str | None
-
-
 async def search(
     desk: Desk,
     caller: Caller,
@@ -70,10 +48,11 @@ async def search(
     record: bool = True,
     route: bool | None = None,
     freshness: Freshness = ANY,
-) -> Recalled:
-    """The best matches among the items visible to the caller; what was served is recorded as an event.
+) -> JsonObject:
+    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
 
-    With `route` (None: the node's default) a model picks first; the answer (Routed) says whether it did.
+    With `route` (None: the node's default) a model picks first; the answer says whether it did. `position` is the least
+    position of all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -127,9 +106,8 @@ async def search(
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
-    if choice is not None:
-        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
-    return Recalled(results, len(results), position, recall_id)
+    chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
+    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
 
 
 def recall_event(

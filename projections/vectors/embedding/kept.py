@@ -34,11 +34,9 @@ class EmbeddingStore(Protocol):
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
         """The stored ones of these embeddings."""
-        ...
 
     async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
         """Store these; returns when they are durable."""
-        ...
 
 
 class MemoryEmbeddings:

@@ -23,7 +23,7 @@ from kledger.contract.errors import (
     VersionConflict,
 )
 from ledger.readers import may_judge, readers
-from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 from projections.fold_kit.sql_text import among, insert, text
 from projections.views.knowledge.tables import STATE, STATUS
 
@@ -74,7 +74,7 @@ _NEEDS = {
 _BECOMES = {fact.name: status for fact, status in STATUS.items()}
 
 
-class KnowledgeRules:
+class KnowledgeRules(Rules):
     """The rules over the state of a batch's items."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
@@ -86,7 +86,7 @@ class KnowledgeRules:
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event in stream order; see projections.engine.gate.Rules."""
+        """See Rules.decide."""
         key = (event.org, event.entity_id)
         item = self._items.get(key)
         kind = event.type
