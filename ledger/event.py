@@ -55,8 +55,8 @@ class Fact(BaseModel):
     builds_on: ClassVar[str] = "expected_version"
     """The field, if any, with the version of the entity that the fact builds on."""
     added: ClassVar[tuple[str, ...]] = ()
-    """Fields that the current version of the schema adds to the previous one. Where all of them are null, the event is
-    written and shown as the previous version, without them."""
+    """Fields that the last versions of the schema added, one each, the oldest first: an event is written and shown as
+    the version of the last one that it states, without those that are null."""
     sealed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that hold a secret. They are sealed before the fact is made; an event with one in clear is refused."""
 
@@ -70,10 +70,10 @@ class Fact(BaseModel):
 
     def stated_version(self) -> int:
         """The version of the schema that the event is written in."""
-        for name in self.added:
+        for back, name in enumerate(reversed(self.added)):
             if getattr(self, name) is not None:
-                return self.version
-        return self.version - 1 if self.added else self.version
+                return self.version - back
+        return self.version - len(self.added)
 
     def stated_id(self) -> str | None:
         """The entity id in the data, for facts whose data has one; else None."""

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Time, Total, Warned
 from kledger.contract.scopes import Visibility
-from kledger.contract.words import ImportOutcome, ItemStatus, Permission
+from kledger.contract.words import ImportOutcome, ItemStatus, MemoryLayer, Permission
 
 Verdict = Literal["helpful", "harmful", "confirmed"]
 
@@ -103,8 +103,29 @@ class WholeEval(Eval):
     harmful_history: list[HistoryCase]
 
 
+class ItemMemory(TypedDict):
+    """What makes an item a memory: its layer, and each field of that layer that is filled in."""
+
+    layer: MemoryLayer
+    kind: NotRequired[str]
+    importance: NotRequired[float]
+    lifetime: NotRequired[int]
+    category: NotRequired[str]
+    related: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    session: NotRequired[str]
+    event: NotRequired[str]
+    participants: NotRequired[list[str]]
+    outcome: NotRequired[str]
+    artifacts: NotRequired[list[str]]
+    happened_at: NotRequired[str]
+    name: NotRequired[str]
+    trigger: NotRequired[str]
+    steps: NotRequired[list[str]]
+
+
 class ItemFields(TypedDict):
-    """What every answer that has an item says of it; `acl` is there where the item has one."""
+    """What every answer that has an item says of it; `acl` and `memory` are there where the item has one."""
 
     id: str
     task: str
@@ -121,6 +142,7 @@ class ItemFields(TypedDict):
     created_at: Time
     updated_at: Time
     acl: NotRequired[list[AclEntry]]
+    memory: NotRequired[ItemMemory]
 
 
 class Item(ItemFields):
@@ -309,6 +331,7 @@ class ItemVersion(TypedDict):
     message_id: str | None
     event_id: str
     acl: NotRequired[list[AclEntry]]
+    memory: NotRequired[ItemMemory]
 
 
 class History(Answered):

@@ -10,6 +10,7 @@ from kledger.client.connection import DEFAULT_URL, Connection
 from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
+from kledger.client.memory import MemoryEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecallEndpoints
@@ -24,6 +25,7 @@ from kledger.client.wire import Wire
 
 class LedgerEndpoints(
     KnowledgeEndpoints,
+    MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,
     EvolutionEndpoints,

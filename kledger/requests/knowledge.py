@@ -34,6 +34,7 @@ from kledger.contract.knowledge import (
     Version,
     each_entity_once,
 )
+from kledger.contract.memory import Memory
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import Permission, Verdict
 from kledger.requests.body import Asked
@@ -92,6 +93,12 @@ class EvalBody(Asked):
         return self
 
 
+class MemoryBody(Memory):
+    """What makes an item a memory: its layer, and the fields of that layer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
 class AclEntryBody(AclEntry):
     """Somebody who may read an item beside those in its scopes."""
 
@@ -134,7 +141,8 @@ class SaveRequest(Referring):
     from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
     the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
     `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
-    `resources` are saved with the item, which refers to them; each defaults to its owner and scopes.
+    `resources` are saved with the item, which refers to them; each defaults to its owner and scopes. With `memory` it
+    is a memory of a layer.
     """
 
     id: NewId | None = None
@@ -155,6 +163,7 @@ class SaveRequest(Referring):
     created_at: Short | None = None
     updated_at: Short | None = None
     resources: Together = Field(default_factory=list)
+    memory: MemoryBody | None = None
 
     def referred(self) -> list[str] | None:
         """All resources that are named or saved with the item, each once."""

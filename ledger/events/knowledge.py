@@ -26,6 +26,8 @@ from kledger.contract.knowledge import (
     Version,
     each_entity_once,
 )
+from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
+from kledger.contract.memory import Memory
 from kledger.contract.scopes import Entity, Scope
 from kledger.contract.words import Verdict
 from ledger import new_item
@@ -55,12 +57,12 @@ CASE_TEXTS = ("case.task", "case.query", "case.outcome", "case.reason")
 
 
 class KnowledgeSaved(Fact):
-    """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`."""
+    """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`, 4 `memory`."""
 
     name: ClassVar[str] = "knowledge.saved"
-    version: ClassVar[int] = 3
-    added: ClassVar[tuple[str, ...]] = ("origin",)
-    personal: ClassVar[tuple[str, ...]] = ITEM_TEXTS
+    version: ClassVar[int] = 4
+    added: ClassVar[tuple[str, ...]] = ("origin", "memory")
+    personal: ClassVar[tuple[str, ...]] = (*ITEM_TEXTS, *(f"memory.{name}" for name in MEMORY_TEXTS))
     example: ClassVar[Example] = Example(
         ITEM,
         AUTHOR,
@@ -72,6 +74,14 @@ class KnowledgeSaved(Fact):
         owner=AUTHOR,
         source=Source(category="exp", urls=["https://example.com/testing"], agent_id="research_agent"),
         origin=Origin(trace_id=TRACE, message_id=MESSAGE),
+        memory=Memory(
+            layer="procedural",
+            kind="habit",
+            importance=0.5,
+            name="Prepare the tests",
+            trigger=TASK,
+            steps=["1. `make db`", "2. `make test`"],
+        ),
     )
 
     types: Types
@@ -87,6 +97,7 @@ class KnowledgeSaved(Fact):
     harmful: Count = new_item.HARMFUL
     confidence: Confidence = new_item.CONFIDENCE
     origin: Annotated[Origin | None, Field(exclude_if=lambda value: value is None)] = None
+    memory: Annotated[Memory | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class KnowledgeRevised(Fact):

@@ -48,21 +48,22 @@ class KnowledgeSaved1(Fact):
     eval: EarlierEval | None = None
 
 
-def _before(fact: type[Fact], about: str) -> type[Fact]:
-    """The version of an event that lacks the fields of `Fact.added`."""
-    version = fact.version - 1
+def _before(fact: type[Fact], about: str, back: int = 1) -> type[Fact]:
+    """The version of an event that lacks the last field of `Fact.added`, or the last `back` of them."""
+    version, lacking = fact.version - back, fact.added[-back:]
     fields: dict[str, Any] = {
-        name: (info.annotation, info) for name, info in fact.model_fields.items() if name not in fact.added
+        name: (info.annotation, info) for name, info in fact.model_fields.items() if name not in lacking
     }
     form: type[Fact] = create_model(f"{fact.__name__}{version}", __base__=fact.__bases__[0], __doc__=about, **fields)
-    form.name, form.version = fact.name, version
+    form.name, form.version, form.added = fact.name, version, fact.added[:-back]
     return form
 
 
 _THROUGH = "it does not say through what its actor reads the item."
 _FORMS: tuple[type[Fact], ...] = (
     KnowledgeSaved1,
-    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from."),
+    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=2),
+    _before(KnowledgeSaved, "A new item, which says where it is from; it is no memory."),
     _before(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
     _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
     _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),

@@ -107,10 +107,10 @@ def event_schema(fact: type[Fact], version: int | None = None, ref_template: str
         "const": schema_name(fact, version),
         "description": _ATTRIBUTES["dataschema"],
     }
-    if form.added:  # null only in an event of the previous version
+    if form.added:  # null only in an event of an earlier version; that of this version states the last one
         described = schema["$defs"][form.__name__]
-        described["required"] = [*described.get("required", ()), *form.added]
-        for name in form.added:
+        described["required"] = [*described.get("required", ()), form.added[-1]]
+        for name in form.added[-1:]:
             described["properties"][name] = {
                 **described["properties"][name].pop("anyOf")[0],
                 **{key: value for key, value in described["properties"][name].items() if key != "default"},

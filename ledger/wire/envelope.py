@@ -174,11 +174,12 @@ def decode_fact(envelope: Envelope) -> Fact:
     except (ValidationError, orjson.JSONEncodeError) as error:
         _refuse_secret(FACTS[envelope.type], error)
         raise invalid_payload(f"data of {envelope.type}", error) from error
-    if fact.added and version == fact.version != fact.stated_version():
+    base, stated = fact.version - len(fact.added), fact.stated_version()
+    if base < version != stated:
+        name = fact.added[version - base - 1]
         raise InvalidPayload(
-            f"{fact.name} states {' and '.join(fact.added)} from version {version} on: state it, or write version "
-            f"{version - 1}",
-            errors=[{"field": name, "reason": "is not stated"} for name in fact.added],
+            f"{fact.name} states {name} in version {version}: state it, or write version {stated}",
+            errors=[{"field": name, "reason": "is not stated"}],
         )
     return fact
 

@@ -36,6 +36,7 @@ def _without(field: str) -> Upcast:
 UPCASTS: Mapping[tuple[str, int], Upcast] = {
     ("knowledge.saved", 1): _knowledge_saved_1_to_2,
     ("knowledge.saved", 2): _without("origin"),
+    ("knowledge.saved", 3): _without("memory"),
     ("knowledge.rated", 1): _without("through"),
     ("knowledge.scored", 1): _without("through"),
     ("knowledge.confirmed", 1): _without("through"),

@@ -28,6 +28,7 @@ from producers.cli.commands import (
     tokens,
     trees,
 )
+from producers.cli.commands.memory import commands as memory
 from producers.cli.examples import with_example
 from producers.cli.screen import degrade
 from producers.cli.session import AUDIT, EXIT_CODES, KNOWLEDGE, NODE
@@ -61,7 +62,7 @@ def every_command(
 FILES = (
     *(admin, tokens, publishers),
     *(importing, knowledge_reading, knowledge, lineage, evolutions, slims, mcp, sharing, recall, trees),
-    *(profiles, resources, backup, forget, integrity, refused),
+    *(memory, profiles, resources, backup, forget, integrity, refused),
 )
 """The files that list commands, in the order of the help; each lists its own."""
 PANELS = (NODE, KNOWLEDGE, AUDIT)

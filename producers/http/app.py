@@ -21,6 +21,7 @@ from producers.http.routes import (
     evolutions,
     extractions,
     knowledge,
+    memory,
     profiles,
     recall,
     refused,
@@ -62,6 +63,7 @@ def create_app(
     for router in (
         *slims.routes(desk),
         *knowledge.routes(desk),
+        *memory.routes(desk),
         *evolutions.routes(desk),
         *extractions.routes(desk),
         *profiles.routes(desk),

@@ -135,14 +135,15 @@ def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
 
-def named_types(types: str | None, type: str | None = None) -> list[str]:
-    """`a,b` as types of knowledge. Raises InvalidPayload."""
+def named_types(types: str | None, type: str | None = None, field: str = "types") -> list[str]:
+    """`a,b` as types of knowledge, or as other words of the same form. Raises InvalidPayload."""
     named = list(dict.fromkeys([*_parts(types), *_parts(type)]))
     for name in named:
         try:
             _TYPE.validate_python(name)
         except ValidationError as error:
-            raise _fault("types", f"names {name[:100]!r}, which is no type: write for example strategy,tool") from error
+            example = "preference,mood" if field == "kind" else "strategy,tool"
+            raise _fault(field, f"names {name[:100]!r}, which is no such word: write for example {example}") from error
     return named
 
 

@@ -61,6 +61,7 @@ from producers.node.roles import ALL_ROLES, writes_vectors
 from producers.node.sizes import NodeSizes
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
+from producers.operations.lifetimes import lifetimes_from_environment
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
 from producers.operations.recording import recorded_from_environment
@@ -150,7 +151,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
     started = time.monotonic()
     host, port = host_and_port(settings.http)
     language = language_of_node()
-    recorded = recorded_from_environment()
+    recorded, lifetimes = recorded_from_environment(), lifetimes_from_environment()
     async with AsyncExitStack() as stack:
         stack.enter_context(private_files())
         stack.enter_context(_only_node_on(settings.data))
@@ -213,7 +214,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.push_async_callback(operator.jobs.close)
         parking = Parking(rebuilds, operator.jobs, parked)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
-        desk.recorded, desk.sizes = recorded, NodeSizes(settings.data, view)
+        desk.recorded, desk.lifetimes, desk.sizes = recorded, lifetimes, NodeSizes(settings.data, view)
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
         if feed.settings.embedding is not None:

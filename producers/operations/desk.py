@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
 from producers.operations.available_models import Models, NoModels, Router
+from producers.operations.lifetimes import LIFETIMES
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally
@@ -53,6 +54,8 @@ class Desk:
     """Holds the keys of secrets; without one, no secret can be stored or read."""
     held_at_start: Written = NOTHING
     """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
+    lifetimes: Mapping[str, int] = field(default_factory=lambda: LIFETIMES)
+    """Seconds that short memories live, by kind."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.knowledge import Source
+from kledger.contract.memory import Memory
 from kledger.contract.scopes import Caller, check_name, visibility_of
 from kledger.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
 from ledger import new_item
@@ -66,6 +67,7 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
         harmful=before_cases(first, "harmful"),
         confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
         origin=_origin(payload),
+        memory=None if payload.memory is None else Memory(**dict(payload.memory)),
     )
 
 

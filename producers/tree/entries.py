@@ -12,7 +12,7 @@ from typing import Any
 
 from producers.tree.placing import defaults_at
 
-STATED = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source", "acl")
+STATED = ("types", "task", "content", "tags", "scopes", "owner", "resource_ids", "source", "acl", "memory")
 """Fields of an item's statement: entries that agree in them are the same."""
 _EVAL_FIELDS = ("score", "helpful", "harmful", "confidence")
 _ANSWER_FIELDS = ("quality_score", "position", "relevance")

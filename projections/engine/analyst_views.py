@@ -8,6 +8,7 @@ from __future__ import annotations
 
 _AS_OF = {
     "knowledge": "The view knowledge as it was at a log position or a time",
+    "memory_items": "The view memory_items as it was at a log position or a time",
     "profiles": "The profiles as they were at a log position or a time",
     "resources": "The view resources as it was at a log position or a time; expired is as of now",
     "goals": "The goals as they were at a log position or a time",

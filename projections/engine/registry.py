@@ -13,6 +13,7 @@ from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.events import fold as events
 from projections.views.feedback import fold as feedback
 from projections.views.goals import fold as goals
+from projections.views.knowledge import memories
 from projections.views.knowledge import tables as knowledge
 from projections.views.lineage import fold as lineage
 from projections.views.processes import fold as processes
@@ -61,7 +62,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(
         "knowledge",
-        knowledge.TABLES,
+        knowledge.TABLES + memories.TABLES,
         knowledge.VERSIONS.fold,
         knowledge.VERSIONS.fold_few,
         {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import product
 
 import pyarrow as pa
 
@@ -81,25 +82,26 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
     }
 
 
-def is_previous_version(fact: type[Fact]) -> str | None:
-    """The predicate of events in the schema's previous version (`Fact.added`); None where no field was added."""
-    return " AND ".join(f"d.{name} IS NULL" for name in fact.added) or None
-
-
 def written_version(fact: type[Fact]) -> str:
     """The version that an event is written in, as `Fact.stated_version` in SQL."""
-    before = is_previous_version(fact)
-    now = f"{fact.version}::INTEGER"
-    return now if before is None else f"CASE WHEN {before} THEN {fact.version - 1}::INTEGER ELSE {now} END"
+    before = fact.version - len(fact.added)
+    stated = [f"WHEN d.{name} IS NOT NULL THEN {before + n}" for n, name in enumerate(fact.added, 1)]
+    return f"(CASE {' '.join(reversed(stated))} ELSE {before} END)::INTEGER" if stated else f"{before}::INTEGER"
 
 
 def data_as_json(fact: type[Fact]) -> str:
-    """An event's data as JSON, without the fields that were added after its version."""
-    before = is_previous_version(fact)
-    if before is None:
+    """An event's data as JSON, without the added fields that it does not state."""
+    if not fact.added:
         return "to_json(d)"
-    kept = ", ".join(f"'{name}': d.\"{name}\"" for name in fact.model_fields if name not in fact.added)
-    return f"CASE WHEN {before} THEN to_json({{{kept}}}) ELSE to_json(d) END"
+    forms = []
+    for stated in product((True, False), repeat=len(fact.added)):
+        absent = {name for name, is_stated in zip(fact.added, stated, strict=True) if not is_stated}
+        kept = ", ".join(f"'{name}': d.\"{name}\"" for name in fact.model_fields if name not in absent)
+        holds = " AND ".join(
+            f"d.{name} IS {'NOT ' if is_stated else ''}NULL" for name, is_stated in zip(fact.added, stated, strict=True)
+        )
+        forms.append(f"WHEN {holds} THEN {f'to_json({{{kept}}})' if absent else 'to_json(d)'}")
+    return f"CASE {' '.join(forms)} END"
 
 
 def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:

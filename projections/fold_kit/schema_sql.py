@@ -110,6 +110,8 @@ def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[st
         each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]
         checks.append(f"len(list_filter({path}, lambda x: NOT coalesce({' AND '.join(each)}, false))) = 0")
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation.__pydantic_decorators__.model_validators:  # a rule over several fields: only the models check it
+            return ["false"]
         checks += _model_checks(annotation, path)
     return checks
 

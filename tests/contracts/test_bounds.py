@@ -10,8 +10,10 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from kledger.contract.knowledge import AclEntry, Case, Source
+from kledger.contract.memory import Memory
 from kledger.contract.seal_mark import MARK
 from kledger.requests import knowledge as requests
+from kledger.requests import memory as memory_requests
 from kledger.requests import models as model_requests
 from kledger.requests import resources as resource_requests
 from kledger.requests import slims as slim_request
@@ -34,6 +36,9 @@ PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     (requests.EvalBody, KnowledgeSaved, set()),
     (requests.UpdateRequest, KnowledgeRevised, set()),
     (requests.ShareRequest, KnowledgeShared, set()),
+    (requests.MemoryBody, Memory, set()),
+    # Tags of a memory may be an object, which is then the item's.
+    (memory_requests.RememberRequest, Memory, {"tags"}),
     (requests.AclEntryBody, AclEntry, set()),
     (requests.SourceBody, Source, set()),
     (requests.CaseBody, Case, set()),

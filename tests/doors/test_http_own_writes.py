@@ -15,7 +15,9 @@ from producers.operations.own_writes import NOTHING, OwnWrites, Writer, Written,
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 
 K, M = "/api/knowledge", "/api/v1/memories"
-ITEM = {"id": "mine", "task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
+ITEM = {"id": "mine", "task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]} | {
+    "memory": {"layer": "semantic"}
+}
 RESOURCE = {"id": "notes/lamp", "title": "The lamp", "body": "its plan"}
 
 READS = [
@@ -25,6 +27,8 @@ READS = [
     f"{K}/mine/why",
     f"{K}/search?q=lamp",
     "/api/lineage?ref=mine",
+    "/api/memory",
+    "/api/memory/mine",
     "/api/recall/startup",
     "/api/recall/startup?q=lamp",
     "/api/goals/light",

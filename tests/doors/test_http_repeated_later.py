@@ -13,6 +13,7 @@ from producers.http.routes import (
     evolutions,
     extractions,
     knowledge,
+    memory,
     profiles,
     recall,
     refused,
@@ -52,6 +53,10 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
     ),
     "rate many of another": (
         "POST", f"{K}/batch_update", verdict(True), f"{K}/batch_update", verdict(True, "newer"),
+    ),
+    "remember": (
+        "POST", "/api/memory", {"layer": "short", "kind": "mood", "content": "content"},
+        "/api/memory", {"layer": "short", "kind": "decision", "content": "content"},
     ),
     "share": ("PUT", f"{K}/older/acl", LOOK, f"{K}/older/acl", OTHER_LOOK),
     "revert": ("POST", f"{K}/revised/revert", {"to_version": 1}, f"{K}/revised/revert", {"to_version": 2}),
@@ -141,6 +146,7 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
         for routers in (
             slims,
             knowledge,
+            memory,
             evolutions,
             extractions,
             profiles,

@@ -71,6 +71,7 @@ from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
+from tests.projections.memory_facts import memories
 from tests.projections.resource_facts import RESOURCES, about_resources
 from tests.projections.sharing import scope_types, shares
 
@@ -159,6 +160,7 @@ _saves = st.builds(
     source=_sources,
     score=st.integers(1, 5),
     confidence=st.floats(0, 1),
+    memory=st.none() | memories(_contents),
     origin=st.none() | st.builds(Origin, trace_id=_ids, message_id=_ids, created_at=st.none() | st.just("2026-03-05")),
 )
 _revisions = st.builds(

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from kledger.contract import language
 from kledger.contract.scopes import Visibility
+from kledger.contract.words import MemoryLayer
 
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
@@ -69,3 +70,19 @@ Metadata = Annotated[
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]
+Layer = Annotated[MemoryLayer, Field(description="How it is remembered: short, semantic, episodic or procedural")]
+MemoryContent = Annotated[str, Field(description="What to remember; an event, or steps, may stand for it")]
+Kind = Annotated[str, Field(description="Of a short memory: preference, decision, follow_up or mood; else any word")]
+Share = Annotated[float | None, Field(ge=0, le=1, description="0 to 1")]
+Category = Annotated[str, Field(description="Of a fact, for example user_preference")]
+Event = Annotated[str, Field(description="What happened")]
+Outcome = Annotated[str, Field(description="How it ended")]
+Participants = Annotated[list[str] | None, Field(description="Who took part")]
+Artifacts = Annotated[list[str] | None, Field(description="What came of it: a commit, a file, a link")]
+HappenedAt = Annotated[str, Field(description="When it happened, for example 2026-03-05T12:00:00Z")]
+Name = Annotated[str, Field(description="What the procedure is called")]
+Trigger = Annotated[str, Field(description="When the procedure is due")]
+Steps = Annotated[list[str] | None, Field(description="The steps of the procedure, in order")]
+Words = Annotated[list[str] | None, Field(description="Words to find it by")]
+RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
+SessionId = Annotated[str, Field(description="The session that it is from")]

@@ -7,11 +7,12 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 from __future__ import annotations
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
+from kledger.answers.memory import Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
 from kledger.answers.slims import Slim
-from kledger.client import knowledge, recall, resources
+from kledger.client import knowledge, memory, recall, resources
 from kledger.client.faces import Endpoint
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
@@ -233,6 +234,62 @@ async def knowledge_startup(
     return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)
 
 
+@tool("Remember")
+async def memory_save(
+    wire: Wire,
+    layer: given.Layer,
+    content: given.MemoryContent = "",
+    task: given.About = "",
+    kind: given.Kind = "",
+    importance: given.Share = None,
+    confidence: given.Share = None,
+    category: given.Category = "",
+    event: given.Event = "",
+    outcome: given.Outcome = "",
+    participants: given.Participants = None,
+    artifacts: given.Artifacts = None,
+    happened_at: given.HappenedAt = "",
+    name: given.Name = "",
+    trigger: given.Trigger = "",
+    steps: given.Steps = None,
+    tags: given.Words = None,
+    related: given.RelatedIds = None,
+    session: given.SessionId = "",
+    scopes: given.Scopes = None,
+    owner: given.Owner = None,
+    message_id: given.MessageId = "",
+) -> Remembered:
+    """Remember something: `short` what matters this week (a preference, a decision, a follow-up, a mood), `semantic` a
+    fact, `episodic` what happened, `procedural` how something is done.
+
+    It is an item like all others: search finds it, feedback counts. One thing a memory.
+    """
+    return await memory.remember(
+        wire,
+        content or None,
+        layer,
+        task=task or None,
+        kind=kind or None,
+        importance=importance,
+        confidence=confidence,
+        category=category or None,
+        event=event or None,
+        outcome=outcome or None,
+        participants=participants,
+        artifacts=artifacts,
+        happened_at=happened_at or None,
+        name=name or None,
+        trigger=trigger or None,
+        steps=steps,
+        tags=tags,
+        related=related,
+        session=session or None,
+        scopes=scopes or default_scopes(),
+        owner=owner or default_owner(wire.caller.agent or AGENT),
+        message_id=message_id or None,
+    )
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -246,5 +303,6 @@ class ToolEndpoints:
     resource_get = Endpoint(resource_get)
     goal_focus = Endpoint(goal_focus)
     knowledge_startup = Endpoint(knowledge_startup)
+    memory_save = Endpoint(memory_save)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

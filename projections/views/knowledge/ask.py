@@ -20,6 +20,13 @@ from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.views.knowledge.evidence import confidence
+from projections.views.knowledge.memory_fields import (
+    MEMORY_COLUMNS,
+    memory_of_fact,
+    shown_memory,
+    stated_memory,
+    without_memory_columns,
+)
 from projections.views.knowledge.tables import ITEM, SHOWN, STATE
 
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
@@ -29,9 +36,10 @@ _WHERE_SET = ("merged_into", *SHOWN)
 STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")
 """What a save states of an item, beside its owner and its counts."""
 _VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owner, visibility, resource_ids, source,
-    score, status, {"".join(f"{name}, " for name in SHOWN)} valid_from, valid_to,
+    score, status, {"".join(f"{name}, " for name in (*SHOWN, *MEMORY_COLUMNS))} valid_from, valid_to,
     epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time, actor, trace_id,
     message_id, event_id, shared_with, writers"""
+_FIRST_COLUMNS = ", ".join(f"v.{name}" for name in (*STATED, *MEMORY_COLUMNS))
 _STATE = {column.name: column.read() for column in STATE if column.name != "writers"}
 _STATE_COLUMNS = ", ".join(_STATE.values())
 _CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name not in _STATE)
@@ -175,7 +183,8 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     for row in rows:
         acl = _acl(row.pop("shared_with"), row.pop("writers"))
         stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}
-        result.append(with_times(row, "valid_from_time", "valid_to_time") | stated | acl)
+        version = with_times(without_memory_columns(row), "valid_from_time", "valid_to_time")
+        result.append(version | stated | acl | shown_memory(row))
     return result
 
 
@@ -191,7 +200,7 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
     """The first versions of those of `ids` that exist, without a check of access: an id is taken or free."""
     rows = named_rows(
         cursor,
-        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.erased, {", ".join(f"v.{each}" for each in STATED)},
+        f"""SELECT v.id, v.event_id, v.valid_from, v.owner, v.erased, {_FIRST_COLUMNS},
                     next.shared_with, next.writers
                 FROM knowledge_versions AS v
                 LEFT JOIN (
@@ -206,7 +215,9 @@ def saved_statements(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[
             event_id=row["event_id"],
             position=row["valid_from"],
             owner=row["owner"],
-            statement=_statement(row | {"tags": parsed(row["tags"]), "source": source_of(row["source"])}),
+            statement=_statement(
+                row | {"tags": parsed(row["tags"]), "source": source_of(row["source"]), "memory": stated_memory(row)}
+            ),
             acl=acl_of(row["shared_with"] or [], row["writers"] or []),
             erased=row["erased"],
         )
@@ -221,11 +232,11 @@ def source_of(text: str) -> Source:
 
 def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
     """The content of a save, comparable with SavedStatement.statement."""
-    return _statement({**dict(fact), "source": Source(**dict(fact.source))})
+    return _statement({**dict(fact), "source": Source(**dict(fact.source)), "memory": memory_of_fact(fact.memory)})
 
 
 def _statement(stated: JsonObject) -> tuple[Any, ...]:
-    return tuple(stated[name] for name in STATED)
+    return tuple(stated[name] for name in (*STATED, "memory"))
 
 
 def rfc3339(microseconds: int) -> str:
@@ -266,6 +277,7 @@ def item_of(row: JsonObject) -> JsonObject:
         **{name: row[name] for name in _WHERE_SET if row[name] is not None},
         **_acl(row["shared_with"], row["writers"]),
         **({} if message_id is None else {"message_id": message_id}),
+        **shown_memory(row),
     }
 
 

@@ -15,7 +15,10 @@ PRIOR = 2
 CONFIDENCE = f"(({PRIOR} * {{stated}} + {{supporting}}) / ({PRIOR} + {{supporting}} + 2 * {{opposing}}))"
 """The formula in SQL."""
 
-SUPPORTING = "count(*) FILTER (verdict = 'confirmed' OR (verdict = 'helpful' AND credit <> 'not_served'))"
+SUPPORTS = "(verdict = 'confirmed' OR (verdict = 'helpful' AND credit <> 'not_served'))"
+CREDITED = "(verdict <> 'confirmed' AND credit <> 'not_served')"
+"""Predicates of rows of `feedback`: what is evidence for an item, and which cases of its use count."""
+SUPPORTING = f"count(*) FILTER {SUPPORTS}"
 OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
 """Aggregates over rows of `feedback`."""
 

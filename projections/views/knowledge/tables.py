@@ -7,7 +7,9 @@ A rating updates only the narrow row; content is written once for each version. 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from kledger.contract.memory import DETAILS, Memory
 from kledger.contract.scopes import visibility_of
 from ledger.event import Fact
 from ledger.events.knowledge import (
@@ -25,7 +27,7 @@ from ledger.privacy.sealed import ERASED
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.envelopes import READERS, WRITERS
 from projections.fold_kit.erased import erased_at
-from projections.fold_kit.sql_text import Sql, Value, text
+from projections.fold_kit.sql_text import Json, Sql, Value, text
 from projections.fold_kit.versioned_view import (
     CREATED_AT,
     CREATED_POSITION,
@@ -70,6 +72,28 @@ def _visibility(row: Row) -> Value:
 _INTO: EventValues = {KnowledgeMerged: of_field("into")}
 _READERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("readers", READERS)}
 _WRITERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("writers", WRITERS)}
+
+
+def _of_memory(name: str) -> EventValues:
+    """A field of the memory that a save states; null where the item is none."""
+
+    def value(c: Counted, _: Row) -> Value:
+        memory = getattr(c.fact, "memory", None)
+        return None if memory is None else getattr(memory, name)
+
+    return {KnowledgeSaved: EventValue(f"d.memory.{name}", value)}
+
+
+def _details(c: Counted, _: Row) -> Value:
+    memory = getattr(c.fact, "memory", None)
+    return None if memory is None else Json(memory.model_dump_json(include=set(DETAILS)))
+
+
+_DETAILS = ", ".join(f"'{name}': d.memory.{name}" for name in Memory.model_fields if name in DETAILS)
+_MEMORY: EventValues = {
+    KnowledgeSaved: EventValue(f"CASE WHEN d.memory IS NOT NULL THEN to_json({{{_DETAILS}}}) END", _details),
+}
+_LATER: dict[str, Any] = {"nullable": True, "added": True}
 _LABEL = Derived(visibility(EVERYBODY), _visibility)
 # Whether the event's content was erased; null where it has none, so that the value before stays.
 _NOW_ERASED = (
@@ -109,6 +133,13 @@ VERSIONS = VersionedView(
             nullable=True,
             added=True,
         ),
+        Column("layer", "VARCHAR", "Of a memory: short, semantic, episodic, procedural", _of_memory("layer"), **_LATER),
+        Column(
+            "kind", "VARCHAR", "Of a memory: preference, decision, follow_up, mood, …", _of_memory("kind"), **_LATER
+        ),
+        Column("importance", "DOUBLE", "Of a memory: 0 to 1, as stated", _of_memory("importance"), **_LATER),
+        Column("lifetime", "BIGINT", "Of a short memory: the seconds that it lives", _of_memory("lifetime"), **_LATER),
+        Column("memory", "JSON", "Of a memory: what belongs to its layer; see memory_items", _MEMORY, **_LATER),
         Column(
             "erased",
             "BOOLEAN",

@@ -1,0 +1,100 @@
+"""Answers about memories: one by the fields of its layer, and pages of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kledger.answers.knowledge import AclEntry
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Saved, Time, Total
+from kledger.contract.scopes import Visibility
+from kledger.contract.words import ItemStatus, MemoryLayer
+
+
+class EpisodeContext(TypedDict):
+    """In which session an episode happened, with whom, how it ended, and what came of it."""
+
+    session_id: str | None
+    participants: list[str]
+    outcome: str | None
+    artifacts: list[str]
+
+
+class Memory(TypedDict):
+    """A memory, with the fields of its layer; `type` is its layer too.
+
+    `evidence_count` is 1 for its save and 1 for each confirmation and credited helpful case, `usage_count` and
+    `success_rate` follow from the verdicts on it (null where there is none). `tags` are words or an object, as its save
+    stated them.
+    """
+
+    id: str
+    layer: MemoryLayer
+    type: MemoryLayer
+    kind: str | None
+    task: str
+    content: str
+    types: list[str]
+    tags: list[str] | JsonDocument
+    importance: float | None
+    confidence: float
+    evidence_count: int
+    first_observed: Time
+    last_confirmed: Time | None
+    last_updated: Time
+    success_rate: float | None
+    usage_count: int
+    related_memories: list[str]
+    session_id: str | None
+    scopes: list[str]
+    owner: str
+    visibility: Visibility
+    status: ItemStatus
+    version: int
+    position: Annotated[int, Field(description="The log position of the last event about it")]
+    created_at: Time
+    updated_at: Time
+    acl: NotRequired[list[AclEntry]]
+    merged_into: NotRequired[str]
+    lifetime: NotRequired[int]
+    expires_at: NotRequired[Time]
+    category: NotRequired[str | None]
+    event: NotRequired[str]
+    context: NotRequired[EpisodeContext]
+    timestamp: NotRequired[str | None]
+    name: NotRequired[str | None]
+    trigger: NotRequired[str | None]
+    steps: NotRequired[list[str]]
+
+
+class OneMemory(Memory, Answered):
+    """One memory that was asked for."""
+
+
+class MemoryList(Answered):
+    """A page of memories, by when they happened, the latest first; `next` is the offset of the next page."""
+
+    results: list[Memory]
+    count: Count
+    total: Total
+    next: int | None
+    position: Position
+
+
+class Remembered(Saved):
+    """A memory that was saved; `ignored` are the fields that were stated and not kept, as they follow from events."""
+
+    layer: MemoryLayer
+    ignored: list[str]
+
+
+class Confirmed(TypedDict):
+    """A memory that was confirmed, and the layer that it has since; `promoted` says whether that changed it."""
+
+    id: str
+    layer: MemoryLayer
+    promoted: bool
+    position: KeptAt
+    event_id: str

@@ -1,0 +1,135 @@
+"""Requests about memories: remember, one memory, and the timeline of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.client.faces import Endpoint
+from kledger.client.knowledge import Moment, moment
+from kledger.client.wire import Wire, comma_joined, segment
+from kledger.contract.words import ItemFilter, MemoryLayer
+
+MEMORY = "/api/memory"
+
+
+async def remember(
+    wire: Wire,
+    content: str | None = None,
+    layer: MemoryLayer = "semantic",
+    *,
+    task: str | None = None,
+    kind: str | None = None,
+    importance: float | None = None,
+    confidence: float | None = None,
+    lifetime: int | None = None,
+    category: str | None = None,
+    related: Sequence[str] | None = None,
+    tags: Mapping[str, Any] | Sequence[str] | None = None,
+    session: str | None = None,
+    event: str | None = None,
+    participants: Sequence[str] | None = None,
+    outcome: str | None = None,
+    artifacts: Sequence[str] | None = None,
+    happened_at: Moment | None = None,
+    name: str | None = None,
+    trigger: str | None = None,
+    steps: Sequence[str] | None = None,
+    id: str | None = None,
+    types: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    acl: Sequence[Mapping[str, str]] | None = None,
+    source: Mapping[str, Any] | None = None,
+    message_id: str | None = None,
+    trace_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Remembered:
+    """Save a memory: an item with a layer, which is found, judged, shared and forgotten like every item.
+
+    `short` lives as long as its `kind` (preference, decision, follow_up, mood, or what the node has registered), or for
+    `lifetime` seconds; `semantic` is a fact with a `category`; `episodic` an `event` with its moment (`happened_at`),
+    `participants`, `outcome` and `artifacts`; `procedural` has a `name`, a `trigger` and `steps`. An event or steps may
+    stand for the content. InvalidPayload where a field is of another layer; otherwise as `save`.
+    """
+    body = {
+        "layer": layer,
+        "content": content,
+        "task": task,
+        "kind": kind,
+        "importance": importance,
+        "confidence": confidence,
+        "lifetime": lifetime,
+        "category": category,
+        "related": related,
+        "tags": tags,
+        "session": session,
+        "event": event,
+        "participants": participants,
+        "outcome": outcome,
+        "artifacts": artifacts,
+        "happened_at": moment(happened_at),
+        "name": name,
+        "trigger": trigger,
+        "steps": steps,
+        "id": id,
+        "types": types,
+        "scopes": scopes,
+        "owner": owner,
+        "acl": acl,
+        "source": source,
+        "message_id": message_id,
+        "trace_id": trace_id,
+    }
+    stated = {field: value for field, value in body.items() if value is not None}
+    saved: Remembered = await wire.write("POST", MEMORY, stated, idempotency_key=idempotency_key)
+    return saved
+
+
+async def memory(wire: Wire, id: str, *, as_of: Moment | None = None) -> OneMemory:
+    """One memory, with the fields of its layer. UnknownKnowledge when there is none to see."""
+    found: OneMemory = await wire.read(f"{MEMORY}/{segment(id)}", {"as_of": moment(as_of)})
+    return found
+
+
+async def memories(
+    wire: Wire,
+    *,
+    layers: Sequence[MemoryLayer] | None = None,
+    kinds: Sequence[str] | None = None,
+    owner: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    status: ItemFilter = "active",
+    limit: int = 10,
+    offset: int = 0,
+    as_of: Moment | None = None,
+) -> MemoryList:
+    """The memories that the caller may see, by when they happened, the latest first; of episodes that is a timeline.
+
+    `since` and `until` are times. `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
+    """
+    page: MemoryList = await wire.read(
+        MEMORY,
+        {
+            "layer": comma_joined(layers),
+            "kind": comma_joined(kinds),
+            "owner": owner,
+            "since": moment(since),
+            "until": moment(until),
+            "status": status,
+            "limit": limit,
+            "offset": offset,
+            "as_of": moment(as_of),
+        },
+    )
+    return page
+
+
+class MemoryEndpoints:
+    """Memories: items with a layer."""
+
+    remember = Endpoint(remember)
+    memory = Endpoint(memory)
+    memories = Endpoint(memories)

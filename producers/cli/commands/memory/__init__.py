@@ -1,0 +1,1 @@
+"""Commands about memories: `kledger memory …`."""

@@ -1,0 +1,151 @@
+"""`kledger memory …`: saving and reading memories, items with a layer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+
+from kledger.contract.words import ItemFilter, MemoryLayer
+from producers.cli import reading
+from producers.cli.screen import facts, plain, short_time, snippet, table, words
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+
+Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
+Layers = Annotated[reading.Many, typer.Option("--layer", help="Only these layers; comma-separated or repeated.")]
+Kind = Annotated[str | None, typer.Option(help="preference, decision, follow_up, mood, or another registered word.")]
+Kinds = Annotated[reading.Many, typer.Option("--kind", help="Only these kinds; comma-separated or repeated.")]
+Share = Annotated[float | None, typer.Option(min=0, max=1, help="0 to 1.")]
+
+
+def save(
+    session: Session,
+    content: Annotated[str | None, typer.Argument(help="What to remember; - for stdin.")] = None,
+    layer: Layer = "semantic",
+    kind: Kind = None,
+    task: Annotated[str | None, typer.Option(help="In which situation it helps; else the first sentence.")] = None,
+    item_id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
+    importance: Share = None,
+    confidence: Share = None,
+    lifetime: Annotated[int | None, typer.Option(min=1, help="Seconds that a short memory lives.")] = None,
+    category: Annotated[str | None, typer.Option(help="Of a semantic memory.")] = None,
+    related: Annotated[reading.Many, typer.Option(help="The id of a related memory; may be repeated.")] = None,
+    tag: Annotated[reading.Many, typer.Option("--tag", help="A word; may be repeated.")] = None,
+    in_session: Annotated[str | None, typer.Option("--session", help="The session that it is from.")] = None,
+    event: Annotated[str | None, typer.Option(help="Of an episodic memory: what happened.")] = None,
+    participant: Annotated[reading.Many, typer.Option(help="Who took part; may be repeated.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="How it ended.")] = None,
+    artifact: Annotated[reading.Many, typer.Option(help="What came of it, such as a commit; may be repeated.")] = None,
+    happened_at: Annotated[str | None, typer.Option(help="When, such as 2026-03-05T12:00:00Z.")] = None,
+    name: Annotated[str | None, typer.Option(help="Of a procedural memory.")] = None,
+    trigger: Annotated[str | None, typer.Option(help="When the procedure is due.")] = None,
+    step: Annotated[reading.Many, typer.Option(help="A step of it; may be repeated.")] = None,
+    scopes: reading.Scopes = None,
+    owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")] = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Remember something: for a while, as a fact, as an event, or as a way to do it.
+
+    Example: kledger memory save "Ann prefers short answers" --layer short --kind preference --user ann
+    """
+    saved = session.ledger.within(trace_id=trace, message_id=message).remember(
+        None if content is None else reading.text(content),
+        layer,
+        task=task,
+        kind=kind,
+        importance=importance,
+        confidence=confidence,
+        lifetime=lifetime,
+        category=category,
+        related=related or None,
+        tags=tag or None,
+        session=in_session,
+        event=event,
+        participants=participant or None,
+        outcome=outcome,
+        artifacts=artifact or None,
+        happened_at=happened_at,
+        name=name,
+        trigger=trigger,
+        steps=step or None,
+        id=item_id,
+        scopes=reading.several(scopes),
+        owner=owner,
+    )
+    if saved["duplicate"]:
+        return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}")
+    return Answer(saved, f"remembered {plain(saved['id'])} ({saved['layer']}) at position {saved['position']}")
+
+
+def list_memories(
+    session: Session,
+    layer: Layers = None,
+    kind: Kinds = None,
+    owner: reading.Owner = None,
+    since: Annotated[str | None, typer.Option(help="Only what happened at or after this time.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
+    status: Annotated[ItemFilter, typer.Option(help="Which ones.")] = "active",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    as_of: reading.AsOf = None,
+) -> Answer:
+    """List memories by when they happened, the latest first.
+
+    Example: kledger memory list --layer episodic --since 2026-03-01T00:00:00Z --user ann
+    """
+    layers: Any = reading.several(layer)  # the node says which words it takes
+    page = session.ledger.memories(
+        layers=layers,
+        kinds=reading.several(kind),
+        owner=owner,
+        since=since,
+        until=until,
+        status=status,
+        limit=limit,
+        offset=offset,
+        as_of=reading.moment(as_of),
+    )
+    rows = table("id", "layer", "kind", "when", "confidence", "what", right=("confidence",), whole=("id",))
+    for each in page["results"]:
+        when = short_time(each.get("timestamp") or each["created_at"])
+        sure = f"{each['confidence']:.0%}"
+        what = snippet(each["content"], 80)
+        rows.add_row(plain(each["id"]), each["layer"], plain(each["kind"] or ""), when, sure, what)
+    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
+    return Answer(page, Group(rows, summary) if page["results"] else f"no memory to list; {summary}")
+
+
+def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:
+    """Show one memory with the fields of its layer.
+
+    Example: kledger memory show knowledge-20260305-a1b2 --user ann
+    """
+    found: Any = session.ledger.memory(item_id, as_of=reading.moment(as_of))
+    used = f"{found['usage_count']} times"
+    if found["success_rate"] is not None:
+        used += f", {found['success_rate']:.0%} with success"
+    rows = [
+        ("id", plain(found["id"])),
+        ("task", words(found["task"], "bold")),
+        ("layer", found["layer"]),
+        ("kind", found["kind"] or "not stated"),
+        ("status", f"{found['status']}, version {found['version']}, at position {found['position']}"),
+        ("confidence", f"{found['confidence']:.0%}, evidence {found['evidence_count']}"),
+        ("last confirmed", found["last_confirmed"] or "never"),
+        ("used", used),
+        ("owner", found["owner"]),
+        ("scopes", f"{', '.join(found['scopes'])} ({found['visibility']})"),
+    ]
+    rows += [(name, plain(str(found[name]))) for name in ("category", "trigger", "expires_at") if found.get(name)]
+    return Answer(found, Group(facts(*rows), "", plain(found["content"])))
+
+
+app = typer.Typer()
+
+memory = typer.Typer(no_args_is_help=True, help="Memories: items with a layer, for a while or for good.")
+memory.command("save")(as_caller(save))
+memory.command("list")(as_caller(list_memories))
+memory.command("show")(as_caller(show))
+app.add_typer(memory, name="memory", rich_help_panel=KNOWLEDGE)

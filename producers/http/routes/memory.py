@@ -1,0 +1,122 @@
+"""The routes of memories: items with a layer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import TypeAdapter, ValidationError
+
+from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import ItemFilter, MemoryLayer
+from kledger.requests.memory import RememberRequest
+from producers.http.answers import Json, ReadJson, documented
+from producers.http.parameters import (
+    AsOf,
+    Fresh,
+    From,
+    ItemId,
+    Own,
+    Owner,
+    Read,
+    Retry,
+    Who,
+    moment_or_position,
+    named_types,
+)
+from producers.http.routing import router as new_router
+from producers.operations.desk import Desk
+from producers.operations.memory import reading, saving
+
+_LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
+_SEVERAL = "Any of these, separated by commas"
+
+
+def _moment(value: str | None, field: str) -> datetime | None:
+    moment = None if value is None else moment_or_position(value, field)
+    if isinstance(moment, int):
+        raise InvalidPayload(
+            f"{field} is a number: write a moment, such as 2026-03-05T12:00:00Z",
+            errors=[{"field": field, "reason": "is no moment"}],
+        )
+    return moment
+
+
+async def _since(
+    since: Annotated[str | None, Query(description="Only what happened at or after this RFC 3339 moment")] = None,
+) -> datetime | None:
+    return _moment(since, "since")
+
+
+async def _until(
+    until: Annotated[str | None, Query(description="Only what happened before this RFC 3339 moment")] = None,
+) -> datetime | None:
+    return _moment(until, "until")
+
+
+async def _layers(layer: Annotated[str | None, Query(description=_SEVERAL)] = None) -> list[MemoryLayer]:
+    named = [part.strip() for part in (layer or "").split(",") if part.strip()]
+    try:
+        return _LAYERS.validate_python(named)
+    except ValidationError as error:
+        raise InvalidPayload(
+            f"layer names {str(layer)[:100]!r}: write short, semantic, episodic or procedural, or several",
+            errors=[{"field": "layer", "reason": "is no layer of memories"}],
+        ) from error
+
+
+async def _kinds(kind: Annotated[str | None, Query(description=_SEVERAL)] = None) -> list[str]:
+    return named_types(kind, field="kind")
+
+
+def routes(desk: Desk) -> list[APIRouter]:
+    """The routers of this family."""
+    router = new_router("memory")
+
+    @router.get("/api/memory", responses=documented(MemoryList))
+    async def timeline(
+        caller: Who,
+        fresh: Fresh,
+        as_of: AsOf,
+        layers: Annotated[list[MemoryLayer], Depends(_layers)],
+        kinds: Annotated[list[str], Depends(_kinds)],
+        since: Annotated[datetime | None, Depends(_since)],
+        until: Annotated[datetime | None, Depends(_until)],
+        owner: Owner,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        status: ItemFilter = "active",
+    ) -> Json:
+        """The memories that the caller may see, by when they happened, the latest first."""
+        return ReadJson(
+            await reading.timeline(
+                desk,
+                caller,
+                limit=limit,
+                offset=offset,
+                layers=layers,
+                kinds=kinds,
+                owner=owner,
+                since=since,
+                until=until,
+                status=status,
+                as_of=as_of,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.get("/api/memory/{item_id}", responses=documented(OneMemory, 404, 410))
+    async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:
+        """One memory, with the fields of its layer and what follows from its cases."""
+        fresh = asked.freshness(own)
+        return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
+
+    @router.post("/api/memory", status_code=201, responses=documented(Remembered, 400, 403, 409, 413, status=201))
+    async def remember(caller: Who, lineage: From, retry: Retry, body: RememberRequest) -> Json:
+        """Keep a new memory: an item with a layer."""
+        return Json(await saving.remember(desk, caller, lineage, body, retry), 201)
+
+    return [router]

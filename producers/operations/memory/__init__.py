@@ -1,0 +1,1 @@
+"""Operations of memories: saving them, reading them, and what becomes of them."""

@@ -1,0 +1,81 @@
+"""Reads of memories: one, and the timeline, now or as of a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kledger.contract.errors import Erased, UnknownKnowledge
+from kledger.contract.scopes import Caller
+from kledger.contract.words import MemoryLayer
+from ledger.event import JsonObject
+from producers.operations.admin.scope_types import require_types
+from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.outcomes import listed
+from projections.views.knowledge import memories as ask
+
+
+def unknown_memory(item_id: str) -> UnknownKnowledge:
+    """The error for a memory that does not exist, is no memory, or is not visible to the caller."""
+    return UnknownKnowledge(
+        f"there is no memory {item_id[:200]!r} that you may see: check the id and your identity headers", id=item_id
+    )
+
+
+async def get(
+    desk: Desk,
+    caller: Caller,
+    item_id: str,
+    *,
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> JsonObject:
+    """One memory. Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind."""
+    await reach(desk, freshness)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then)
+    if memory is None:
+        raise unknown_memory(item_id)
+    if memory.pop("erased"):
+        raise Erased(
+            f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
+            id=item_id,
+        )
+    return memory
+
+
+async def timeline(
+    desk: Desk,
+    caller: Caller,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    layers: Sequence[MemoryLayer] = (),
+    kinds: Sequence[str] = (),
+    owner: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    status: str = "active",
+    as_of: int | datetime | None = None,
+    freshness: Freshness = ANY,
+) -> JsonObject:
+    """The memories visible to the caller, the latest first. Raises InvalidPayload (as_of), IllegalScope, ViewBehind."""
+    await reach(desk, freshness)
+    await require_types(desk, [*filter(None, [owner])])
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    position = desk.view.position if then is None else then
+    page = await desk.view.ask(
+        ask.memories,
+        desk.org,
+        caller,
+        limit=limit,
+        offset=offset,
+        layers=layers,
+        kinds=kinds,
+        owner=owner,
+        since=since,
+        until=until,
+        status=status,
+        as_of=then,
+    )
+    return listed(page, position)

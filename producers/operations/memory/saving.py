@@ -1,0 +1,52 @@
+"""Saving of memories: a memory is an item with a layer, saved as every item is."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from kledger.answers.memory import Remembered
+from kledger.contract.scopes import Caller
+from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
+from kledger.requests.memory import RememberRequest
+from ledger.event import Lineage
+from producers.operations.desk import Desk
+from producers.operations.knowledge import changes
+from producers.operations.lifetimes import lifetime_of
+
+
+async def remember(
+    desk: Desk, caller: Caller, lineage: Lineage, payload: RememberRequest, retry: uuid.UUID | None = None
+) -> Remembered:
+    """Save a memory. Raises InvalidPayload (a short memory without a lifetime), and what saving an item raises."""
+    request = as_item(payload, desk.lifetimes)
+    saved = await changes.save(desk, caller, lineage, request, retry)
+    assert request.memory is not None
+    return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over())
+
+
+def as_item(payload: RememberRequest, lifetimes: Mapping[str, int]) -> SaveRequest:
+    """The save of an item that a memory is. Raises InvalidPayload."""
+    stated = payload.fields()
+    if stated["layer"] == "short" and "lifetime" not in stated:
+        stated["lifetime"] = lifetime_of(payload.kind, lifetimes)
+    task, content = payload.words()
+    return SaveRequest.model_validate(
+        {
+            "id": payload.id,
+            "types": payload.types or [payload.kind or stated["layer"]],
+            "task": task,
+            "content": content,
+            "tags": payload.tags if isinstance(payload.tags, dict) else None,
+            "memory": MemoryBody(**stated),
+            "score": payload.score,
+            "eval": None if payload.confidence is None else EvalBody(confidence=payload.confidence),
+            **{name: getattr(payload, name) for name in _SAME_AS_IN_A_SAVE},
+        }
+    )
+
+
+_SAME_AS_IN_A_SAVE = (
+    *("scopes", "owner", "acl", "source", "message_id", "trace_id"),
+    *("resource_ids", "resource_id", "secure_resource_id"),
+)

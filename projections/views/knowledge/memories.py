@@ -1,0 +1,170 @@
+"""Memories: the view `memory_items`, and the queries of a timeline and of one memory.
+
+What a memory is counted by follows from events: its evidence, its first and last confirmation, how often its use
+succeeded. It is the same item as in `knowledge`; access is in the SQL of every query, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from kledger.contract.words import MemoryLayer
+from ledger.event import JsonObject
+from projections.fold_kit.named_rows import first_row, named_rows
+from projections.fold_kit.page import Page
+from projections.fold_kit.versioned_view import Column, comments
+from projections.views.knowledge.ask import ITEM_COLUMNS, readable_by, rfc3339, seen_by, whole
+from projections.views.knowledge.evidence import CREDITED, SUPPORTS
+from projections.views.knowledge.memory_fields import stated_memory
+from projections.views.knowledge.tables import ITEM
+
+_COUNTED = (
+    Column("happened_at", "TIMESTAMPTZ", "When it happened, as its save says; else when the log kept it"),
+    Column("expires_at", "TIMESTAMPTZ", "Of a short memory: when it is out of recall; else null"),
+    Column("evidence_count", "BIGINT", "1 for its save, and 1 for each confirmation and credited helpful case"),
+    Column("first_observed", "TIMESTAMPTZ", "When the log kept its save"),
+    Column("last_confirmed", "TIMESTAMPTZ", "When the log kept its last confirmation or credited helpful case"),
+    Column("usage_count", "BIGINT", "Credited cases, helpful and harmful"),
+    Column("success_rate", "DOUBLE", "The share of helpful ones among them; null where there is none"),
+)
+
+
+def _select(source: str, cases: str) -> str:
+    return f"""
+    SELECT k.*, coalesce(TRY_CAST(k.memory->>'happened_at' AS TIMESTAMPTZ), k.created_at) AS happened_at,
+        CASE WHEN k.layer = 'short' THEN k.created_at + to_seconds(k.lifetime) END AS expires_at,
+        1 + k.supporting AS evidence_count, k.created_at AS first_observed, f.last_confirmed,
+        coalesce(f.uses, 0) AS usage_count, f.helped / f.uses AS success_rate
+    FROM {source} k LEFT JOIN (
+        SELECT org, knowledge_id, max(time) FILTER {SUPPORTS} AS last_confirmed,
+            nullif(count(*) FILTER {CREDITED}, 0) AS uses,
+            count(*) FILTER (verdict = 'helpful' AND {CREDITED}) AS helped
+        FROM feedback {cases} GROUP BY org, knowledge_id
+    ) f ON f.org = k.org AND f.knowledge_id = k.id
+    WHERE k.layer IS NOT NULL"""
+
+
+TABLES = f"""
+CREATE VIEW memory_items AS {_select("knowledge", "")};
+COMMENT ON VIEW memory_items IS 'What is remembered now: the items with a layer, and what follows from their cases';
+{comments("memory_items", [*ITEM, *_COUNTED])}
+CREATE MACRO memory_items_at(asked) AS TABLE {_select("knowledge_at(asked)", "WHERE position <= asked")};
+COMMENT ON MACRO TABLE memory_items_at IS 'Internal: memory_items_as_of, of a position';
+"""
+
+_COLUMNS = f"{ITEM_COLUMNS}, {', '.join(column.read() for column in _COUNTED)}"
+_TIMES = ("expires_at", "first_observed", "last_confirmed")
+
+
+def memories(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    *,
+    limit: int,
+    offset: int = 0,
+    layers: Sequence[MemoryLayer] = (),
+    kinds: Sequence[str] = (),
+    owner: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    status: str = "active",
+    as_of: int | None = None,
+) -> Page:
+    """A page of the memories that the caller sees, by when they happened, the latest first; at one moment the more
+    important first. `since` and `until` are moments of what happened; `next` of the page is an offset."""
+    seen, seen_values = seen_by(caller, "m.")
+    where, values = ["m.org = ?", seen], [org, *seen_values]
+    for column, wanted in (("layer", layers), ("kind", kinds)):
+        if wanted:
+            where.append(f"m.{column} IN ({', '.join('?' * len(wanted))})")
+            values += wanted
+    for predicate, value in (("m.owner = ?", owner), ("m.happened_at >= ?", since), ("m.happened_at < ?", until)):
+        if value is not None:
+            where.append(predicate)
+            values.append(value)  # type: ignore[arg-type]
+    if status != "all":
+        where.append("m.status = ?")
+        values.append(status)
+    source, first = _source(as_of)
+    if as_of is not None:
+        where.append(
+            f"m.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
+        )
+        values += [org, *seen_values]
+    matching = f"FROM {source} AS m WHERE {' AND '.join(where)}"
+    bound = [*first, *values]
+    rows = named_rows(
+        cursor,
+        f"""SELECT {_COLUMNS} {matching}
+            ORDER BY m.happened_at DESC, coalesce(m.importance, 0.5) DESC, m.created_position DESC
+            LIMIT {int(limit)} OFFSET {int(offset)}""",
+        bound,
+    )
+    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", bound).fetchall()
+    return Page([memory_of(row) for row in rows], total, offset + limit if offset + len(rows) < total else None)
+
+
+def memory(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+) -> JsonObject | None:
+    """One memory, with `erased`; None when there is none that the caller may read, now and then."""
+    may, values = readable_by(caller)
+    source, first = _source(as_of)
+    row = first_row(
+        cursor,
+        f"""SELECT {_COLUMNS}, erased FROM {source} WHERE org = ? AND id = ? AND {may}
+            AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
+        [*first, org, item_id, *values, org, item_id, *values],
+    )
+    return None if row is None else {**memory_of(row), "erased": row["erased"]}
+
+
+def _source(as_of: int | None) -> tuple[str, list[Any]]:
+    return ("memory_items", []) if as_of is None else ("memory_items_at(?)", [as_of])
+
+
+def memory_of(row: JsonObject) -> JsonObject:
+    """A memory as the interfaces answer it, from a row of `memory_items`: the fields of its layer by their own names.
+
+    `type` is its layer and `tags` are a list where the save stated them so.
+    """
+    item: JsonObject = whole(row)
+    stated: JsonObject = stated_memory(row) or {}
+    times = {name: None if row[name] is None else rfc3339(row[name]) for name in _TIMES}
+    kept = ("id", "task", "content", "types", "scopes", "owner", "visibility", "status", "version", "position")
+    shown: JsonObject = {
+        **{name: item[name] for name in kept},
+        **{"layer": stated["layer"], "type": stated["layer"], "kind": stated["kind"]},
+        **{"importance": stated["importance"], "confidence": row["confidence"]},
+        **{"evidence_count": row["evidence_count"], "first_observed": times["first_observed"]},
+        **{"last_confirmed": times["last_confirmed"], "last_updated": item["updated_at"]},
+        **{"success_rate": row["success_rate"], "usage_count": row["usage_count"]},
+        **{"tags": stated["tags"] or item["tags"], "related_memories": stated["related"]},
+        "session_id": stated["session"],
+        **{"created_at": item["created_at"], "updated_at": item["updated_at"]},
+        **{name: item[name] for name in ("acl", "merged_into") if name in item},
+    }
+    return shown | _of_layer(stated, times, item["content"])
+
+
+def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject:
+    match stated["layer"]:
+        case "short":
+            return {"lifetime": stated["lifetime"], "expires_at": times["expires_at"]}
+        case "semantic":
+            return {"category": stated["category"]}
+        case "episodic":
+            context = {name: stated[name] for name in ("participants", "outcome", "artifacts")}
+            return {
+                "event": stated["event"] or content,
+                "context": {"session_id": stated["session"], **context},
+                "timestamp": stated["happened_at"],
+            }
+        case _:
+            return {name: stated[name] for name in ("name", "trigger", "steps")}

@@ -1,0 +1,42 @@
+"""The memory of an item: its columns in a row, as the document that requests and answers have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kledger.contract.memory import DETAILS, Memory
+from ledger.event import JsonObject
+
+MEMORY_COLUMNS = ("layer", "kind", "importance", "lifetime", "memory")
+"""The columns of a version that say what makes it a memory; all are null where it is none."""
+
+
+def stated_memory(row: JsonObject) -> JsonObject | None:
+    """Every field of the memory of a row with MEMORY_COLUMNS; None where the item is no memory."""
+    if row["layer"] is None:
+        return None
+    details: JsonObject = orjson.loads(row["memory"])
+    return {name: row[name] for name in MEMORY_COLUMNS if name != "memory"} | {name: details[name] for name in DETAILS}
+
+
+def shown_memory(row: JsonObject) -> JsonObject:
+    """`memory` with the fields that are filled in, where the item is a memory; a memory that was promoted has no
+    lifetime any more."""
+    stated = stated_memory(row)
+    if stated is None:
+        return {}
+    if stated["layer"] != "short":
+        stated["lifetime"] = None
+    return {"memory": {name: value for name, value in stated.items() if value is not None and value != []}}
+
+
+def without_memory_columns(row: JsonObject) -> JsonObject:
+    """The row without MEMORY_COLUMNS."""
+    return {name: value for name, value in row.items() if name not in MEMORY_COLUMNS}
+
+
+def memory_of_fact(memory: Memory | None) -> dict[str, Any] | None:
+    """What a save states, comparable with `stated_memory`."""
+    return None if memory is None else memory.model_dump()
