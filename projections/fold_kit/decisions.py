@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -61,15 +62,15 @@ class Ruling(NamedTuple):
 ACCEPTED = Ruling()
 
 
-class Rules:
+class Rules(ABC):
     """The rules of one kind of entity, with the current state of the batch's entities where they depend on it."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
         """Look up the state of the entities `about`."""
 
+    @abstractmethod
     def decide(self, event: Candidate) -> Ruling:
         """Judge one event, in stream order; when it is accepted, apply it to the entity's state."""
-        raise NotImplementedError
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Save the state after the batch's last event, where the fold does not keep what there is to know."""
