@@ -23,6 +23,7 @@ from producers.operations.desk import Desk
 from producers.operations.ports import Health, Job
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
+from projections.fold_kit.page import Window
 from projections.live.projector import Projector
 from projections.search.ask import Readable
 from projections.views.knowledge import listing
@@ -60,15 +61,11 @@ class ContainingSearcher:
     ) -> list[JsonObject]:
         assert not isinstance(as_of, datetime)
         named = only or {}
-        narrowed: dict[str, Any] = {
-            "owner": next(iter(named.get("owner", ())), None),
-            "visibility": named.get("visibility", ()),
-        }
+        owner = next(iter(named.get("owner", ())), None)
+        wanted = listing.Wanted(types or (), owner=owner, visibility=named.get("visibility", ()))
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
-            found = listing.items(
-                cursor, org, Caller.seeing(visible), limit=1000, types=types or (), as_of=as_of, **narrowed
-            ).results
+            found = listing.items(cursor, org, Caller.seeing(visible), wanted, Window(1000), as_of).results
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
                 for item in found
