@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 from prometheus_client.registry import Collector
 
+from kledger.answers.parts import Degraded
 from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ServingPart
-from ledger.degraded import Degraded
 from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
 from ledger.stream import Ledger
@@ -93,18 +93,15 @@ class Freshness:
                 await wait_for(own, max(0.0, self.wait - (time.monotonic() - self._began)))
             except ViewBehind as behind:
                 known = behind.details.get("position")
-                self.note(
-                    Degraded(
-                        part,
-                        f"what the log holds up to position {own} (written by you, or there before the node started) "
-                        "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)",
-                        known if isinstance(known, int) else None,
-                    )
+                reason = (
+                    f"what the log holds up to position {own} (written by you, or there before the node started) "
+                    "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)"
                 )
+                self.note(Degraded(part=part, reason=reason, position=known if isinstance(known, int) else None))
 
     def note(self, lack: Degraded) -> None:
         """Add to `degraded` what the answer lacks; each part is noted once."""
-        if self.degraded is not None and all(each.part != lack.part for each in self.degraded):
+        if self.degraded is not None and all(each["part"] != lack["part"] for each in self.degraded):
             self.degraded.append(lack)
 
 

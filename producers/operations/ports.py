@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
+from kledger.answers.parts import Degraded
 from kledger.contract.words import JobKind, StartableJob
-from ledger.degraded import Degraded
 from ledger.event import JsonObject
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import duckdb
 import orjson
 
+from kledger.answers.parts import Degraded
 from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
-from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
@@ -74,7 +74,7 @@ class Searcher:
             hits = answer.found
             if answer.lacking is not None and lacking is not None:
                 reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
-                lacking(Degraded("embeddings", reason, self._feed.applied))
+                lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
         recent = max(RECENT, top_k) if paths == "recency" else 0
         positions = [each.valid_from for each in hits]
         items: Sequence[Known | Then]

@@ -11,10 +11,10 @@ from typing import Any
 
 import duckdb
 
+from kledger.answers.parts import Degraded
 from kledger.contract.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
 from kledger.contract.words import StartableJob
-from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault

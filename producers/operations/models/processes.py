@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from kledger.contract.errors import UnknownProcess, ViewBehind
@@ -12,7 +11,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from projections.views.processes import ask
-from projections.views.processes.ask import Process
+from projections.views.processes.ask import Page, Process
 
 PATIENCE = 25.0
 """Default number of seconds that an answer waits for a model: less than the timeout of clients."""
@@ -28,16 +27,6 @@ class Kind(Protocol):
 
     def shown(self, process: Process, /) -> JsonObject:
         """A process of this kind as JSON for every interface."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Filter and page of a list of processes."""
-
-    status: str | None = None
-    item_id: str | None = None
-    limit: int = 20
-    offset: int = 0
 
 
 def caused(lineage: Lineage, process: Process) -> Lineage:
@@ -74,16 +63,7 @@ async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Fr
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    rows, total = await desk.view.ask(
-        ask.processes,
-        desk.org,
-        of.KIND,
-        owners,
-        status=page.status,
-        item_id=page.item_id,
-        limit=page.limit,
-        offset=page.offset,
-    )
+    rows, total = await desk.view.ask(ask.processes, desk.org, of.KIND, owners, page)
     return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
 
 
