@@ -121,6 +121,14 @@ async def reach_head(desk: Desk) -> int:
     return head.position
 
 
+async def folded(desk: Desk, entity: str, entity_id: str) -> int:
+    """The last position of an entity's history, once the view has all of it; 0 without any. Raises ViewBehind."""
+    last = await desk.ledger.last_position_of(desk.org, entity, entity_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    return last
+
+
 async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness) -> int:
     """The log position of a moment, once the view has reached it; 0 is before the first event.
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from projections.views.processes import ask
 from projections.views.processes.ask import Page, Process
 
@@ -42,9 +42,7 @@ def caused(lineage: Lineage, process: Process) -> Lineage:
 
 async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
     """A process of the caller's, as of its last event. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    last = await desk.ledger.last_position_of(desk.org, kind, process_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    await folded(desk, kind, process_id)
     process: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
     if process is None or not caller.may_act_for(process.owner):
         raise UnknownProcess(

@@ -22,9 +22,6 @@ from producers.operations.resources.stating import vault_of
 from projections.fold_kit.page import Window
 from projections.views.resources import ask
 
-"""State of `secure_body`: absent, given, not readable by the caller, no longer valid, or erased."""
-
-
 _OLD = frozenset({"expired", "retired", "superseded"})
 
 
