@@ -32,6 +32,7 @@ _CODES = {
         "unknown_resource",
         "unknown_reference",
         "unknown_goal",
+        "unknown_session",
         "unknown_prompt",
         "unknown_route",
     ),

@@ -16,6 +16,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import ServingPart
 from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
+from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.operations.available_models import Models, NoModels, Router
 from producers.operations.lifetimes import LIFETIMES
@@ -56,6 +57,8 @@ class Desk:
     """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
     lifetimes: Mapping[str, int] = field(default_factory=lambda: LIFETIMES)
     """Seconds that short memories live, by kind."""
+    sessions: SessionStore | None = None
+    """Holds the words of sessions; without one, there are no sessions."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 

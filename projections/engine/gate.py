@@ -30,6 +30,7 @@ from projections.views.processes.usage_rules import ModelRules
 from projections.views.profiles.rules import ProfileRules
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
+from projections.views.sessions.rules import SessionRules
 
 # Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…).
 RULES: dict[str, type[Rules]] = {
@@ -38,6 +39,7 @@ RULES: dict[str, type[Rules]] = {
     "resource": ResourceRules,
     "scope_type": ScopeTypeRules,
     "goal": GoalRules,
+    "session": SessionRules,
     "model": ModelRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }

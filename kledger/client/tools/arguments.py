@@ -67,6 +67,8 @@ ContentType = Annotated[str, Field(description="code, credential, cookie, text o
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="For example language, acquired_at, expires_at (RFC 3339)")
 ]
+SessionId = Annotated[str, Field(description="The session's id; it begins with its first message")]
+Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]
@@ -85,4 +87,4 @@ Trigger = Annotated[str, Field(description="When the procedure is due")]
 Steps = Annotated[list[str] | None, Field(description="The steps of the procedure, in order")]
 Words = Annotated[list[str] | None, Field(description="Words to find it by")]
 RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
-SessionId = Annotated[str, Field(description="The session that it is from")]
+FromSession = Annotated[str, Field(description="The session that it is from")]
