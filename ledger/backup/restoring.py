@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
-from ledger.backup.segments import BackupEvent
 from ledger.backup.sending import Sender
 from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
@@ -180,7 +180,7 @@ async def _read_back(
 ) -> Chain:
     """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
     chain = Chain.empty()
-    backup = _one_by_one(read_backup(directory))
+    backup = itertools.chain.from_iterable(read_backup(directory))
     reading = read_stream(
         connection, stream, 1, follow=False, batch=_READ_EVENTS, restored=lambda _config: manifest.position
     )
@@ -227,8 +227,3 @@ async def _request(connection: BrokerConnection, subject: str, document: JsonObj
     answer = await connection.api(subject, document, timeout=_CHANGE_TIMEOUT)
     if error_code(answer):
         raise error_of(answer, what)
-
-
-def _one_by_one(batches: Iterator[list[BackupEvent]]) -> Iterator[BackupEvent]:
-    for batch in batches:
-        yield from batch

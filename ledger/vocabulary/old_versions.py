@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from kledger.contract.bounds import Document, ResourceIds
 from kledger.contract.knowledge import Confidence, Count, KnowledgeType, Scopes, Score, Source, Text
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Visibility
 from ledger.event import Fact
 from ledger.events.extraction import ExtractionRequested
@@ -20,10 +21,8 @@ from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated, Knowledg
 from ledger.events.resource import ResourceSaved
 
 
-class EarlierEval(BaseModel):
+class EarlierEval(Part):
     """The counts an item came with; the histories beside them were never kept here and are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     score: Score = 3
     helpful: Count = 1

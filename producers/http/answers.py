@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 import orjson
 from starlette.responses import Response
 
-from kledger.answers.parts import Refusal
-from ledger.degraded import Degraded
+from kledger.answers.parts import Degraded, Refusal
 from producers.operations.desk import Freshness
 
 _WIDEST = 2**63  # an integer beyond has no form that every reader of JSON keeps
@@ -55,7 +53,7 @@ def in_headers(position: int, degraded: Sequence[Degraded] | None = None) -> dic
     headers = {POSITION: str(position)}
     if degraded:
         # Escaped: a header is ASCII.
-        headers[DEGRADED] = json.dumps([asdict(each) for each in degraded])
+        headers[DEGRADED] = json.dumps(degraded)
     return headers
 
 

@@ -118,7 +118,7 @@ async def _ours(request: Request, error: Exception) -> Json:
     assert isinstance(error, LedgerError)  # registered for it alone
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
-        return answer(ViewBehind(f"{error.message}; but {lacks[0].reason}", position=lacks[0].position))
+        return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))
     return answer(error)
 
 

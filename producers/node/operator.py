@@ -43,17 +43,14 @@ class Operator:
     places: Places = field(default_factory=Places)
 
     async def status(self) -> JsonObject:
-        """See NodeStatus.now."""
         return await self.node.now()
 
     async def health(self) -> Health:
-        """See NodeStatus.health."""
         return await self.node.health()
 
     async def start(
         self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
     ) -> Job:
-        """See NodeAdmin.start."""
         work: Work
         match kind:
             case "replay":

@@ -31,7 +31,6 @@ class NoModels:
     """A node without models."""
 
     def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
-        """See Models.named."""
         raise NotAvailable(f"to {task} is a model's work, and this node has none: set KLEDGER_MODEL where it runs")
 
 
@@ -39,5 +38,4 @@ class ModelsElsewhere:
     """A node that only accepts requests: nodes with the role `reactors` have the models."""
 
     def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
-        """See Models.named."""
         return model or ""

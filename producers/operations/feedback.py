@@ -33,7 +33,7 @@ from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.readers import Judge, judge_of, readers
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.changes import unknown
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
@@ -145,7 +145,7 @@ async def _updated(
         try:
             appended = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := "evolution" in left and await _is_taken(desk, evolution_id):
+            if taken := "evolution" in left and await folded(desk, evolutions.KIND, evolution_id) > 0:
                 evolution_id = random_id(evolutions.KIND)
             if judged.expects is None and not taken:
                 raise
@@ -284,18 +284,8 @@ async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
     """An item visible to the caller; waits for it where it was written a moment ago."""
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
-        last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
-        if desk.view.position < last:
-            await desk.view.wait_for(last)
+        await folded(desk, "knowledge", item_id)
         item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None or not item.visible:
         raise unknown(item_id)
     return item
-
-
-async def _is_taken(desk: Desk, evolution: str) -> bool:
-    """Whether the log has an event of an evolution with this id; waits until it is folded."""
-    last = await desk.ledger.last_position_of(desk.org, evolutions.KIND, evolution)
-    if last and desk.view.position < last:
-        await desk.view.wait_for(last)
-    return last > 0

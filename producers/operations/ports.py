@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from kledger.contract.words import JobKind, StartableJob
-from ledger.degraded import Degraded
 from ledger.event import JsonObject
+from projections.search.ask import Asked
 
 T = TypeVar("T")
 
@@ -103,21 +103,7 @@ class Searcher(Protocol):
 
     async def wait_for(self, position: int, timeout: float) -> None: ...
 
-    async def search(
-        self,
-        *,
-        org: str,
-        query: str,
-        visible: Sequence[str],
-        top_k: int = 5,
-        min_score: int = 3,
-        types: Sequence[str] | None = None,
-        as_of: int | datetime | None = None,
-        paths: str = "fused",
-        readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
-        lacking: Callable[[Degraded], None] | None = None,
-        only: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[JsonObject]: ...
+    async def search(self, asked: Asked) -> list[JsonObject]: ...
 
 
 class Sizes(Protocol):

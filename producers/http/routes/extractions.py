@@ -22,6 +22,7 @@ from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import conflicts, extractions, processes
 from producers.operations.models.processes import PATIENCE
+from projections.views.processes.ask import Page
 
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
@@ -52,7 +53,7 @@ def _extractions(desk: Desk) -> APIRouter:
         offset: Offset = 0,
     ) -> Json:
         """The extractions that the caller asked for, newest first."""
-        page = processes.Page(status, None, limit, offset)
+        page = Page(status, None, limit, offset)
         return ReadJson(await processes.listed(desk, caller, extractions, page, fresh), fresh)
 
     @router.get("/api/extractions/{extraction_id}", responses=documented(Extraction, 404))
@@ -76,7 +77,7 @@ def _conflicts(desk: Desk) -> APIRouter:
         offset: Offset = 0,
     ) -> Json:
         """What contradicts what, newest first, as far as it is the caller's to decide."""
-        page = processes.Page(status, item_id, limit, offset)
+        page = Page(status, item_id, limit, offset)
         return ReadJson(await processes.listed(desk, caller, conflicts, page, fresh), fresh)
 
     @router.get("/api/conflicts/{conflict_id}", responses=documented(Conflict, 404))

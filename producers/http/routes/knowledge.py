@@ -42,6 +42,8 @@ from producers.operations.knowledge import changes as knowledge
 from producers.operations.knowledge import importing, reading, reverting, sharing, verdicts
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
+from projections.fold_kit.page import Window
+from projections.views.knowledge.listing import Wanted
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -91,21 +93,9 @@ def _reads(desk: Desk) -> APIRouter:
         status: ItemFilter = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
+        wanted = Wanted(types, scopes, owner, visibility, status)
         return ReadJson(
-            await reading.list_items(
-                desk,
-                caller,
-                limit=limit,
-                offset=offset,
-                before=before,
-                types=types,
-                scopes=scopes,
-                owner=owner,
-                visibility=visibility,
-                status=status,
-                as_of=as_of,
-                freshness=fresh,
-            ),
+            await reading.list_items(desk, caller, wanted, Window(limit, offset, before), as_of=as_of, freshness=fresh),
             fresh,
         )
 

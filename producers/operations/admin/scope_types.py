@@ -17,7 +17,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.privacy.personal import NOBODY
 from producers.operations.admin.jobs import require_operator
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.scope_types import ask
@@ -33,9 +33,8 @@ async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
         return
     known = await desk.view.ask(ask.registered, desk.org)
     if missing := sorted(requested - known.keys()):
-        last = max([await desk.ledger.last_position_of(desk.org, "scope_type", kind) for kind in missing])
-        if desk.view.position < last:  # it may have been registered a moment ago
-            await desk.view.wait_for(last)
+        for kind in missing:  # it may have been registered a moment ago
+            await folded(desk, "scope_type", kind)
         known = await desk.view.ask(ask.registered, desk.org)
     if missing := sorted(requested - known.keys()):
         allowed = ", ".join([*PRIORITY, *sorted(known)])

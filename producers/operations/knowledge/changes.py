@@ -29,7 +29,7 @@ from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, Knowled
 from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import Desk, reach_head
+from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.unreadable import Referring, warnings
@@ -209,9 +209,7 @@ def fresh_id(seed: uuid.UUID | None = None) -> str:
 
 async def latest(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
     """An item with its whole history folded, and its last position. Raises UnknownKnowledge, ViewBehind."""
-    last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    last = await folded(desk, "knowledge", item_id)
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
         raise unknown(item_id)

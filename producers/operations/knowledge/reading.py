@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge, UnknownReference
@@ -14,8 +13,9 @@ from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reac
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
+from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
-from projections.views.knowledge import listing
+from projections.views.knowledge.listing import Wanted, items
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
@@ -64,38 +64,18 @@ async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:
 async def list_items(
     desk: Desk,
     caller: Caller,
+    wanted: Wanted,
+    window: Window,
     *,
-    limit: int = 10,
-    offset: int = 0,
-    before: int | None = None,
-    types: Sequence[str] = (),
-    scopes: Sequence[str] = (),
-    owner: str | None = None,
-    visibility: Sequence[str] = (),
-    status: str = "active",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """The items visible to the caller. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
     await reach(desk, freshness)
-    await require_types(desk, [*scopes, *filter(None, [owner])])
+    await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    page = await desk.view.ask(
-        listing.items,
-        desk.org,
-        caller,
-        limit=limit,
-        offset=offset,
-        before=before,
-        types=types,
-        scopes=scopes,
-        owner=owner,
-        visibility=visibility,
-        status=status,
-        as_of=then,
-    )
-    return listed(page, position)
+    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then), position)
 
 
 async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from projections.views.processes import ask
-from projections.views.processes.ask import Process
+from projections.views.processes.ask import Page, Process
 
 PATIENCE = 25.0
 """Default number of seconds that an answer waits for a model: less than the timeout of clients."""
@@ -30,16 +29,6 @@ class Kind(Protocol):
         """A process of this kind as JSON for every interface."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Filter and page of a list of processes."""
-
-    status: str | None = None
-    item_id: str | None = None
-    limit: int = 20
-    offset: int = 0
-
-
 def caused(lineage: Lineage, process: Process) -> Lineage:
     """The lineage of a decision on a process: that of the caller, with the request as its cause."""
     return Lineage(
@@ -53,9 +42,7 @@ def caused(lineage: Lineage, process: Process) -> Lineage:
 
 async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
     """A process of the caller's, as of its last event. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    last = await desk.ledger.last_position_of(desk.org, kind, process_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    await folded(desk, kind, process_id)
     process: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
     if process is None or not caller.may_act_for(process.owner):
         raise UnknownProcess(
@@ -74,16 +61,7 @@ async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Fr
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    rows, total = await desk.view.ask(
-        ask.processes,
-        desk.org,
-        of.KIND,
-        owners,
-        status=page.status,
-        item_id=page.item_id,
-        limit=page.limit,
-        offset=page.offset,
-    )
+    rows, total = await desk.view.ask(ask.processes, desk.org, of.KIND, owners, page)
     return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
 
 

@@ -37,7 +37,6 @@ class Memory:
 
     content: JsonObject | None
     position: int
-    is_begun: bool = True
 
 
 def owner_of(caller: Caller) -> str:
@@ -75,7 +74,7 @@ async def one(
     """One memory of the user, now or as of a moment. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     memories = await both(desk, caller, as_of=as_of, freshness=freshness)
     content = memories.user_memory if memory_type == "user" else memories.work_memory
-    return Memory(content, memories.position, memory_type in memories.begun)
+    return Memory(content, memories.position)
 
 
 async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, JsonObject]:

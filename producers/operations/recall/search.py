@@ -23,6 +23,7 @@ from producers.operations.desk import ANY, Desk, Freshness, first_entity, positi
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recording import is_recorded
+from projections.search.ask import Asked
 from projections.views.knowledge import ask
 
 RECALL_PATIENCE = 2.0
@@ -80,7 +81,7 @@ async def search(
         return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
     async def ranked(most: int) -> list[JsonObject]:
-        return await desk.searcher.search(
+        asked = Asked(
             org=desk.org,
             query=query,
             visible=caller.searched_scopes(),
@@ -93,6 +94,7 @@ async def search(
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
         )
+        return await desk.searcher.search(asked)
 
     began = time.perf_counter()
     if then != 0:

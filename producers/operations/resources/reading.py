@@ -19,10 +19,8 @@ from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
 from producers.operations.resources.changes import unknown
 from producers.operations.resources.stating import vault_of
+from projections.fold_kit.page import Window
 from projections.views.resources import ask
-
-"""State of `secure_body`: absent, given, not readable by the caller, no longer valid, or erased."""
-
 
 _OLD = frozenset({"expired", "retired", "superseded"})
 
@@ -84,10 +82,8 @@ def _with_validity(resource: JsonObject, current: bool = True) -> JsonObject:
 async def list_resources(
     desk: Desk,
     caller: Caller,
+    window: Window,
     *,
-    limit: int = 10,
-    offset: int = 0,
-    before: int | None = None,
     content_type: str | None = None,
     status: str = "active",
     as_of: int | datetime | None = None,
@@ -101,15 +97,7 @@ async def list_resources(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     page = await desk.view.ask(
-        ask.resources,
-        desk.org,
-        caller,
-        limit=limit,
-        offset=offset,
-        before=before,
-        content_type=content_type,
-        status=status,
-        as_of=then,
+        ask.resources, desk.org, caller, window, content_type=content_type, status=status, as_of=then
     )
     results = [_with_validity(each, current=then is None) for each in page.results]
     return listed(replace(page, results=results), position)

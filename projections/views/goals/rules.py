@@ -10,7 +10,6 @@ class GoalRules(Rules):
     """What may happen to goals; it needs to know nothing of what happened before."""
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         if event.actor != event.owner:
             return Ruling(NotOwner.code, f"the goal {event.entity_id} is {event.owner}'s, not {event.actor}'s")
         return ACCEPTED

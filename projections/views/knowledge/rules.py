@@ -86,7 +86,6 @@ class KnowledgeRules(Rules):
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         key = (event.org, event.entity_id)
         item = self._items.get(key)
         kind = event.type

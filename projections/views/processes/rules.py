@@ -35,7 +35,6 @@ class ProcessRules(Rules):
         self._processes = {(org, kind, name): Process(owner, stage) for org, kind, name, owner, stage in rows}
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         fact = _FACTS[event.type]
         key = (event.org, fact.entity(), event.entity_id)
         named = f"the {fact.entity()} {event.entity_id}"

@@ -11,7 +11,6 @@ class ModelRules(Rules):
     """The rules of model usage, which need no state."""
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         if event.actor != NOBODY:
             return Ruling(NotOwner.code, f"what a model cost is the node's to say, not {event.actor}'s")
         return ACCEPTED

@@ -36,7 +36,6 @@ class ProfileRules(Rules):
         }
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         key = (event.org, event.entity_id)
         owner = event.entity_id.rpartition("/")[0]
         if event.actor != owner:

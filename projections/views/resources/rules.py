@@ -35,7 +35,6 @@ class ResourceRules(Rules):
         }
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         resource = self._resources.get((event.org, event.entity_id))
         named = event.entity_id
         if event.type == "resource.saved" and event.owner != event.actor:

@@ -12,7 +12,6 @@ class ScopeTypeRules(Rules):
     """The rules of registrations, which need no state."""
 
     def decide(self, event: Candidate) -> Ruling:
-        """See Rules.decide."""
         if event.actor != NOBODY:
             return Ruling(NotOwner.code, f"types of scopes are the operator's to register, not {event.actor}'s")
         if event.entity_id in PRIORITY:
