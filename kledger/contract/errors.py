@@ -84,6 +84,12 @@ class UnknownGoal(LedgerError):
     code = "unknown_goal"
 
 
+class UnknownSession(LedgerError):
+    """No such session, or none of the caller's: the two are told apart by nobody. Or its words are kept no longer."""
+
+    code = "unknown_session"
+
+
 class UnknownPrompt(LedgerError):
     """The product ships no prompt of this name, or not in this language."""
 

@@ -19,6 +19,7 @@ from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.segments import BackupEvent
 from ledger.backup.sending import Sender
+from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -50,6 +51,8 @@ class Restored:
     signed: JsonObject | None
     keys: int
     """The number of restored records of the vault; the master key that they need is in no backup."""
+    session_records: int
+    """The number of restored records of sessions: messages, and what else is kept with them."""
     seconds: float
 
 
@@ -91,6 +94,7 @@ async def restore(
             connection, stream, directory, manifest, lambda at: report(manifest.position - reached + at)
         )
         keys = await restore_keys(access, connection, directory)
+        words = await restore_sessions(access, connection, directory, manifest.position)
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -101,6 +105,7 @@ async def restore(
         reached,
         manifest.signed.to_json() if manifest.signed else None,
         keys,
+        words,
         round(time.monotonic() - started, 3),
     )
 

@@ -37,6 +37,7 @@ STATUS: dict[str, int] = {
     "unknown_resource": 404,
     "unknown_reference": 404,
     "unknown_goal": 404,
+    "unknown_session": 404,
     "unknown_prompt": 404,
     "unknown_route": 404,
     "method_not_allowed": 405,

@@ -62,12 +62,22 @@ async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-enc
     return _decoded_id(goal_id)
 
 
+async def _session_id(session_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(session_id)
+
+
+async def _record_id(record_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(record_id)
+
+
 async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
     return _decoded_id(resource_id)
 
 
 ItemId = Annotated[str, Depends(_item_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
+SessionId = Annotated[str, Depends(_session_id)]
+RecordId = Annotated[str, Depends(_record_id)]
 ResourceId = Annotated[str, Depends(_resource_id)]
 
 

@@ -117,7 +117,7 @@ class Operator:
         with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await of.integrity.notary.certify((await of.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
         result = asdict(await back_up_in_own_process(of.access, into, of.data, progress))
-        return result | {"keys": await self.eraser.keep_keys(into)}
+        return result | await self.eraser.keep_private(into)
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         of = self.rebuilds

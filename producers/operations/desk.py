@@ -16,6 +16,7 @@ from kledger.contract.words import ServingPart
 from ledger.degraded import Degraded
 from ledger.event import DEFAULT_ORG
 from ledger.privacy.vault import Vault
+from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.operations.available_models import Models, NoModels, Router
 from producers.operations.own_writes import NOTHING, Written
@@ -53,6 +54,8 @@ class Desk:
     """Holds the keys of secrets; without one, no secret can be stored or read."""
     held_at_start: Written = NOTHING
     """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
+    sessions: SessionStore | None = None
+    """Holds the words of sessions; without one, there are no sessions."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 

@@ -31,6 +31,7 @@ from projections.views.processes.usage_rules import ModelRules
 from projections.views.profiles.rules import ProfileRules
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
+from projections.views.sessions.rules import SessionRules
 
 
 class Rules(Protocol):
@@ -52,6 +53,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "resource": ResourceRules,
     "scope_type": ScopeTypeRules,
     "goal": GoalRules,
+    "session": SessionRules,
     "model": ModelRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }

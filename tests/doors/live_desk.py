@@ -18,6 +18,8 @@ from ledger.degraded import Degraded
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
+from ledger.sessions.in_memory import MemorySessionStream
+from ledger.sessions.store import SessionStore
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.desk import Desk
 from producers.operations.ports import Health, Job
@@ -156,7 +158,10 @@ async def live_desk() -> AsyncIterator[LiveDesk]:
     projector = Projector(ledger, view)
     folding = asyncio.create_task(projector.run())
     try:
-        yield LiveDesk(ledger, view, ContainingSearcher(view), Operated(), vault=vault, projector=projector)
+        sessions = SessionStore(MemorySessionStream(), vault)
+        yield LiveDesk(
+            ledger, view, ContainingSearcher(view), Operated(), vault=vault, sessions=sessions, projector=projector
+        )
     finally:
         folding.cancel()
         await asyncio.gather(folding, return_exceptions=True)

@@ -66,6 +66,8 @@ ContentType = Annotated[str, Field(description="code, credential, cookie, text o
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="For example language, acquired_at, expires_at (RFC 3339)")
 ]
+SessionId = Annotated[str, Field(description="The session's id; it begins with its first message")]
+Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]

@@ -6,12 +6,15 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
+from kledger.answers.sessions import AppendedMessages
 from kledger.answers.slims import Slim
-from kledger.client import knowledge, recall, resources
+from kledger.client import knowledge, recall, resources, sessions
 from kledger.client.faces import Endpoint
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
@@ -233,6 +236,15 @@ async def knowledge_startup(
     return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)
 
 
+@tool("Keep what is said", repeatable=True)
+async def session_append(wire: Wire, session_id: given.SessionId, messages: given.Messages) -> AppendedMessages:
+    """Keep messages of a conversation, in order: yours, your user's, and what tools answered.
+
+    An id counts once in a session: what you send again after an error is there once.
+    """
+    return await sessions.append(replace(wire, session_id=session_id), messages)
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -246,5 +258,6 @@ class ToolEndpoints:
     resource_get = Endpoint(resource_get)
     goal_focus = Endpoint(goal_focus)
     knowledge_startup = Endpoint(knowledge_startup)
+    session_append = Endpoint(session_append)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

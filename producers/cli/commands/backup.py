@@ -133,6 +133,7 @@ def restore_backup(
         ("root", restored.root),
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
+        *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
         *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
     return Answer(asdict(restored), lines)

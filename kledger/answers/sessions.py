@@ -1,0 +1,86 @@
+"""Answers about sessions: their messages, and what is known of each."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
+from kledger.contract.sessions import Role
+from kledger.contract.words import SessionEnd, SessionStatus
+
+
+class AppendedMessages(TypedDict):
+    """What became of messages; `count` is how many the session has now."""
+
+    session_id: str
+    appended: Annotated[int, Field(description="Messages that are new in the session")]
+    duplicates: Annotated[int, Field(description="Messages whose id the session had: nothing of it was changed")]
+    count: Annotated[int, Field(description="Messages of the session by now")]
+    position: Annotated[int, Field(description="The log position at which the session was opened")]
+
+
+class SessionMessage(TypedDict):
+    """One message as it was sent; `number` counts from 1 in the session. What was not sent is not there."""
+
+    id: str
+    number: int
+    role: Role
+    content: str
+    tool_calls: NotRequired[list[JsonDocument]]
+    tool_call_id: NotRequired[str]
+    attachments: NotRequired[list[JsonDocument]]
+    tokens: NotRequired[int]
+    created_at: NotRequired[str]
+
+
+class MessageList(TypedDict):
+    """One page of a session's messages, in order; `next` is where the next page begins, null at the end."""
+
+    session_id: str
+    messages: list[SessionMessage]
+    count: Count
+    total: Annotated[int, Field(description="Messages of the session")]
+    next: Annotated[str | None, Field(description="The `after` of the next page")]
+
+
+class Expanded(TypedDict):
+    """The words behind an id: the message itself, or the messages that a summary stands for."""
+
+    session_id: str
+    id: str
+    messages: list[SessionMessage]
+
+
+class ListedSession(TypedDict):
+    """One session; `messages` and `last_at` are null once its words are gone."""
+
+    session_id: str
+    owner: str
+    status: SessionStatus
+    messages: int | None
+    opened_at: Time
+    last_at: Annotated[str | None, Field(description="When its last message came, RFC 3339 in UTC")]
+    closed_at: Annotated[str | None, Field(description="RFC 3339, in UTC")]
+    closed_by: Annotated[SessionEnd | None, Field(description="Why it was closed last")]
+    summaries: Annotated[int, Field(description="How often a part of it was summed up")]
+    position: KeptAt
+
+
+class SessionList(Answered):
+    """One page of the caller's sessions, the one that was opened or closed last first."""
+
+    results: list[ListedSession]
+    count: Count
+    total: Total
+    position: Position
+
+
+class SessionMoved(TypedDict):
+    """A session that was closed or deleted."""
+
+    session_id: str
+    status: SessionStatus
+    position: KeptAt
