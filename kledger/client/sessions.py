@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from kledger.answers.sessions import AppendedMessages, Expanded, MessageList, SessionList, SessionMoved
+from kledger.answers.sessions import (
+    AppendedMessages,
+    Expanded,
+    MessageList,
+    SessionContext,
+    SessionList,
+    SessionMoved,
+)
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import SessionFilter
@@ -33,6 +40,17 @@ async def messages(wire: Wire, *, after: str | None = None, limit: int = 100, ow
     """A page of the messages in order; `next` is the `after` of the next page, null at the end. UnknownSession."""
     page: MessageList = await wire.look(_path(wire, "/messages"), {"after": after, "limit": limit, "owner": owner})
     return page
+
+
+async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owner: str | None = None) -> SessionContext:
+    """What of the session fits a model's window of `max_tokens`: at most 70 % of it, as the node is set up.
+
+    Kept in this order: system prompts > the user's last message > tool results > the rest. `model` chooses the tokens
+    that are counted. What was shortened or left out is said, and `expand` gives it back. UnknownSession.
+    """
+    params = {"max_tokens": max_tokens, "model": model, "owner": owner}
+    cut: SessionContext = await wire.look(_path(wire, "/context"), params)
+    return cut
 
 
 async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
@@ -74,6 +92,7 @@ class SessionEndpoints:
 
     append = Endpoint(append)
     messages = Endpoint(messages)
+    context = Endpoint(context)
     expand = Endpoint(expand)
     close = Endpoint(close)
     remove = Endpoint(remove)

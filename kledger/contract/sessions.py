@@ -26,5 +26,8 @@ ToolCalls = Annotated[list[Document], Field(max_length=MOST_CALLS)]
 Attachments = Annotated[list[Document], Field(max_length=MOST_ATTACHMENTS)]
 """By reference: objects with a name, a type, a place."""
 StatedTokens = Annotated[int, Field(ge=0, le=MOST_STATED_TOKENS)]
+LEAST_WINDOW, MOST_WINDOW = 200, 100_000_000
+"""Tokens of a model's window."""
+Window = Annotated[int, Field(ge=LEAST_WINDOW, le=MOST_WINDOW)]
 SessionId = NewId
 MessageId = NewId

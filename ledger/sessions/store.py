@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from ledger.sessions.head import Head, head_read
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, of_owner
+from ledger.sessions.tokens import Counter
 from ledger.sessions.words import Message, Sealer, about_of, document_of, written
 
 MOST_REMEMBERED = 64 * 1024 * 1024
@@ -27,6 +28,7 @@ MOST_REMEMBERED = 64 * 1024 * 1024
 BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
 PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 """A page is read in parts of so many messages, until it has so many bytes."""
+MOST_COSTS = 2_000
 _LOOKUPS = 64
 _TRIES = 10
 
@@ -47,8 +49,23 @@ class Tail:
     messages: list[Message]
     size: int
     sizes: dict[str, int] = field(default_factory=dict)
-    costs: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Tokens of messages, by the name of the counter and the message's id."""
+    older: dict[str, Message] = field(default_factory=dict)
+    """Messages before these that are looked at again and again: system prompts, the user's last one."""
+    costs: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """Tokens of texts, by the name of the counter, and the text's length and hash."""
+
+    def counting(self, counter: Counter) -> Callable[[str], int]:
+        """The counter, with the counts so far remembered."""
+
+        def count(text: str) -> int:
+            key = (counter.name, len(text), hash(text))
+            if (cost := self.costs.get(key)) is None:
+                if len(self.costs) >= MOST_COSTS:
+                    self.costs.clear()
+                cost = self.costs[key] = counter(text)
+            return cost
+
+        return count
 
 
 class SessionStore:
@@ -172,6 +189,16 @@ class SessionStore:
         self._remember(key, tail)
         return tail
 
+    async def older(self, key: SessionKey, tail: Tail, ids: Iterable[str]) -> dict[str, Message]:
+        """Messages of a session by id, those of them that it has."""
+        wanted = dict.fromkeys(ids)
+        missing = [each for each in wanted if each not in tail.older and each not in tail.sizes]
+        found = await asyncio.gather(*(self.message(key, each) for each in missing))
+        tail.older |= {message.id: message for message in found if message is not None}
+        tail.older = {each: tail.older[each] for each in wanted if each in tail.older}
+        last = {message.id: message for message in tail.messages}
+        return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
+
     async def purge(self, key: SessionKey) -> None:
         """Remove everything of a session."""
         self._tails.pop(key, None)
@@ -231,8 +258,6 @@ class SessionStore:
             tail.size += size
         for old in tail.messages[: -self.settings.messages]:
             tail.size -= tail.sizes.pop(old.id)
-            for name in [each for each in tail.costs if each[1] == old.id]:
-                del tail.costs[name]
         del tail.messages[: -self.settings.messages]
         self._remember(key, tail)
 

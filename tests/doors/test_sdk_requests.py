@@ -124,6 +124,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
         {"session_id": "s-1", "appended": 1, "duplicates": 0, "count": 1, "position": 7},
     ),
     ("GET /api/sessions/s-1/messages", lambda c: c.session("s-1").messages(after="m-1", limit=5), {"messages": []}),
+    ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
+    ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
     ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
     ("POST /api/sessions/s-1/close", lambda c: c.session("s-1").close(), {"session_id": "s-1", "position": 9}),
     ("DELETE /api/sessions/s-1", lambda c: c.session("s-1").remove(), {"session_id": "s-1", "position": 9}),

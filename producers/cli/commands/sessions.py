@@ -67,6 +67,28 @@ def messages(
     return Answer(page, Group(*map(_said, page["messages"]), summary))
 
 
+def context(
+    session: Session,
+    session_id: SessionId,
+    max_tokens: Annotated[int, typer.Option(min=200, help="Tokens of the model's window.")] = 128_000,
+    model: Annotated[str | None, typer.Option(help="The model, by whose tokens is counted.")] = None,
+    owner: Owner = None,
+) -> Answer:
+    """Print what of a session fits a model's window.
+
+    Example: kledger session context sess-1 --max-tokens 8000 --user ann
+    """
+    cut = session.ledger.session(session_id).context(max_tokens, model=model, owner=owner)
+    parts: list[Any] = [_said(message) for message in cut["messages"]]
+    if cut["overview"] is not None:
+        parts.insert(0, plain(cut["overview"]["content"]))
+    parts[:0] = [plain(summary["content"]) for summary in cut["summaries"]]
+    left = "; ".join(f"{counted(each['messages'], 'message')} left out by {each['by']}" for each in cut["left_out"])
+    summary = f"{cut['used']:,} of {cut['budget']:,} tokens ({cut['counter']}), level {cut['level']}"
+    pending = [f"level {cut['pending']['level']} waits: {plain(cut['pending']['reason'])}"] if cut["pending"] else []
+    return Answer(cut, Group(*parts, f"{summary}; {left}" if left else summary, *pending))
+
+
 def expand(
     session: Session,
     session_id: SessionId,
@@ -143,6 +165,7 @@ app = typer.Typer()
 session = typer.Typer(no_args_is_help=True, help="What is said in a session, and what fits a model's window.")
 session.command("append")(as_caller(append))
 session.command("messages")(as_caller(messages))
+session.command("context")(as_caller(context))
 session.command("expand")(as_caller(expand))
 session.command("list")(as_caller(list_sessions))
 session.command("close")(as_caller(close))

@@ -6,8 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.sessions import AppendedMessages, Expanded, MessageList, SessionList, SessionMoved
+from kledger.answers.sessions import (
+    AppendedMessages,
+    Expanded,
+    MessageList,
+    SessionContext,
+    SessionList,
+    SessionMoved,
+)
 from kledger.contract.bounds import MAX_ID
+from kledger.contract.sessions import LEAST_WINDOW, MOST_WINDOW
 from kledger.contract.words import SessionFilter
 from kledger.requests.sessions import AppendRequest
 from producers.http.answers import Json, ReadJson, documented
@@ -16,8 +24,11 @@ from producers.http.parameters import Fresh, From, Owner, RecordId, SessionId, W
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.sessions import appending, closing, reading
+from producers.operations.sessions import context as window
 
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
+MaxTokens = Annotated[int, Query(ge=LEAST_WINDOW, le=MOST_WINDOW, description="Tokens of the model's window")]
+ForModel = Annotated[str | None, Query(max_length=200, description="The model, by whose tokens is counted")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
@@ -61,6 +72,13 @@ def _sessions(desk: Desk) -> APIRouter:
     ) -> Json:
         """The messages of a session in order; fewer than `limit` where they are large."""
         return Json(await reading.messages(desk, caller, session_id, after=after, limit=limit, owner=owner))
+
+    @router.get("/api/sessions/{session_id}/context", responses=documented(SessionContext, 404))
+    async def context(
+        caller: Who, session_id: SessionId, max_tokens: MaxTokens, model: ForModel = None, owner: Owner = None
+    ) -> Json:
+        """What of a session fits a model's window, in the order of importance: prompts, the last question, results."""
+        return Json(await window.context(desk, caller, session_id, max_tokens=max_tokens, model=model, owner=owner))
 
     @router.get("/api/sessions/{session_id}/expand/{record_id}", responses=documented(Expanded, 404))
     async def expand(caller: Who, session_id: SessionId, record_id: RecordId, owner: Owner = None) -> Json:
