@@ -117,6 +117,31 @@ class SessionContext(TypedDict):
     pending: PendingLevel | None
 
 
+class ScratchpadDecision(TypedDict):
+    """What was decided, and why."""
+
+    what: str
+    why: str
+
+
+class ScratchpadFields(TypedDict):
+    """Where an agent stands in its work; what was not stated is not there."""
+
+    current_goal: NotRequired[str]
+    sub_goals: NotRequired[list[str]]
+    completed: NotRequired[list[str]]
+    current_step: NotRequired[str]
+    decisions: NotRequired[list[ScratchpadDecision]]
+    blockers: NotRequired[list[str]]
+
+
+class SessionScratchpad(TypedDict):
+    """The scratchpad of a session; empty before anything is stated, and after so many idle minutes."""
+
+    session_id: str
+    scratchpad: ScratchpadFields
+
+
 class ListedSession(TypedDict):
     """One session; `messages` and `last_at` are null once its words are gone."""
 

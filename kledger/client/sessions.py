@@ -13,6 +13,7 @@ from kledger.answers.sessions import (
     SessionContext,
     SessionList,
     SessionMoved,
+    SessionScratchpad,
 )
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
@@ -59,6 +60,23 @@ async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
     return found
 
 
+async def scratchpad(
+    wire: Wire, patch: Mapping[str, Any] | None = None, *, owner: str | None = None
+) -> SessionScratchpad:
+    """Where the work stands: `current_goal`, `sub_goals`, `completed`, `current_step`, `decisions`, `blockers`.
+
+    A `patch` is merged in (RFC 7396): None removes a field, a list is replaced whole. It ends after 30 idle minutes.
+    UnknownSession.
+    """
+    path, params = _path(wire, "/scratchpad"), {"owner": owner}
+    noted: SessionScratchpad
+    if patch is None:
+        noted = await wire.look(path, params)
+    else:
+        noted = await wire.write("PATCH", path, {"scratchpad": dict(patch)}, params=params)
+    return noted
+
+
 async def close(wire: Wire, *, owner: str | None = None) -> SessionMoved:
     """Close the session; a further message opens it again. UnknownSession."""
     moved: SessionMoved = await wire.write("POST", _path(wire, "/close"), params={"owner": owner})
@@ -94,6 +112,7 @@ class SessionEndpoints:
     messages = Endpoint(messages)
     context = Endpoint(context)
     expand = Endpoint(expand)
+    scratchpad = Endpoint(scratchpad)
     close = Endpoint(close)
     remove = Endpoint(remove)
 

@@ -41,6 +41,14 @@ class Outcome(NamedTuple):
     duplicates: int
 
 
+class Noted(NamedTuple):
+    """A scratchpad, when it was written, and where its record is (0: there is none)."""
+
+    document: JsonObject
+    at_us: int
+    position: int
+
+
 @dataclass(slots=True)
 class Tail:
     """The last messages of a session as of a head; `size` is their bytes as stored."""
@@ -198,6 +206,38 @@ class SessionStore:
         tail.older = {each: tail.older[each] for each in wanted if each in tail.older}
         last = {message.id: message for message in tail.messages}
         return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
+
+    async def scratchpad(self, key: SessionKey, head: Head, now_us: int) -> Noted:
+        """The scratchpad of a session; empty where it has ended, or was erased with its person."""
+        record = await self.stream.last(key.scratchpad())
+        if record is None:
+            return Noted({}, 0, 0)
+        about = about_of(record.body)
+        noted = Noted({}, about["at"], record.position)
+        idle = now_us - max(about["at"], head.last_us) > self.settings.idle_us
+        if idle or about["at"] < head.fresh_us:
+            return noted
+        words = record.body[record.body.index(b"\n") + 1 :]
+        document = document_of(about, words, key, await self._sealer.key_to_open(key.owner))
+        return noted._replace(document=document or {})
+
+    async def note(self, key: SessionKey, document: JsonObject, at_us: int, position: int) -> bool:
+        """Replace the scratchpad that is at `position`, 0 for none; False when there is another one by now.
+
+        Raises SubjectForgotten, PayloadTooLarge, BrokerUnavailable.
+        """
+        data_key = await self._sealer.key_to_seal(key.owner)
+        (body,) = written({"id": "scratchpad", "at": at_us}, document, key, data_key)
+        return await self.stream.put([NewRecord(key.scratchpad(), body, position)]) is not None
+
+    async def active_us(self, key: SessionKey, head: Head) -> int:
+        """When something was last said or noted in a session."""
+        record = await self.stream.last(key.scratchpad())
+        return max(head.last_us, about_of(record.body)["at"] if record is not None else 0)
+
+    async def end_scratchpad(self, key: SessionKey) -> None:
+        """Remove the scratchpad of a session."""
+        await self.stream.purge(key.scratchpad())
 
     async def purge(self, key: SessionKey) -> None:
         """Remove everything of a session."""

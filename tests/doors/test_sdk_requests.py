@@ -127,6 +127,12 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
     ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
     ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
+    ("GET /api/sessions/s-1/scratchpad", lambda c: c.session("s-1").scratchpad(), {"scratchpad": {}}),
+    (
+        "PATCH /api/sessions/s-1/scratchpad",
+        lambda c: c.tools.session_scratchpad("s-1", {"current_step": "x"}),
+        {"session_id": "s-1", "scratchpad": {"current_step": "x"}},
+    ),
     ("POST /api/sessions/s-1/close", lambda c: c.session("s-1").close(), {"session_id": "s-1", "position": 9}),
     ("DELETE /api/sessions/s-1", lambda c: c.session("s-1").remove(), {"session_id": "s-1", "position": 9}),
     ("GET /api/sessions", lambda c: c.sessions(status="all"), FOUND),

@@ -83,6 +83,7 @@ async def test_to_others_a_session_does_not_exist(door: Door) -> None:
         ("GET", f"{S}/{{}}/messages"),
         ("GET", f"{S}/{{}}/expand/a"),
         ("GET", f"{S}/{{}}/context?max_tokens=1000"),
+        ("GET", f"{S}/{{}}/scratchpad"),
         ("POST", f"{S}/{{}}/close"),
         ("DELETE", f"{S}/{{}}"),
     ]

@@ -11,7 +11,7 @@ from rich.console import Group
 
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
-from producers.cli.screen import counted, plain, short_time, snippet, table, words
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]
@@ -103,6 +103,31 @@ def expand(
     return Answer(found, Group(*map(_said, found["messages"])))
 
 
+def scratchpad(
+    session: Session,
+    session_id: SessionId,
+    patch: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What to change; null removes a field. - for stdin.")
+    ] = None,
+    owner: Owner = None,
+) -> Answer:
+    """Show where the work of a session stands, or note it as a merge patch.
+
+    Example: kledger session scratchpad sess-1 --patch '{"current_step": "test it"}' --user ann
+    """
+    import orjson
+
+    try:
+        change = None if patch is None else orjson.loads(reading.text(patch))
+    except ValueError as error:
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--patch") from error
+    if change is not None and not isinstance(change, dict):
+        raise typer.BadParameter("is not an object: write {…}", param_hint="--patch")
+    noted = session.ledger.session(session_id).scratchpad(change, owner=owner)
+    rows = [(name, plain(orjson.dumps(value).decode())) for name, value in noted["scratchpad"].items()]
+    return Answer(noted, facts(*rows) if rows else "nothing is noted")
+
+
 def close(session: Session, session_id: SessionId, owner: Owner = None) -> Answer:
     """Close a session; a further message opens it again.
 
@@ -167,6 +192,7 @@ session.command("append")(as_caller(append))
 session.command("messages")(as_caller(messages))
 session.command("context")(as_caller(context))
 session.command("expand")(as_caller(expand))
+session.command("scratchpad")(as_caller(scratchpad))
 session.command("list")(as_caller(list_sessions))
 session.command("close")(as_caller(close))
 session.command("remove")(as_caller(remove))

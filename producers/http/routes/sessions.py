@@ -13,17 +13,18 @@ from kledger.answers.sessions import (
     SessionContext,
     SessionList,
     SessionMoved,
+    SessionScratchpad,
 )
 from kledger.contract.bounds import MAX_ID
 from kledger.contract.sessions import LEAST_WINDOW, MOST_WINDOW
 from kledger.contract.words import SessionFilter
-from kledger.requests.sessions import AppendRequest
+from kledger.requests.sessions import AppendRequest, ScratchpadRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute
 from producers.http.parameters import Fresh, From, Owner, RecordId, SessionId, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.sessions import appending, closing, reading
+from producers.operations.sessions import appending, closing, reading, scratchpad
 from producers.operations.sessions import context as window
 
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
@@ -84,6 +85,18 @@ def _sessions(desk: Desk) -> APIRouter:
     async def expand(caller: Who, session_id: SessionId, record_id: RecordId, owner: Owner = None) -> Json:
         """The words behind an id, whole: of a message that was shortened, or of those that a summary stands for."""
         return Json(await reading.expand(desk, caller, session_id, record_id, owner=owner))
+
+    @router.get("/api/sessions/{session_id}/scratchpad", responses=documented(SessionScratchpad, 404))
+    async def read_scratchpad(caller: Who, session_id: SessionId, owner: Owner = None) -> Json:
+        """The scratchpad of a session; empty where nothing was noted, or nothing was said for so many minutes."""
+        return Json(await scratchpad.read(desk, caller, session_id, owner=owner))
+
+    @router.patch("/api/sessions/{session_id}/scratchpad", responses=documented(SessionScratchpad, 400, 404, 410, 413))
+    async def patch_scratchpad(
+        caller: Who, session_id: SessionId, body: ScratchpadRequest, owner: Owner = None
+    ) -> Json:
+        """Note where the work stands, as a merge patch (RFC 7396): null removes, a list is replaced whole."""
+        return Json(await scratchpad.patch(desk, caller, session_id, body, owner=owner))
 
     @router.post("/api/sessions/{session_id}/close", responses=documented(SessionMoved, 404))
     async def close(caller: Who, lineage: From, session_id: SessionId, owner: Owner = None) -> Json:
