@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -52,6 +52,94 @@ class Expanded(TypedDict):
     session_id: str
     id: str
     messages: list[SessionMessage]
+
+
+class ContextMessage(TypedDict):
+    """One message as it is to be sent to a model; `tokens` is what it costs, `shortened` by what it was shortened."""
+
+    id: str
+    number: int
+    role: Role
+    content: str
+    tool_calls: NotRequired[list[JsonDocument]]
+    tool_call_id: NotRequired[str]
+    attachments: NotRequired[list[JsonDocument]]
+    created_at: NotRequired[str]
+    tokens: int
+    shortened: NotRequired[Literal["level 1", "budget"]]
+
+
+class SessionSummary(TypedDict):
+    """What stands for the messages `first` to `last`, by their numbers; `expand` gives those back."""
+
+    id: str
+    first: int
+    last: int
+    content: str
+
+
+class SessionOverview(SessionSummary):
+    """What stands for everything up to `last`."""
+
+    decisions: list[str]
+    todos: list[str]
+    agreements: list[str]
+
+
+class LeftOut(TypedDict):
+    """So many messages, between two numbers, that are not in a context; `by` says why."""
+
+    by: Literal["window", "level 1", "level 2", "level 3", "budget", "call", "erased"]
+    messages: int
+    first: int
+    last: int
+
+
+class PendingLevel(TypedDict):
+    """The level that a conversation asks for, and why it is not applied."""
+
+    level: int
+    reason: str
+
+
+class SessionContext(TypedDict):
+    """What of a session fits a model's window: `used` tokens of `budget`, as `counter` counts them."""
+
+    session_id: str
+    budget: Annotated[int, Field(description="Tokens that it may take: a share of the window, 70 % by default")]
+    used: int
+    counter: Annotated[str, Field(description="What counted: a vocabulary, or the estimate of one")]
+    level: Annotated[int, Field(description="0 to 3: how far the conversation was made smaller")]
+    messages: list[ContextMessage]
+    summaries: Annotated[list[SessionSummary], Field(description="Of segments that are not among the messages")]
+    overview: SessionOverview | None
+    left_out: list[LeftOut]
+    pending: PendingLevel | None
+
+
+class ScratchpadDecision(TypedDict):
+    """What was decided, and why."""
+
+    what: str
+    why: str
+
+
+class ScratchpadFields(TypedDict):
+    """Where an agent stands in its work; what was not stated is not there."""
+
+    current_goal: NotRequired[str]
+    sub_goals: NotRequired[list[str]]
+    completed: NotRequired[list[str]]
+    current_step: NotRequired[str]
+    decisions: NotRequired[list[ScratchpadDecision]]
+    blockers: NotRequired[list[str]]
+
+
+class SessionScratchpad(TypedDict):
+    """The scratchpad of a session; empty before anything is stated, and after so many idle minutes."""
+
+    session_id: str
+    scratchpad: ScratchpadFields
 
 
 class ListedSession(TypedDict):

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from kledger.answers.sessions import AppendedMessages, Expanded, MessageList, SessionList, SessionMoved
+from kledger.answers.sessions import (
+    AppendedMessages,
+    Expanded,
+    MessageList,
+    SessionContext,
+    SessionList,
+    SessionMoved,
+    SessionScratchpad,
+)
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import SessionFilter
@@ -35,10 +43,38 @@ async def messages(wire: Wire, *, after: str | None = None, limit: int = 100, ow
     return page
 
 
+async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owner: str | None = None) -> SessionContext:
+    """What of the session fits a model's window of `max_tokens`: at most 70 % of it, as the node is set up.
+
+    Kept in this order: system prompts > the user's last message > tool results > the rest. `model` chooses the tokens
+    that are counted. What was shortened or left out is said, and `expand` gives it back. UnknownSession.
+    """
+    params = {"max_tokens": max_tokens, "model": model, "owner": owner}
+    cut: SessionContext = await wire.look(_path(wire, "/context"), params)
+    return cut
+
+
 async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
     """The words behind an id, whole: a message, or the messages that a summary stands for. UnknownSession."""
     found: Expanded = await wire.look(_path(wire, f"/expand/{segment(id)}"), {"owner": owner})
     return found
+
+
+async def scratchpad(
+    wire: Wire, patch: Mapping[str, Any] | None = None, *, owner: str | None = None
+) -> SessionScratchpad:
+    """Where the work stands: `current_goal`, `sub_goals`, `completed`, `current_step`, `decisions`, `blockers`.
+
+    A `patch` is merged in (RFC 7396): None removes a field, a list is replaced whole. It ends after 30 idle minutes.
+    UnknownSession.
+    """
+    path, params = _path(wire, "/scratchpad"), {"owner": owner}
+    noted: SessionScratchpad
+    if patch is None:
+        noted = await wire.look(path, params)
+    else:
+        noted = await wire.write("PATCH", path, {"scratchpad": dict(patch)}, params=params)
+    return noted
 
 
 async def close(wire: Wire, *, owner: str | None = None) -> SessionMoved:
@@ -74,7 +110,9 @@ class SessionEndpoints:
 
     append = Endpoint(append)
     messages = Endpoint(messages)
+    context = Endpoint(context)
     expand = Endpoint(expand)
+    scratchpad = Endpoint(scratchpad)
     close = Endpoint(close)
     remove = Endpoint(remove)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from kledger.contract.bounds import Document, NewId, check_text
+from kledger.contract.bounds import MOST_REASON, Document, NewId, check_text
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
@@ -26,5 +26,14 @@ ToolCalls = Annotated[list[Document], Field(max_length=MOST_CALLS)]
 Attachments = Annotated[list[Document], Field(max_length=MOST_ATTACHMENTS)]
 """By reference: objects with a name, a type, a place."""
 StatedTokens = Annotated[int, Field(ge=0, le=MOST_STATED_TOKENS)]
+LEAST_WINDOW, MOST_WINDOW = 200, 100_000_000
+"""Tokens of a model's window."""
+Window = Annotated[int, Field(ge=LEAST_WINDOW, le=MOST_WINDOW)]
+MOST_ENTRIES = 1_000
+"""Entries of each list of a scratchpad."""
+MOST_SCRATCHPAD = 256 * 1024
+"""Bytes of a scratchpad as JSON."""
+ScratchpadText = Annotated[str, Field(max_length=MOST_REASON), AfterValidator(check_text)]
+ScratchpadList = Annotated[list[ScratchpadText], Field(max_length=MOST_ENTRIES)]
 SessionId = NewId
 MessageId = NewId

@@ -6,13 +6,17 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from kledger.contract.bounds import Short
+from kledger.contract.bounds import Document, Short
 from kledger.contract.sessions import (
+    MOST_ENTRIES,
     MOST_MESSAGES,
     Attachments,
     Content,
     MessageId,
     Role,
+    ScratchpadList,
+    ScratchpadText,
+    SessionId,
     StatedTokens,
     ToolCalls,
 )
@@ -48,3 +52,31 @@ class AppendRequest(Asked):
     messages: Annotated[
         list[SessionMessageBody], Field(min_length=1, max_length=MOST_MESSAGES), AfterValidator(_each_once)
     ]
+
+
+class Decided(Asked):
+    """What was decided, and why."""
+
+    what: ScratchpadText
+    why: ScratchpadText = ""
+
+
+class Scratchpad(Asked):
+    """Where an agent stands in its work: goal, steps, decisions, what it waits for."""
+
+    current_goal: ScratchpadText | None = None
+    sub_goals: ScratchpadList | None = None
+    completed: ScratchpadList | None = None
+    current_step: ScratchpadText | None = None
+    decisions: Annotated[list[Decided], Field(max_length=MOST_ENTRIES)] | None = None
+    blockers: ScratchpadList | None = None
+
+
+class ScratchpadRequest(Asked):
+    """A merge patch (RFC 7396) of a session's scratchpad: null removes, a list is replaced whole.
+
+    `session_id` may be there, as the answer has it, and is then the session's.
+    """
+
+    session_id: SessionId | None = None
+    scratchpad: Document | None

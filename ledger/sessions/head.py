@@ -26,7 +26,8 @@ class Head:
     """What a session is; `position` is that of the record in the stream of words.
 
     `opened` is the log position of its last opening, `turns` counts messages of the user, `prompts` are the ids of its
-    system prompts, `last_user` is that of the user's last message; times are microseconds since 1970.
+    system prompts, `last_user` is that of the user's last message; a scratchpad of before `fresh_us` has ended. Times
+    are microseconds since 1970.
     """
 
     opened: int
@@ -36,6 +37,7 @@ class Head:
     last_us: int = 0
     prompts: tuple[str, ...] = ()
     last_user: str | None = None
+    fresh_us: int = 0
     position: int = 0
 
     def with_messages(self, messages: Iterable[Message]) -> Head:

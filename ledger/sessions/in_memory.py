@@ -50,5 +50,7 @@ class MemorySessionStream:
         """Nothing to close."""
 
     def _of(self, subjects: str) -> Iterator[Record]:
+        if not subjects.endswith(">"):
+            return (record for subject, record in self._records.items() if subject == subjects)
         prefix = subjects.removesuffix(">")
         return (record for subject, record in self._records.items() if subject.startswith(prefix))

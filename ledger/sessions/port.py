@@ -23,7 +23,7 @@ class NewRecord(NamedTuple):
 
 
 class SessionStream(Protocol):
-    """A stream with one record a subject: a later one replaces it. Filters end in `.>`."""
+    """A stream with one record a subject: a later one replaces it. A filter is a subject, or ends in `.>`."""
 
     async def last(self, subject: str) -> Record | None:
         """The record of a subject, as the stream's leader knows it. Raises BrokerUnavailable."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from ledger.sessions.head import Head, head_read
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, of_owner
+from ledger.sessions.tokens import Counter
 from ledger.sessions.words import Message, Sealer, about_of, document_of, written
 
 MOST_REMEMBERED = 64 * 1024 * 1024
@@ -27,6 +28,7 @@ MOST_REMEMBERED = 64 * 1024 * 1024
 BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
 PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 """A page is read in parts of so many messages, until it has so many bytes."""
+MOST_COSTS = 2_000
 _LOOKUPS = 64
 _TRIES = 10
 
@@ -39,6 +41,14 @@ class Outcome(NamedTuple):
     duplicates: int
 
 
+class Noted(NamedTuple):
+    """A scratchpad, when it was written, and where its record is (0: there is none)."""
+
+    document: JsonObject
+    at_us: int
+    position: int
+
+
 @dataclass(slots=True)
 class Tail:
     """The last messages of a session as of a head; `size` is their bytes as stored."""
@@ -47,8 +57,23 @@ class Tail:
     messages: list[Message]
     size: int
     sizes: dict[str, int] = field(default_factory=dict)
-    costs: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Tokens of messages, by the name of the counter and the message's id."""
+    older: dict[str, Message] = field(default_factory=dict)
+    """Messages before these that are looked at again and again: system prompts, the user's last one."""
+    costs: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """Tokens of texts, by the name of the counter, and the text's length and hash."""
+
+    def counting(self, counter: Counter) -> Callable[[str], int]:
+        """The counter, with the counts so far remembered."""
+
+        def count(text: str) -> int:
+            key = (counter.name, len(text), hash(text))
+            if (cost := self.costs.get(key)) is None:
+                if len(self.costs) >= MOST_COSTS:
+                    self.costs.clear()
+                cost = self.costs[key] = counter(text)
+            return cost
+
+        return count
 
 
 class SessionStore:
@@ -172,6 +197,48 @@ class SessionStore:
         self._remember(key, tail)
         return tail
 
+    async def older(self, key: SessionKey, tail: Tail, ids: Iterable[str]) -> dict[str, Message]:
+        """Messages of a session by id, those of them that it has."""
+        wanted = dict.fromkeys(ids)
+        missing = [each for each in wanted if each not in tail.older and each not in tail.sizes]
+        found = await asyncio.gather(*(self.message(key, each) for each in missing))
+        tail.older |= {message.id: message for message in found if message is not None}
+        tail.older = {each: tail.older[each] for each in wanted if each in tail.older}
+        last = {message.id: message for message in tail.messages}
+        return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
+
+    async def scratchpad(self, key: SessionKey, head: Head, now_us: int) -> Noted:
+        """The scratchpad of a session; empty where it has ended, or was erased with its person."""
+        record = await self.stream.last(key.scratchpad())
+        if record is None:
+            return Noted({}, 0, 0)
+        about = about_of(record.body)
+        noted = Noted({}, about["at"], record.position)
+        idle = now_us - max(about["at"], head.last_us) > self.settings.idle_us
+        if idle or about["at"] < head.fresh_us:
+            return noted
+        words = record.body[record.body.index(b"\n") + 1 :]
+        document = document_of(about, words, key, await self._sealer.key_to_open(key.owner))
+        return noted._replace(document=document or {})
+
+    async def note(self, key: SessionKey, document: JsonObject, at_us: int, position: int) -> bool:
+        """Replace the scratchpad that is at `position`, 0 for none; False when there is another one by now.
+
+        Raises SubjectForgotten, PayloadTooLarge, BrokerUnavailable.
+        """
+        data_key = await self._sealer.key_to_seal(key.owner)
+        (body,) = written({"id": "scratchpad", "at": at_us}, document, key, data_key)
+        return await self.stream.put([NewRecord(key.scratchpad(), body, position)]) is not None
+
+    async def active_us(self, key: SessionKey, head: Head) -> int:
+        """When something was last said or noted in a session."""
+        record = await self.stream.last(key.scratchpad())
+        return max(head.last_us, about_of(record.body)["at"] if record is not None else 0)
+
+    async def end_scratchpad(self, key: SessionKey) -> None:
+        """Remove the scratchpad of a session."""
+        await self.stream.purge(key.scratchpad())
+
     async def purge(self, key: SessionKey) -> None:
         """Remove everything of a session."""
         self._tails.pop(key, None)
@@ -231,8 +298,6 @@ class SessionStore:
             tail.size += size
         for old in tail.messages[: -self.settings.messages]:
             tail.size -= tail.sizes.pop(old.id)
-            for name in [each for each in tail.costs if each[1] == old.id]:
-                del tail.costs[name]
         del tail.messages[: -self.settings.messages]
         self._remember(key, tail)
 

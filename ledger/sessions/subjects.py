@@ -35,6 +35,10 @@ class SessionKey(NamedTuple):
         """The subject of what the session is."""
         return f"{ROOT}.{self.name}.head"
 
+    def scratchpad(self) -> str:
+        """The subject of its scratchpad."""
+        return f"{ROOT}.{self.name}.scratchpad"
+
     def kind(self, kind: Kind) -> str:
         """The filter of its messages, their further parts, or its summaries."""
         return f"{ROOT}.{self.name}.{kind}.>"

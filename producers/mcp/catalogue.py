@@ -21,7 +21,7 @@ from kledger.client.tools.hints import Hints, hints_of
 from kledger.client.wire import Wire
 from kledger.requests.knowledge import CaseBody, FeedbackBody
 from kledger.requests.resources import Together
-from kledger.requests.sessions import SessionMessageBody
+from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_null
 from producers.requests.reading import refusal
@@ -124,5 +124,6 @@ FORMS: Mapping[str, Any] = {
     "feedback_list": list[FeedbackBody],
     "resources": Together,
     "messages": list[SessionMessageBody],
+    "patch": Scratchpad,
 }
 """Arguments whose schema is shown in full and validated by the node alone: one invalid verdict refuses no other."""

@@ -60,6 +60,8 @@ NOT_OF_THE_LOG = {
     "/api/prompts",
     "/api/prompts/{name}",
     "/api/sessions/{session_id}/messages",
+    "/api/sessions/{session_id}/context",
+    "/api/sessions/{session_id}/scratchpad",
     "/api/sessions/{session_id}/expand/{record_id}",
 }
 

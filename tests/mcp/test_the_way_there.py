@@ -30,9 +30,8 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
     url = f"http://{address}"
     record, token = create_token(data, {"agent": ["scribe"]})
     async with connected(url, "stdio", token=token, log=log) as early:
-        assert {tool.name for tool in (await early.list_tools()).tools} == BY_NAME.keys(), (
-            "it serves before there is a node"
-        )
+        tools = (await early.list_tools()).tools
+        assert {tool.name for tool in tools} == BY_NAME.keys(), "it serves before there is a node"
         assert await refused(early, "knowledge_list", {}) == "node_unreachable"
         until(lambda: "kledger up" in log.read_text(), "the program says on stderr what is missing")
         with running(data, "--quack", "off", http=address) as node:

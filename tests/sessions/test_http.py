@@ -82,6 +82,8 @@ async def test_to_others_a_session_does_not_exist(door: Door) -> None:
     asks: list[tuple[str, str]] = [
         ("GET", f"{S}/{{}}/messages"),
         ("GET", f"{S}/{{}}/expand/a"),
+        ("GET", f"{S}/{{}}/context?max_tokens=1000"),
+        ("GET", f"{S}/{{}}/scratchpad"),
         ("POST", f"{S}/{{}}/close"),
         ("DELETE", f"{S}/{{}}"),
     ]
@@ -91,9 +93,8 @@ async def test_to_others_a_session_does_not_exist(door: Door) -> None:
             for name in ("s1", "s2")
         ]
         assert there.replace("'s1'", "'s2'") == not_there
-        refusal(
-            await door.request(method, f"{path.format('s1')}?owner=user:alice", headers=BOB), 404, "unknown_session"
-        )
+        asked = f"{path.format('s1')}{'&' if '?' in path else '?'}owner=user:alice"
+        refusal(await door.request(method, asked, headers=BOB), 404, "unknown_session")
     assert await listed(door, BOB) == []
     assert await listed(door, BOB, owner="user:alice") == []
     assert (await append(door, BOB, "s1", "a"))["appended"] == 1, "an id belongs to its owner"
@@ -203,3 +204,35 @@ async def test_an_append_that_was_cut_off_after_the_log_had_the_opening_is_repea
     assert await append(door, ALICE, "s1", "a") == {
         "session_id": "s1", "appended": 1, "duplicates": 0, "count": 1, "position": 1,
     }  # fmt: skip
+
+
+async def test_a_context_fits_the_window_and_its_marks_are_expanded(door: Door) -> None:
+    long = {"messages": [{"id": "long", "role": "user", "content": "一个很长的问题 " * 10_000}]}
+    await append(door, ALICE, "s1", "a", role="system")
+    assert (await door.post(f"{S}/s1/messages", json=long, headers=ALICE)).status_code == 200
+    for _ in range(2):  # the second time from memory
+        cut = (await door.get(f"{S}/s1/context", params={"max_tokens": 1_000}, headers=ALICE)).json()
+        assert (cut["budget"], cut["level"], cut["overview"], cut["summaries"]) == (700, 1, None, [])
+        assert 600 < cut["used"] <= 700
+        assert [each["id"] for each in cut["messages"]] == ["a", "long"]
+        assert cut["messages"][1]["content"].endswith("expand long]")
+        assert cut["pending"] == {"level": 3, "reason": cut["pending"]["reason"]}
+    expanded = (await door.get(f"{S}/s1/expand/long", headers=ALICE)).json()
+    assert expanded["messages"][0]["content"] == long["messages"][0]["content"]
+
+
+async def test_a_prompt_and_a_question_from_long_ago_are_in_the_context(door: Door) -> None:
+    await append(door, ALICE, "s1", "prompt", role="system")
+    await append(door, ALICE, "s1", "question")
+    await append(door, ALICE, "s1", *(f"step-{n}" for n in range(200)), role="assistant")
+    cut = (await door.get(f"{S}/s1/context", params={"max_tokens": 100_000}, headers=ALICE)).json()
+    shown = [each["id"] for each in cut["messages"]]
+    assert shown == ["prompt", "question", *(f"step-{n}" for n in range(150, 200))]
+    assert cut["left_out"] == [{"by": "window", "messages": 150, "first": 3, "last": 152}]
+    door.desk.sessions.drop()  # type: ignore[union-attr]  # as a node that was started again
+    again = (await door.get(f"{S}/s1/context", params={"max_tokens": 100_000}, headers=ALICE)).json()
+    assert again == cut
+    await append(door, ALICE, "s1", "next")
+    cut = (await door.get(f"{S}/s1/context", params={"max_tokens": 100_000}, headers=ALICE)).json()
+    assert [each["id"] for each in cut["messages"]][-1] == "next"
+    assert "question" not in [each["id"] for each in cut["messages"]]

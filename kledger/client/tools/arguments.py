@@ -69,6 +69,12 @@ Metadata = Annotated[
 ]
 SessionId = Annotated[str, Field(description="The session's id; it begins with its first message")]
 Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
+MaxTokens = Annotated[int, Field(ge=200, description="Tokens of the model's window; 70 % of them are used")]
+ForModel = Annotated[str | None, Field(description="The model, by whose tokens is counted")]
+Noted = Annotated[
+    dict[str, Any] | None,
+    Field(description="What to change, null removes a field, a list is replaced whole; left out, nothing is changed"),
+]
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]

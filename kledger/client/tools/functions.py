@@ -13,7 +13,7 @@ from kledger.answers.memory import Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
-from kledger.answers.sessions import AppendedMessages
+from kledger.answers.sessions import AppendedMessages, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, memory, recall, resources, sessions
 from kledger.client.faces import Endpoint
@@ -302,6 +302,26 @@ async def session_append(wire: Wire, session_id: given.SessionId, messages: give
     return await sessions.append(replace(wire, session_id=session_id), messages)
 
 
+@tool("Read what fits the window", reads=True)
+async def session_context(
+    wire: Wire, session_id: given.SessionId, max_tokens: given.MaxTokens, model: given.ForModel = None
+) -> SessionContext:
+    """Read as much of a conversation as fits a model's window: prompts, the last question, results, then the rest.
+
+    What is older comes as summaries where a model has made some; `left_out` says what is missing.
+    """
+    return await sessions.context(replace(wire, session_id=session_id), max_tokens, model=model)
+
+
+@tool("Note where the work stands", repeatable=True)
+async def session_scratchpad(wire: Wire, session_id: given.SessionId, patch: given.Noted = None) -> SessionScratchpad:
+    """Note your goal, steps, decisions and blockers while you work, and read them back when you go on.
+
+    It belongs to the session and ends when nobody says or notes anything for half an hour.
+    """
+    return await sessions.scratchpad(replace(wire, session_id=session_id), patch)
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -317,5 +337,7 @@ class ToolEndpoints:
     knowledge_startup = Endpoint(knowledge_startup)
     memory_save = Endpoint(memory_save)
     session_append = Endpoint(session_append)
+    session_context = Endpoint(session_context)
+    session_scratchpad = Endpoint(session_scratchpad)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

@@ -11,7 +11,7 @@ from rich.console import Group
 
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
-from producers.cli.screen import counted, plain, short_time, snippet, table, words
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]
@@ -67,6 +67,28 @@ def messages(
     return Answer(page, Group(*map(_said, page["messages"]), summary))
 
 
+def context(
+    session: Session,
+    session_id: SessionId,
+    max_tokens: Annotated[int, typer.Option(min=200, help="Tokens of the model's window.")] = 128_000,
+    model: Annotated[str | None, typer.Option(help="The model, by whose tokens is counted.")] = None,
+    owner: Owner = None,
+) -> Answer:
+    """Print what of a session fits a model's window.
+
+    Example: kledger session context sess-1 --max-tokens 8000 --user ann
+    """
+    cut = session.ledger.session(session_id).context(max_tokens, model=model, owner=owner)
+    parts: list[Any] = [_said(message) for message in cut["messages"]]
+    if cut["overview"] is not None:
+        parts.insert(0, plain(cut["overview"]["content"]))
+    parts[:0] = [plain(summary["content"]) for summary in cut["summaries"]]
+    left = "; ".join(f"{counted(each['messages'], 'message')} left out by {each['by']}" for each in cut["left_out"])
+    summary = f"{cut['used']:,} of {cut['budget']:,} tokens ({cut['counter']}), level {cut['level']}"
+    pending = [f"level {cut['pending']['level']} waits: {plain(cut['pending']['reason'])}"] if cut["pending"] else []
+    return Answer(cut, Group(*parts, f"{summary}; {left}" if left else summary, *pending))
+
+
 def expand(
     session: Session,
     session_id: SessionId,
@@ -79,6 +101,31 @@ def expand(
     """
     found = session.ledger.session(session_id).expand(record_id, owner=owner)
     return Answer(found, Group(*map(_said, found["messages"])))
+
+
+def scratchpad(
+    session: Session,
+    session_id: SessionId,
+    patch: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What to change; null removes a field. - for stdin.")
+    ] = None,
+    owner: Owner = None,
+) -> Answer:
+    """Show where the work of a session stands, or note it as a merge patch.
+
+    Example: kledger session scratchpad sess-1 --patch '{"current_step": "test it"}' --user ann
+    """
+    import orjson
+
+    try:
+        change = None if patch is None else orjson.loads(reading.text(patch))
+    except ValueError as error:
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--patch") from error
+    if change is not None and not isinstance(change, dict):
+        raise typer.BadParameter("is not an object: write {…}", param_hint="--patch")
+    noted = session.ledger.session(session_id).scratchpad(change, owner=owner)
+    rows = [(name, plain(orjson.dumps(value).decode())) for name, value in noted["scratchpad"].items()]
+    return Answer(noted, facts(*rows) if rows else "nothing is noted")
 
 
 def close(session: Session, session_id: SessionId, owner: Owner = None) -> Answer:
@@ -143,7 +190,9 @@ app = typer.Typer()
 session = typer.Typer(no_args_is_help=True, help="What is said in a session, and what fits a model's window.")
 session.command("append")(as_caller(append))
 session.command("messages")(as_caller(messages))
+session.command("context")(as_caller(context))
 session.command("expand")(as_caller(expand))
+session.command("scratchpad")(as_caller(scratchpad))
 session.command("list")(as_caller(list_sessions))
 session.command("close")(as_caller(close))
 session.command("remove")(as_caller(remove))

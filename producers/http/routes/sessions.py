@@ -6,18 +6,30 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.sessions import AppendedMessages, Expanded, MessageList, SessionList, SessionMoved
+from kledger.answers.sessions import (
+    AppendedMessages,
+    Expanded,
+    MessageList,
+    SessionContext,
+    SessionList,
+    SessionMoved,
+    SessionScratchpad,
+)
 from kledger.contract.bounds import MAX_ID
+from kledger.contract.sessions import LEAST_WINDOW, MOST_WINDOW
 from kledger.contract.words import SessionFilter
-from kledger.requests.sessions import AppendRequest
+from kledger.requests.sessions import AppendRequest, ScratchpadRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute
 from producers.http.parameters import Fresh, From, Owner, RecordId, SessionId, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.sessions import appending, closing, reading
+from producers.operations.sessions import appending, closing, reading, scratchpad
+from producers.operations.sessions import context as window
 
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
+MaxTokens = Annotated[int, Query(ge=LEAST_WINDOW, le=MOST_WINDOW, description="Tokens of the model's window")]
+ForModel = Annotated[str | None, Query(max_length=200, description="The model, by whose tokens is counted")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
@@ -62,10 +74,29 @@ def _sessions(desk: Desk) -> APIRouter:
         """The messages of a session in order; fewer than `limit` where they are large."""
         return Json(await reading.messages(desk, caller, session_id, after=after, limit=limit, owner=owner))
 
+    @router.get("/api/sessions/{session_id}/context", responses=documented(SessionContext, 404))
+    async def context(
+        caller: Who, session_id: SessionId, max_tokens: MaxTokens, model: ForModel = None, owner: Owner = None
+    ) -> Json:
+        """What of a session fits a model's window, in the order of importance: prompts, the last question, results."""
+        return Json(await window.context(desk, caller, session_id, max_tokens=max_tokens, model=model, owner=owner))
+
     @router.get("/api/sessions/{session_id}/expand/{record_id}", responses=documented(Expanded, 404))
     async def expand(caller: Who, session_id: SessionId, record_id: RecordId, owner: Owner = None) -> Json:
         """The words behind an id, whole: of a message that was shortened, or of those that a summary stands for."""
         return Json(await reading.expand(desk, caller, session_id, record_id, owner=owner))
+
+    @router.get("/api/sessions/{session_id}/scratchpad", responses=documented(SessionScratchpad, 404))
+    async def read_scratchpad(caller: Who, session_id: SessionId, owner: Owner = None) -> Json:
+        """The scratchpad of a session; empty where nothing was noted, or nothing was said for so many minutes."""
+        return Json(await scratchpad.read(desk, caller, session_id, owner=owner))
+
+    @router.patch("/api/sessions/{session_id}/scratchpad", responses=documented(SessionScratchpad, 400, 404, 410, 413))
+    async def patch_scratchpad(
+        caller: Who, session_id: SessionId, body: ScratchpadRequest, owner: Owner = None
+    ) -> Json:
+        """Note where the work stands, as a merge patch (RFC 7396): null removes, a list is replaced whole."""
+        return Json(await scratchpad.patch(desk, caller, session_id, body, owner=owner))
 
     @router.post("/api/sessions/{session_id}/close", responses=documented(SessionMoved, 404))
     async def close(caller: Who, lineage: From, session_id: SessionId, owner: Owner = None) -> Json:

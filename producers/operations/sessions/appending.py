@@ -47,7 +47,13 @@ async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
         head = await store.head(key)
         if head is None or head.state != "open":
             head = await _opened(desk, lineage, key, head)
-        outcome = await store.append(key, head, said, now_us())
+        now = now_us()
+        if (
+            now - head.last_us > store.settings.idle_us
+            and now - await store.active_us(key, head) > store.settings.idle_us
+        ):
+            head = replace(head, fresh_us=now)
+        outcome = await store.append(key, head, said, now)
     return Appended(session_id, outcome.appended, outcome.duplicates, outcome.head.count, outcome.head.opened)
 
 

@@ -158,8 +158,9 @@ async def housekeeping(desk: Desk) -> tuple[int, int]:
         elif head.state == "closed":  # a restored log may end before it was closed
             await _stated(desk, NO_LINEAGE, key, SessionClosed, "idle", head.count)
             closed += 1
-        elif is_idle(head):
+        elif is_idle(head) and now_us() - await store.active_us(key, head) > settings.idle_us:
             await close_now(desk, NO_LINEAGE, key, "idle", is_idle)
+            await store.end_scratchpad(key)
             closed += 1
 
     async def closed_one(_row: Session, key: SessionKey, head: Head | None) -> None:
