@@ -310,6 +310,8 @@ class ItemVersion(TypedDict):
         "absorbed",
         "merged",
         "unmerged",
+        "promoted",
+        "expired",
     ]
     types: list[str]
     task: str

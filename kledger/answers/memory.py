@@ -98,3 +98,49 @@ class Confirmed(TypedDict):
     promoted: bool
     position: KeptAt
     event_id: str
+
+
+class MemoriesByLayer(TypedDict):
+    """How many memories of each layer are in recall."""
+
+    short: int
+    semantic: int
+    episodic: int
+    procedural: int
+
+
+class HealthLists(TypedDict):
+    """Where the memories are listed that a number counts."""
+
+    total: str
+    expired: str
+    conflicting: str
+    promoted: str
+    never_recalled: str
+
+
+class MemoryHealth(Answered):
+    """How the memories are that the caller sees. `total` and what follows it are in recall; `expired` are over and not
+    cleaned, `conflicting` a side of an unresolved conflict, `promoted` were short once. `mean_confidence` is null where
+    there is none.
+    """
+
+    total: int
+    by_layer: MemoriesByLayer
+    mean_confidence: float | None
+    expired: int
+    conflicting: int
+    promoted: int
+    never_recalled: int
+    lists: HealthLists
+    position: Position
+
+
+class Cleaned(TypedDict):
+    """The expired memories that were retired, or with `dry_run` would be; `more`: there are others, ask again."""
+
+    dry_run: bool
+    ids: list[str]
+    count: int
+    more: bool
+    position: Position

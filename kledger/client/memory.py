@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Cleaned, Confirmed, MemoryHealth, MemoryList, OneMemory, Remembered
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
-from kledger.contract.words import ItemFilter, MemoryLayer
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
 
 MEMORY = "/api/memory"
 
@@ -102,13 +102,15 @@ async def memories(
     since: Moment | None = None,
     until: Moment | None = None,
     status: ItemFilter = "active",
+    concern: MemoryConcern | None = None,
     limit: int = 10,
     offset: int = 0,
     as_of: Moment | None = None,
 ) -> MemoryList:
     """The memories that the caller may see, by when they happened, the latest first; of episodes that is a timeline.
 
-    `since` and `until` are times. `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
+    `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled.
+    `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
     """
     page: MemoryList = await wire.read(
         MEMORY,
@@ -119,6 +121,7 @@ async def memories(
             "since": moment(since),
             "until": moment(until),
             "status": status,
+            "concern": concern,
             "limit": limit,
             "offset": offset,
             "as_of": moment(as_of),
@@ -127,9 +130,38 @@ async def memories(
     return page
 
 
+async def confirm(
+    wire: Wire, id: str, *, case: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+) -> Confirmed:
+    """Say that a memory holds: evidence for it, and a short memory becomes a semantic one at once.
+
+    `case` is what shows it (task, outcome, reason, …). IllegalState where the memory is out of recall.
+    """
+    body = {} if case is None else {"case": case}
+    confirmed: Confirmed = await wire.write(
+        "POST", f"{MEMORY}/{segment(id)}/confirm", body, idempotency_key=idempotency_key
+    )
+    return confirmed
+
+
+async def memory_health(wire: Wire) -> MemoryHealth:
+    """How the memories are that the caller sees: all and by layer, how sure, expired, conflicting, promoted, unused."""
+    answer: MemoryHealth = await wire.read(f"{MEMORY}/health")
+    return answer
+
+
+async def clean_memories(wire: Wire, *, dry_run: bool = True) -> Cleaned:
+    """Retire the caller's expired memories, or only name them; `restore` brings one back."""
+    answer: Cleaned = await wire.write("POST", f"{MEMORY}/clean", {"dry_run": dry_run})
+    return answer
+
+
 class MemoryEndpoints:
     """Memories: items with a layer."""
 
     remember = Endpoint(remember)
     memory = Endpoint(memory)
     memories = Endpoint(memories)
+    confirm = Endpoint(confirm)
+    memory_health = Endpoint(memory_health)
+    clean_memories = Endpoint(clean_memories)

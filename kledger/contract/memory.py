@@ -19,6 +19,8 @@ from kledger.contract.words import MemoryLayer
 
 LONGEST_LIFE = 10 * 365 * 86_400
 """Seconds that a short memory may live without a recall."""
+PROMOTING_RECALLS = 3
+"""So many recalls promote a short memory to a semantic one: those of one trace, else of one session, count once."""
 
 
 def moment_or_value_error(value: str) -> str:

@@ -20,7 +20,7 @@ from kledger.contract.memory import (
 )
 from kledger.contract.words import MemoryLayer
 from kledger.requests.body import Asked
-from kledger.requests.knowledge import Acl, Referring, SourceBody
+from kledger.requests.knowledge import Acl, CaseBody, Referring, SourceBody
 from kledger.requests.owners import Owner
 
 DERIVED = ("evidence_count", "first_observed", "last_confirmed", "success_rate", "usage_count", "last_updated")
@@ -132,3 +132,15 @@ class RememberRequest(Referring):
         if self.words()[1] is None:
             raise ValueError("says nothing: state `content`, or the `event` of an episode, the `steps` of a procedure")
         return self
+
+
+class ConfirmRequest(Asked):
+    """That a memory holds, with the case that shows it."""
+
+    case: CaseBody | None = None
+
+
+class CleanRequest(Asked):
+    """Retire what is expired, or only name it."""
+
+    dry_run: bool = True

@@ -1,7 +1,8 @@
 """Events of a knowledge item: saved, revised, rated, evolved, merged, …
 
 The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are open to all readers of the item
-(ledger/readers.py), `revised` and `evolved` to its owner and the writers in its ACL, all others to its owner only.
+(ledger/readers.py), as is `promoted` by a confirmation; `revised` and `evolved` are open to its owner and the writers
+in its ACL, `expired` and `promoted` by recalls to the node, all others to its owner only.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from kledger.contract.knowledge import (
     each_entity_once,
 )
 from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
-from kledger.contract.memory import Memory
+from kledger.contract.memory import Lifetime, Memory
 from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Scope
-from kledger.contract.words import Verdict
+from kledger.contract.words import PromotionCause, Verdict
 from ledger import new_item
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, EVOLUTION, ITEM, MESSAGE, OTHER, SLIM, TASK, TRACE, USER
@@ -312,6 +313,30 @@ class KnowledgeShared(Fact):
         return [entry.entity for entry in self.acl if entry.permission == "read_write"]
 
 
+class KnowledgePromoted(Fact):
+    """A short memory became a semantic one: recalled often enough, which the node says, or confirmed by a reader.
+
+    `through`: the actor of a confirmation reads the item through this.
+    """
+
+    name: ClassVar[str] = "knowledge.promoted"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(ITEM, USER, cause="confirmed", through="project:ledger")
+
+    cause: PromotionCause
+    through: Scope | None = None
+
+
+class KnowledgeExpired(Fact):
+    """A short memory was not recalled for `after` seconds, its lifetime, and leaves recall; the node says so."""
+
+    name: ClassVar[str] = "knowledge.expired"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(ITEM, "user:local", after=604_800)
+
+    after: Lifetime
+
+
 FACTS: tuple[type[Fact], ...] = (
     KnowledgeSaved,
     KnowledgeRevised,
@@ -326,4 +351,6 @@ FACTS: tuple[type[Fact], ...] = (
     KnowledgeAbsorbed,
     KnowledgeMerged,
     KnowledgeUnmerged,
+    KnowledgePromoted,
+    KnowledgeExpired,
 )

@@ -25,6 +25,7 @@ import uvicorn
 import uvloop
 
 from consumers.app import create_app as create_consumer
+from consumers.reactors.lives import LifeKeeper
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
 from kledger.contract.language import language_of_node
 from kledger.contract.words import NodeRole
@@ -65,6 +66,7 @@ from producers.operations.desk import Desk
 from producers.operations.lifetimes import lifetimes_from_environment
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
+from producers.operations.publish import publish
 from producers.operations.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
 from projections.engine.own_threads import end_without_them
@@ -231,6 +233,8 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             "registration": partial(keep_registered, desk, tokens),
             "sessions": partial(keep_house, desk),
         }
+        if "reactors" in settings.roles:
+            loops["memories"] = LifeKeeper(settings.org, view, partial(publish, desk.ledger, desk.tally)).run
         consumer = create_consumer(
             access, loops, operator.status, version("knowledge-ledger"), org=settings.org, reactors=reactors
         )

@@ -14,7 +14,7 @@ from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ServingPart
-from ledger.event import DEFAULT_ORG
+from ledger.event import DEFAULT_ORG, utc_now
 from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
@@ -165,6 +165,14 @@ async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> in
             await desk.view.wait_for(head.position, freshness.wait)
             position, _ = await desk.view.ask(lineage.position_at, moment)
     return position
+
+
+async def moment_of(desk: Desk, as_of: int | datetime | None, then: int | None) -> datetime:
+    """The moment that a read is of: now, the moment that was asked for, or the time of the position `then`."""
+    if isinstance(as_of, datetime):
+        return as_of
+    found = None if then is None else await desk.view.ask(lineage.time_of, then)
+    return utc_now() if found is None else found
 
 
 def first_entity(caller: Caller) -> str:

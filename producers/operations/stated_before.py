@@ -20,7 +20,13 @@ from kledger.contract.scopes import Caller
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeScored, KnowledgeShared
+from ledger.events.knowledge import (
+    KnowledgeConfirmed,
+    KnowledgeRated,
+    KnowledgeSaved,
+    KnowledgeScored,
+    KnowledgeShared,
+)
 from ledger.events.resource import ResourceSaved
 from ledger.events.slim import SlimRequested
 from producers.operations.desk import Desk, reach_head
@@ -34,6 +40,7 @@ ATTEMPTS = 3
 _NOT_REQUESTED: dict[type[Fact], frozenset[str]] = {
     KnowledgeRated: frozenset({"through"}),
     KnowledgeScored: frozenset({"through"}),
+    KnowledgeConfirmed: frozenset({"through"}),
     EvolutionRequested: frozenset({"base_version"}),
     GoalFocused: frozenset({"items", "recall"}),
     ResourceSaved: frozenset({"secure_body"}),

@@ -6,6 +6,8 @@ position only and need no lookup of the log's times.
 
 from __future__ import annotations
 
+from projections.views.knowledge import memory_health
+
 _AS_OF = {
     "knowledge": "The view knowledge as it was at a log position or a time",
     "memory_items": "The view memory_items as it was at a log position or a time",
@@ -77,4 +79,5 @@ COMMENT ON VIEW duplicates IS
     'Active items whose content is the same but for case and white space; slim finds those that say the same';
 COMMENT ON COLUMN duplicates.ids IS 'Oldest first';
 """
+    + memory_health.TABLES
 )

@@ -16,6 +16,7 @@ from projections.engine.registry import VIEWS
 
 RELATIONS: dict[str, tuple[str, ...]] = {relation: keys for view in VIEWS for relation, keys in view.digested.items()}
 ADDED: dict[str, tuple[str, ...]] = {relation: names for view in VIEWS for relation, names in view.added.items()}
+LATER = {relation for view in VIEWS for relation in view.later}
 UNDIGESTED = {relation: names for view in VIEWS for relation, names in view.undigested.items()}
 MOST_DIFFERENCES = 100
 
@@ -38,8 +39,9 @@ class Difference:
 
 
 def digests(con: duckdb.DuckDBPyConnection) -> dict[str, RelationDigest]:
-    """The digest of every relation that follows from the log."""
-    return {relation: _digest(con, relation) for relation in RELATIONS}
+    """The digest of every relation that follows from the log; of one of a later version where it has rows."""
+    found = {relation: _digest(con, relation) for relation in RELATIONS}
+    return {relation: digest for relation, digest in found.items() if digest.rows or relation not in LATER}
 
 
 def state_digest(parts: dict[str, RelationDigest]) -> str:
@@ -75,7 +77,7 @@ def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnec
     return [
         difference
         for relation in RELATIONS
-        if ours[relation] != theirs[relation]
+        if ours.get(relation) != theirs.get(relation)
         for difference in _rows_that_differ(relation, live, replayed)
     ]
 

@@ -7,7 +7,7 @@ and its actor was checked by the decoder. Most batches need no loop: see project
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import duckdb
@@ -24,6 +24,7 @@ from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
+from projections.views.knowledge.memory_rules import short_memories_among
 from projections.views.knowledge.rules import KnowledgeRules
 from projections.views.processes.rules import KINDS, ProcessRules
 from projections.views.processes.usage_rules import ModelRules
@@ -32,9 +33,9 @@ from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
 from projections.views.sessions.rules import SessionRules
 
-# Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…).
-RULES: dict[str, type[Rules]] = {
-    "knowledge": KnowledgeRules,
+# Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…). Those of knowledge,
+# which judge recalls as well, are loaded in `rules_for`.
+RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "profile": ProfileRules,
     "resource": ResourceRules,
     "scope_type": ScopeTypeRules,
@@ -53,6 +54,28 @@ class Judgement:
 
     counted: list[tuple[int, int | None, int | None]]
     refused: list[tuple[int, str, str]]
+
+
+def rules_for(
+    con: duckdb.DuckDBPyConnection, occurring: set[str], about: Callable[[str], str], served: str
+) -> dict[str, Rules]:
+    """The rules of the entities that occur in a batch, loaded with the ids that `about` selects for each.
+
+    Recalls are judged by the rules of knowledge: they renew and count for the short memories among the `served` items.
+    """
+    rules = {entity: load(con, about(entity)) for entity, load in RULES.items() if entity in occurring - {"knowledge"}}
+    if occurring & {"knowledge", "recall"}:
+        ids = [about("knowledge")] if "knowledge" in occurring else []
+        if "recall" in occurring:
+            ids.append(among(short_memories_among(con, served)))
+        rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, *ids))
+    return rules
+
+
+def write(con: duckdb.DuckDBPyConnection, rules: dict[str, Rules]) -> None:
+    """Save the state of the batch's entities after its last event."""
+    for decider in {id(decider): decider for decider in rules.values()}.values():
+        decider.write(con)
 
 
 def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Identity]) -> Judgement:
@@ -95,11 +118,12 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
             return []
         candidates = as_candidates(bench.rows(CANDIDATES))
     occurring = {fact.entity() for fact in decoded.parsed}
-    rules = {
-        entity: load(bench.con, f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'")
-        for entity, load in RULES.items()
-        if entity in occurring
-    }
+    rules = rules_for(
+        bench.con,
+        occurring,
+        lambda entity: f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'",
+        "SELECT unnest(served) FROM envelopes",
+    )
     judgement = judge(
         candidates,
         rules,
@@ -107,8 +131,7 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     )
     if judgement.counted:
         _present(bench, _accepted(decoded.parsed, judgement.counted))
-        for decider in rules.values():
-            decider.write(bench.con)
+        write(bench.con, rules)
     return judgement.refused
 
 

@@ -13,7 +13,7 @@ from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.events import fold as events
 from projections.views.feedback import fold as feedback
 from projections.views.goals import fold as goals
-from projections.views.knowledge import memories
+from projections.views.knowledge import lives, memories
 from projections.views.knowledge import tables as knowledge
 from projections.views.lineage import fold as lineage
 from projections.views.processes import fold as processes
@@ -40,6 +40,7 @@ class ViewOfLog:
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
     digests from before they existed stay the same; their values follow from the log and the vault like all others.
+    `later` are relations since a later version: a digest leaves them out while they have no rows.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ViewOfLog:
     digested: dict[str, tuple[str, ...]]
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    later: tuple[str, ...] = ()
 
 
 # The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
@@ -63,12 +65,17 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(
         "knowledge",
-        knowledge.TABLES + memories.TABLES,
+        knowledge.TABLES + lives.TABLES + lives.VIEWS + memories.TABLES,
         knowledge.VERSIONS.fold,
         knowledge.VERSIONS.fold_few,
-        {"knowledge_versions": ("valid_from",), "knowledge_state": ("org", "id")},
+        {
+            "knowledge_versions": ("valid_from",),
+            "knowledge_state": ("org", "id"),
+            "memory_recalls": ("position", "org", "item_id"),
+        },
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.added)},
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
+        ("memory_recalls",),
     ),
     ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog(

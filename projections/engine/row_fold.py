@@ -10,10 +10,17 @@ import duckdb
 
 from kledger.contract.errors import LedgerError
 from ledger.event import Fact, StoredEvent
-from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
+from ledger.events.knowledge import (
+    KnowledgeExpired,
+    KnowledgePromoted,
+    KnowledgeRated,
+    KnowledgeSaved,
+    KnowledgeShared,
+)
+from ledger.events.recall import RecallServed
 from ledger.wire.envelope import Envelope
 from ledger.wire.subjects import parse_subject
-from projections.engine.gate import RULES, judge, seen_before
+from projections.engine.gate import judge, rules_for, seen_before, write
 from projections.engine.model_check import validated
 from projections.engine.registry import VIEWS
 from projections.fold_kit.decisions import Candidate, Counted, Refusal
@@ -33,11 +40,12 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
     if not decoded:
         return refusals
     candidates = [_candidate(*each) for each in decoded.values()]
-    rules = {
-        entity: load(con, among({c.entity_id for c in candidates if c.type.startswith(f"{entity}.")}))
-        for entity, load in RULES.items()
-        if any(c.type.startswith(f"{entity}.") for c in candidates)
-    }
+    rules = rules_for(
+        con,
+        {c.type.partition(".")[0] for c in candidates},
+        lambda entity: among({c.entity_id for c in candidates if c.type.startswith(f"{entity}.")}),
+        among({item for c in candidates for item in c.served or ()}),
+    )
     judgement = judge(candidates, rules, seen_before(con, among(key_of(c.event_id) for c in candidates)))
     refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
     by_position = {c.position: c for c in candidates}
@@ -45,8 +53,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
         Counted(*decoded[position], by_position[position].org, by_position[position].entity_id, version, closes)
         for position, version, closes in judgement.counted
     ]
-    for decider in rules.values():
-        decider.write(con)
+    write(con, rules)
     for view in VIEWS:
         if view.fold_few is not None:
             view.fold_few(con, counted)
@@ -76,4 +83,17 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         readers=fact.readers() if isinstance(fact, KnowledgeShared) else None,
         writers=fact.writers() if isinstance(fact, KnowledgeShared) else None,
         through=getattr(fact, "through", None),
+        lifetime=_lifetime(fact),
+        cause=fact.cause if isinstance(fact, KnowledgePromoted) else None,
+        served=[item.id for item in fact.items] if isinstance(fact, RecallServed) else None,
+        visible=getattr(fact, "visible_scopes", None),
+        trace_id=envelope.traceid,
+        correlation_id=envelope.correlationid,
     )
+
+
+def _lifetime(fact: Fact) -> int | None:
+    if isinstance(fact, KnowledgeExpired):
+        return fact.after
+    memory = fact.memory if isinstance(fact, KnowledgeSaved) else None
+    return None if memory is None or memory.layer != "short" else memory.lifetime

@@ -17,7 +17,8 @@ class Candidate(NamedTuple):
     """One event as the gate sees it; `helpful` and `harmful` are the cases that it adds to its item.
 
     Null unless the event has them: `scopes`, the item's new scopes; `readers`, its ACL's entities; `writers`, those of
-    them who may revise it; `through`, the scope through which the actor reads the item.
+    them who may revise it; `through`, the scope through which the actor reads the item; `lifetime`, the seconds that
+    a short memory lives; `cause`, of a promotion; `served` and `visible`, a recall's items and its reader's scopes.
     """
 
     position: int
@@ -35,6 +36,12 @@ class Candidate(NamedTuple):
     readers: list[str] | None = None
     writers: list[str] | None = None
     through: str | None = None
+    lifetime: int | None = None
+    cause: str | None = None
+    served: list[str] | None = None
+    visible: list[str] | None = None
+    trace_id: str | None = None
+    correlation_id: str | None = None
 
 
 CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"

@@ -30,6 +30,9 @@ READERS = "list_transform(d.acl, lambda x: x.entity)"
 WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
 """The entities of an ACL that may revise the item."""
 
+SERVED = "list_transform(d.items, lambda x: x.id)"
+"""The items that a recall served."""
+
 _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 
 
@@ -79,6 +82,10 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "readers": READERS if "acl" in fields else "NULL::VARCHAR[]",
         "writers": WRITERS if "acl" in fields else "NULL::VARCHAR[]",
         "through": "d.through" if "through" in fields else "NULL::VARCHAR",
+        "lifetime": _lifetime(fact),
+        "cause": "d.cause" if fact.name == "knowledge.promoted" else "NULL::VARCHAR",
+        "served": SERVED if fact.name == "recall.served" else "NULL::VARCHAR[]",
+        "visible": "d.visible_scopes" if "visible_scopes" in fields else "NULL::VARCHAR[]",
     }
 
 
@@ -107,6 +114,13 @@ def data_as_json(fact: type[Fact]) -> str:
 def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
     """The narrow columns, and `more`, of all the tables; nothing is copied."""
     return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
+
+
+def _lifetime(fact: type[Fact]) -> str:
+    """The lifetime that a save gives a short memory, or that is over."""
+    if "memory" in fact.model_fields:
+        return "CASE WHEN d.memory.layer = 'short' THEN d.memory.lifetime END"
+    return "d.after" if fact.name == "knowledge.expired" else "NULL::BIGINT"
 
 
 def _counts(fact: type[Fact], verdict: str) -> str:

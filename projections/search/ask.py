@@ -23,6 +23,8 @@ from projections.search.remembered import Known, RememberedItems
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.knowledge.lives import over_among
+from projections.views.knowledge.memory_fields import is_short
 from projections.views.scope_types.ask import priorities
 
 # Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
@@ -84,6 +86,9 @@ class Searcher:
             items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only)
         else:
             items = await self._cache().active(org, positions)
+        if short := [item.standing().item_id for item in items if item.is_short]:
+            over = await self._view.ask(over_among, org, short, None if as_of is not None else datetime.now(UTC), as_of)
+            items = [item for item in items if item.standing().item_id not in over]
         if asked.readable is not None and items:
             readable_ids = await asked.readable([item.standing().item_id for item in items])
             items = [item for item in items if item.standing().item_id in readable_ids]
@@ -145,6 +150,11 @@ class Then:
     item: JsonObject
     at: int
     changed: datetime
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a short memory, which may be over."""
+        return is_short(self.item)
 
     def standing(self) -> Standing:
         """The item's data for ranking."""

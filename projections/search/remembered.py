@@ -22,6 +22,7 @@ from projections.fold_kit.sql_text import among
 from projections.search.ranking import Standing
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339, scopes_of
 from projections.views.knowledge.evidence import confidence
+from projections.views.knowledge.memory_fields import is_short
 from projections.views.knowledge.tables import MADE
 
 MOST = 20_000
@@ -61,6 +62,11 @@ class Known:
     def at(self) -> int:
         """The position that made the version."""
         return self.state.at
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a short memory, which may be over."""
+        return is_short(self.version)
 
     def standing(self) -> Standing:
         """The item's data for ranking."""

@@ -33,6 +33,8 @@ async def furnished_door() -> AsyncIterator[Door]:
             assert (await opened.post(R, json={"id": name, "title": name}, headers=ALICE)).is_success
         assert (await opened.delete(f"{R}/gone", headers=ALICE)).is_success
         assert (await opened.post(M, headers=ALICE)).is_success
+        mood = {"id": "mood", "layer": "short", "kind": "mood", "content": "calm"}
+        assert (await opened.post("/api/memory", json=mood, headers=ALICE)).is_success
         usage = Usage(model="m", prompt_version="1")
         asked = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
         proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)

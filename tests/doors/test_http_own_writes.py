@@ -29,6 +29,7 @@ READS = [
     "/api/lineage?ref=mine",
     "/api/memory",
     "/api/memory/mine",
+    "/api/memory/health",
     "/api/recall/startup",
     "/api/recall/startup?q=lamp",
     "/api/goals/light",

@@ -58,6 +58,10 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
         "POST", "/api/memory", {"layer": "short", "kind": "mood", "content": "content"},
         "/api/memory", {"layer": "short", "kind": "decision", "content": "content"},
     ),
+    "confirm": (
+        "POST", "/api/memory/mood/confirm", {"case": {"reason": "a"}},
+        "/api/memory/mood/confirm", {"case": {"reason": "b"}},
+    ),
     "share": ("PUT", f"{K}/older/acl", LOOK, f"{K}/older/acl", OTHER_LOOK),
     "revert": ("POST", f"{K}/revised/revert", {"to_version": 1}, f"{K}/revised/revert", {"to_version": 2}),
     "retire": ("DELETE", f"{K}/older?reason=a", None, f"{K}/older?reason=b", None),

@@ -34,7 +34,9 @@ from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeConfirmed,
     KnowledgeEvolved,
+    KnowledgeExpired,
     KnowledgeMerged,
+    KnowledgePromoted,
     KnowledgeRated,
     KnowledgeRetired,
     KnowledgeReverted,
@@ -208,6 +210,8 @@ _of_items: dict[type[Fact], st.SearchStrategy[Fact]] = {
     ),
     KnowledgeMerged: st.builds(KnowledgeMerged, into=_item_ids, slim=_processes),
     KnowledgeUnmerged: st.builds(KnowledgeUnmerged, slim=_processes),
+    KnowledgePromoted: st.builds(KnowledgePromoted, cause=st.sampled_from(["recalled", "confirmed"]), through=_through),
+    KnowledgeExpired: st.builds(KnowledgeExpired, after=st.integers(1, 5)),
 }
 # An event that is not named here is drawn from the types of its fields.
 _about_items = st.one_of(_saves, _revisions, *(_of_items.get(fact, st.builds(fact)) for fact in ABOUT_ITEMS))
@@ -332,6 +336,8 @@ def _event(draw: st.DrawFn) -> NewEvent:
         entity_id, actor = draw(_processes), draw(st.sampled_from([OWNERS[0], OWNERS[0], actor]))
     else:
         entity_id = draw(st.sampled_from(ITEMS))
+        if isinstance(fact, KnowledgePromoted | KnowledgeExpired):
+            actor = draw(st.sampled_from(["user:local", "user:local", actor]))
         if isinstance(fact, KnowledgeSaved):
             actor = draw(st.sampled_from([fact.owner, fact.owner, actor]))
     return NewEvent(

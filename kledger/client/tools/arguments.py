@@ -94,3 +94,5 @@ Steps = Annotated[list[str] | None, Field(description="The steps of the procedur
 Words = Annotated[list[str] | None, Field(description="Words to find it by")]
 RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
 FromSession = Annotated[str, Field(description="The session that it is from")]
+MemoryId = Annotated[str, Field(description="The id of the memory")]
+ConfirmReason = Annotated[str, Field(description="What shows that it holds")]

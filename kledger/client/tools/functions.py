@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Remembered
+from kledger.answers.memory import Confirmed, MemoryHealth, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
@@ -322,6 +322,19 @@ async def session_scratchpad(wire: Wire, session_id: given.SessionId, patch: giv
     return await sessions.scratchpad(replace(wire, session_id=session_id), patch)
 
 
+@tool("Confirm a memory")
+async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.ConfirmReason = "") -> Confirmed:
+    """Say that a memory holds, for instance when your user says "remember this": a short memory stays for good then."""
+    return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
+
+
+@tool("See how your memories are", reads=True)
+async def memory_health(wire: Wire) -> MemoryHealth:
+    """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
+    promoted, never recalled."""
+    return await memory.memory_health(wire)
+
+
 class ToolEndpoints:
     """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
 
@@ -339,5 +352,7 @@ class ToolEndpoints:
     session_append = Endpoint(session_append)
     session_context = Endpoint(session_context)
     session_scratchpad = Endpoint(session_scratchpad)
+    memory_confirm = Endpoint(memory_confirm)
+    memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.answers.memory import MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Cleaned, Confirmed, MemoryHealth, MemoryList, OneMemory, Remembered
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import ItemFilter, MemoryLayer
-from kledger.requests.memory import RememberRequest
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
+from kledger.requests.memory import CleanRequest, ConfirmRequest, RememberRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import (
     AsOf,
@@ -28,7 +28,8 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.memory import reading, saving
+from producers.operations.memory import confirming, reading, saving
+from producers.operations.memory import health as memory_health
 
 _LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
 _SEVERAL = "Any of these, separated by commas"
@@ -88,6 +89,9 @@ def routes(desk: Desk) -> list[APIRouter]:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         status: ItemFilter = "active",
+        concern: Annotated[
+            MemoryConcern | None, Query(description="Only these: in conflict, promoted, or never recalled")
+        ] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
         return ReadJson(
@@ -102,11 +106,17 @@ def routes(desk: Desk) -> list[APIRouter]:
                 since=since,
                 until=until,
                 status=status,
+                concern=concern,
                 as_of=as_of,
                 freshness=fresh,
             ),
             fresh,
         )
+
+    @router.get("/api/memory/health", responses=documented(MemoryHealth))
+    async def health(caller: Who, fresh: Fresh) -> Json:
+        """How the memories are that the caller may see: numbers, each with the list of what it counts."""
+        return ReadJson(await memory_health.health(desk, caller, freshness=fresh), fresh)
 
     @router.get("/api/memory/{item_id}", responses=documented(OneMemory, 404, 410))
     async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:
@@ -118,5 +128,15 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def remember(caller: Who, lineage: From, retry: Retry, body: RememberRequest) -> Json:
         """Keep a new memory: an item with a layer."""
         return Json(await saving.remember(desk, caller, lineage, body, retry), 201)
+
+    @router.post("/api/memory/{item_id}/confirm", responses=documented(Confirmed, 400, 403, 404, 409))
+    async def confirm(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ConfirmRequest) -> Json:
+        """Say that a memory holds: evidence for it, and a short one becomes a semantic one at once."""
+        return Json(await confirming.confirm(desk, caller, lineage, item_id, body, retry))
+
+    @router.post("/api/memory/clean", responses=documented(Cleaned, 403))
+    async def clean(caller: Who, lineage: From, body: CleanRequest) -> Json:
+        """Retire the caller's expired memories; a dry run, the default, only names them. Restoring brings one back."""
+        return Json(await memory_health.clean(desk, caller, lineage, dry_run=body.dry_run))
 
     return [router]

@@ -9,7 +9,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
@@ -75,7 +75,8 @@ async def list_items(
     await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then), position)
+    moment = await moment_of(desk, as_of, then)
+    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment), position)
 
 
 async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryLayer
+from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.outcomes import listed
 from projections.views.knowledge import memories as ask
 
@@ -33,7 +33,8 @@ async def get(
     """One memory. Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind."""
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
-    memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then)
+    moment = await moment_of(desk, as_of, then)
+    memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then, moment=moment)
     if memory is None:
         raise unknown_memory(item_id)
     if memory.pop("erased"):
@@ -56,6 +57,7 @@ async def timeline(
     since: datetime | None = None,
     until: datetime | None = None,
     status: str = "active",
+    concern: MemoryConcern | None = None,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
@@ -76,6 +78,8 @@ async def timeline(
         since=since,
         until=until,
         status=status,
+        only=concern,
         as_of=then,
+        moment=await moment_of(desk, as_of, then),
     )
     return listed(page, position)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -243,6 +243,14 @@ def rfc3339(microseconds: int) -> str:
     """RFC 3339 text in UTC of microseconds since 1970."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 of a moment."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def with_times(row: JsonObject, *names: str) -> JsonObject:

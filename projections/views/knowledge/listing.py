@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
 
 from kledger.contract.scopes import Caller
 from projections.fold_kit.page import Page, Selection, Window, page_of
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
+from projections.views.knowledge.lives import lapsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,12 @@ def items(
     wanted: Wanted,
     window: Window,
     as_of: int | None = None,
+    moment: datetime | None = None,
 ) -> Page:
-    """A page of the items that the caller sees."""
+    """A page of the items that the caller sees.
+
+    A short memory that is over at `moment` (now, where none is given) is not active, also before the node says so.
+    """
     seen, seen_values = seen_by(caller, "k.")
     where, values = ["k.org = ?", seen], [org, *seen_values]
     for column, any_of in (("types", wanted.types), ("scopes", wanted.scopes)):
@@ -48,6 +54,9 @@ def items(
     if wanted.status != "all":
         where.append("k.status = ?")
         values.append(wanted.status)
+    if wanted.status == "active":
+        at = microseconds(moment or datetime.now(UTC))
+        where.append(f"NOT {lapsed('k', f'make_timestamptz({at})', as_of)}")
     source = "knowledge AS k"
     first: list[Any] = []
     if as_of is not None:

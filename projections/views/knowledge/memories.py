@@ -13,14 +13,15 @@ from typing import Any
 import duckdb
 
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryLayer
+from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page
 from projections.fold_kit.versioned_view import Column, comments
-from projections.views.knowledge.ask import ITEM_COLUMNS, readable_by, rfc3339, seen_by, whole
+from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
+from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tables import ITEM
 
 _COUNTED = (
@@ -34,13 +35,15 @@ _COUNTED = (
 )
 
 
-def _select(source: str, cases: str) -> str:
+def _select(source: str, lives: str, cases: str) -> str:
     return f"""
     SELECT k.*, coalesce(TRY_CAST(k.memory->>'happened_at' AS TIMESTAMPTZ), k.created_at) AS happened_at,
-        CASE WHEN k.layer = 'short' THEN k.created_at + to_seconds(k.lifetime) END AS expires_at,
+        s.expires_at,
         1 + k.supporting AS evidence_count, k.created_at AS first_observed, f.last_confirmed,
         coalesce(f.uses, 0) AS usage_count, f.helped / f.uses AS success_rate
-    FROM {source} k LEFT JOIN (
+    FROM {source} k
+    LEFT JOIN {lives} s ON s.org = k.org AND s.id = k.id
+    LEFT JOIN (
         SELECT org, knowledge_id, max(time) FILTER {SUPPORTS} AS last_confirmed,
             nullif(count(*) FILTER {CREDITED}, 0) AS uses,
             count(*) FILTER (verdict = 'helpful' AND {CREDITED}) AS helped
@@ -50,10 +53,12 @@ def _select(source: str, cases: str) -> str:
 
 
 TABLES = f"""
-CREATE VIEW memory_items AS {_select("knowledge", "")};
+CREATE VIEW memory_items AS {_select("knowledge", "short_memories", "")};
 COMMENT ON VIEW memory_items IS 'What is remembered now: the items with a layer, and what follows from their cases';
 {comments("memory_items", [*ITEM, *_COUNTED])}
-CREATE MACRO memory_items_at(asked) AS TABLE {_select("knowledge_at(asked)", "WHERE position <= asked")};
+CREATE MACRO memory_items_at(asked) AS TABLE {
+    _select("knowledge_at(asked)", "short_memories_at(asked)", "WHERE position <= asked")
+};
 COMMENT ON MACRO TABLE memory_items_at IS 'Internal: memory_items_as_of, of a position';
 """
 
@@ -75,9 +80,15 @@ def memories(
     until: datetime | None = None,
     status: str = "active",
     as_of: int | None = None,
+    moment: datetime,
+    only: MemoryConcern | None = None,
 ) -> Page:
     """A page of the memories that the caller sees, by when they happened, the latest first; at one moment the more
-    important first. `since` and `until` are moments of what happened; `next` of the page is an offset."""
+    important first.
+
+    `since` and `until` are moments of what happened; at `moment` a short memory has to be alive to be active. `next` of
+    the page is an offset.
+    """
     seen, seen_values = seen_by(caller, "m.")
     where, values = ["m.org = ?", seen], [org, *seen_values]
     for column, wanted in (("layer", layers), ("kind", kinds)):
@@ -89,8 +100,12 @@ def memories(
             where.append(predicate)
             values.append(value)  # type: ignore[arg-type]
     if status != "all":
-        where.append("m.status = ?")
+        where.append(f"{_status(moment)} = ?")
         values.append(status)
+    if only is not None:
+        predicate, bound = concern(only, caller)
+        where.append(predicate)
+        values += bound
     source, first = _source(as_of)
     if as_of is not None:
         where.append(
@@ -98,20 +113,26 @@ def memories(
         )
         values += [org, *seen_values]
     matching = f"FROM {source} AS m WHERE {' AND '.join(where)}"
-    bound = [*first, *values]
+    parameters = [*first, *values]
     rows = named_rows(
         cursor,
         f"""SELECT {_COLUMNS} {matching}
             ORDER BY m.happened_at DESC, coalesce(m.importance, 0.5) DESC, m.created_position DESC
             LIMIT {int(limit)} OFFSET {int(offset)}""",
-        bound,
+        parameters,
     )
-    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", bound).fetchall()
-    return Page([memory_of(row) for row in rows], total, offset + limit if offset + len(rows) < total else None)
+    ((total,),) = cursor.execute(f"SELECT count(*) {matching}", parameters).fetchall()
+    return Page([memory_of(row, moment) for row in rows], total, offset + limit if offset + len(rows) < total else None)
 
 
 def memory(
-    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    item_id: str,
+    as_of: int | None = None,
+    *,
+    moment: datetime,
 ) -> JsonObject | None:
     """One memory, with `erased`; None when there is none that the caller may read, now and then."""
     may, values = readable_by(caller)
@@ -122,14 +143,20 @@ def memory(
             AND EXISTS (FROM knowledge WHERE org = ? AND id = ? AND {may})""",
         [*first, org, item_id, *values, org, item_id, *values],
     )
-    return None if row is None else {**memory_of(row), "erased": row["erased"]}
+    return None if row is None else {**memory_of(row, moment), "erased": row["erased"]}
 
 
 def _source(as_of: int | None) -> tuple[str, list[Any]]:
     return ("memory_items", []) if as_of is None else ("memory_items_at(?)", [as_of])
 
 
-def memory_of(row: JsonObject) -> JsonObject:
+def _status(moment: datetime) -> str:
+    """The status at a moment: a short memory that is over is expired before the node says so."""
+    us = microseconds(moment)
+    return f"CASE WHEN m.status = 'active' AND epoch_us(m.expires_at) <= {us} THEN 'expired' ELSE m.status END"
+
+
+def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
     """A memory as the interfaces answer it, from a row of `memory_items`: the fields of its layer by their own names.
 
     `type` is its layer and `tags` are a list where the save stated them so.
@@ -137,6 +164,8 @@ def memory_of(row: JsonObject) -> JsonObject:
     item: JsonObject = whole(row)
     stated: JsonObject = stated_memory(row) or {}
     times = {name: None if row[name] is None else rfc3339(row[name]) for name in _TIMES}
+    if item["status"] == "active" and row["expires_at"] is not None and row["expires_at"] <= microseconds(moment):
+        item["status"] = "expired"
     kept = ("id", "task", "content", "types", "scopes", "owner", "visibility", "status", "version", "position")
     shown: JsonObject = {
         **{name: item[name] for name in kept},

@@ -32,6 +32,11 @@ def shown_memory(row: JsonObject) -> JsonObject:
     return {"memory": {name: value for name, value in stated.items() if value is not None and value != []}}
 
 
+def is_short(item: JsonObject) -> bool:
+    """Whether an item, as an answer has it, is a short memory."""
+    return bool(item.get("memory", {}).get("layer") == "short")
+
+
 def without_memory_columns(row: JsonObject) -> JsonObject:
     """The row without MEMORY_COLUMNS."""
     return {name: value for name, value in row.items() if name not in MEMORY_COLUMNS}

@@ -22,9 +22,11 @@ from kledger.contract.errors import (
     UnknownKnowledge,
     VersionConflict,
 )
+from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 from projections.fold_kit.sql_text import among, insert, text
+from projections.views.knowledge.memory_rules import Lives, may_recall
 from projections.views.knowledge.tables import STATE, STATUS
 
 
@@ -62,14 +64,17 @@ FEW = 256  # rows that are written as literals
 _FIRST = Ruling(version=1)
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
+_NODE = frozenset({"knowledge.promoted", "knowledge.expired"})  # but for a promotion by a confirmation
 # The status that an item needs for an event; events that are not listed need none.
-_NEEDS = {
-    "knowledge.retired": "active",
-    "knowledge.restored": "retired",
-    "knowledge.evolved": "active",
-    "knowledge.absorbed": "active",
-    "knowledge.merged": "active",
-    "knowledge.unmerged": "merged",
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "knowledge.retired": ("active", "expired"),
+    "knowledge.restored": ("retired", "expired"),
+    "knowledge.evolved": ("active",),
+    "knowledge.absorbed": ("active",),
+    "knowledge.merged": ("active",),
+    "knowledge.unmerged": ("merged",),
+    "knowledge.promoted": ("active",),
+    "knowledge.expired": ("active",),
 }
 _BECOMES = {fact.name: status for fact, status in STATUS.items()}
 
@@ -77,15 +82,18 @@ _BECOMES = {fact.name: status for fact, status in STATUS.items()}
 class KnowledgeRules(Rules):
     """The rules over the state of a batch's items."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
-        state = con.execute(_STATE.format(about=about)).fetchall()
+    def __init__(self, con: duckdb.DuckDBPyConnection, *about: str) -> None:
+        state = [row for ids in about for row in con.execute(_STATE.format(about=ids)).fetchall()]
         self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._changed_items: dict[tuple[str, str], Item] = {}
         self._con = con
         self._held = {key: item.version_position for key, item in self._items.items()}
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
+        self._lives = Lives(con, self._held)
 
     def decide(self, event: Candidate) -> Ruling:
+        if event.served is not None:
+            return self._recalled(event)
         key = (event.org, event.entity_id)
         item = self._items.get(key)
         kind = event.type
@@ -97,7 +105,14 @@ class KnowledgeRules(Rules):
             return self._saved(key, event)
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
-        refusal = self._reader_refusal(key, item, event) if kind in _READERS else _owner_refusal(item, event)
+        if kind in _READERS or event.cause == "confirmed":
+            refusal = self._reader_refusal(key, item, event) or _status_refusal(item, event)
+        elif kind in _NODE:
+            refusal = _node_refusal(item, event) or _status_refusal(item, event)
+        else:
+            refusal = _owner_refusal(item, event)
+        if refusal is None and kind in _NODE:
+            refusal = self._lives.refusal(key, event)
         if refusal is not None:
             return refusal
         self._changed_items[key] = item
@@ -108,7 +123,18 @@ class KnowledgeRules(Rules):
             return ACCEPTED
         if kind == "knowledge.confirmed":
             return ACCEPTED
+        self._lives.changed(key, event)
         return self._changed(item, event)
+
+    def _recalled(self, event: Candidate) -> Ruling:
+        """Count a recall for each short memory that it served to somebody who reads it."""
+        for name in dict.fromkeys(event.served or ()):
+            item = self._items.get(key := (event.org, name))
+            if item is None or item.status != "active" or self._lives.of(key) is None:
+                continue
+            if may_recall(event, self._readers(key, item)):
+                self._lives.recalled(key, event)
+        return ACCEPTED
 
     def _saved(self, key: tuple[str, str], event: Candidate) -> Ruling:
         owner = event.owner or event.actor
@@ -118,6 +144,8 @@ class KnowledgeRules(Rules):
         item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
         item.scopes, item.shared_with = event.scopes or (), ()
         self._items[key] = self._changed_items[key] = item
+        if event.lifetime is not None:
+            self._lives.begins(key, event)
         return _FIRST
 
     def _changed(self, item: Item, event: Candidate) -> Ruling:
@@ -137,16 +165,19 @@ class KnowledgeRules(Rules):
 
     def _reader_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
         """The refusal of a verdict whose actor may not read the item, or None."""
+        if may_judge(event.actor, event.through, self._readers(key, item)):
+            return None
+        through = "" if event.through is None else f" through {event.through}"
+        verb = event.type.partition(".")[2]
+        return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
+
+    def _readers(self, key: tuple[str, str], item: Item) -> list[str]:
         scopes, shared_with = item.scopes, item.shared_with
         if scopes is None or shared_with is None:
             scopes_then, shared_then = self._before_the_batch()[self._held[key]]
             scopes = scopes_then if scopes is None else scopes
             shared_with = shared_then if shared_with is None else shared_with
-        if may_judge(event.actor, event.through, readers(scopes, shared_with, item.owner)):
-            return None
-        through = "" if event.through is None else f" through {event.through}"
-        verb = event.type.partition(".")[2]
-        return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
+        return readers(scopes, shared_with, item.owner)
 
     def _before_the_batch(self) -> dict[int, tuple[Sequence[str], Sequence[str]]]:
         """Scopes and ACL of the versions that the batch's items had before it, by their positions."""
@@ -162,7 +193,8 @@ class KnowledgeRules(Rules):
         return self._shared
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Replace the rows of the changed items."""
+        """Replace the rows of the changed items, and append the recalls that count."""
+        self._lives.write(con)
         if 0 < len(self._changed_items) <= FEW:
             con.execute(
                 f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._changed_items))})"
@@ -191,16 +223,31 @@ def _owner_refusal(item: Item, event: Candidate) -> Ruling | None:
     """The refusal of an event that only the owner or a writer may publish, or None."""
     if event.actor != item.owner and not _may_revise(item, event):
         return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
-    needed = _NEEDS.get(event.type)
-    if needed is not None and item.status != needed:
-        verb = event.type.partition(".")[2]
-        return Ruling(IllegalState.code, f"{item.id} is {item.status}: only what is {needed} can be {verb}")
+    if (refusal := _status_refusal(item, event)) is not None:
+        return refusal
     if event.expected_version is not None and event.expected_version != item.version:
         return Ruling(
             VersionConflict.code,
             f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
         )
     return None
+
+
+def _node_refusal(item: Item, event: Candidate) -> Ruling | None:
+    """The refusal of an event that only a node may publish, or None."""
+    if event.actor == NOBODY:
+        return None
+    verb = event.type.partition(".")[2]
+    return Ruling(NotOwner.code, f"that {item.id} is {verb} is the node's to say, not {event.actor}'s")
+
+
+def _status_refusal(item: Item, event: Candidate) -> Ruling | None:
+    """The refusal of an event that the item's status does not allow, or None."""
+    needed = _NEEDS.get(event.type)
+    if needed is None or item.status in needed:
+        return None
+    verb = event.type.partition(".")[2]
+    return Ruling(IllegalState.code, f"{item.id} is {item.status}: only what is {' or '.join(needed)} can be {verb}")
 
 
 def _may_revise(item: Item, event: Candidate) -> bool:

@@ -15,7 +15,9 @@ from ledger.event import Fact
 from ledger.events.knowledge import (
     FACTS,
     KnowledgeConfirmed,
+    KnowledgeExpired,
     KnowledgeMerged,
+    KnowledgePromoted,
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
@@ -53,6 +55,7 @@ STATUS: dict[type[Fact], str] = {
     KnowledgeRestored: "active",
     KnowledgeMerged: "merged",
     KnowledgeUnmerged: "active",
+    KnowledgeExpired: "expired",
 }
 """The status that an item has after an event; after any other, it has the one before."""
 
@@ -89,6 +92,7 @@ def _details(c: Counted, _: Row) -> Value:
     return None if memory is None else Json(memory.model_dump_json(include=set(DETAILS)))
 
 
+_LAYER: EventValues = {**_of_memory("layer"), KnowledgePromoted: constant("semantic")}
 _DETAILS = ", ".join(f"'{name}': d.memory.{name}" for name in Memory.model_fields if name in DETAILS)
 _MEMORY: EventValues = {
     KnowledgeSaved: EventValue(f"CASE WHEN d.memory IS NOT NULL THEN to_json({{{_DETAILS}}}) END", _details),
@@ -117,7 +121,9 @@ VERSIONS = VersionedView(
         Column("resource_ids", "VARCHAR[]", "The resources it names"),
         Column("source", "JSON", "Where it is from, as its author says"),
         Column("score", "INTEGER", "1 to 5; 3 unless somebody said otherwise"),
-        Column("status", "VARCHAR", "active, retired or merged", {each: constant(STATUS[each]) for each in STATUS}),
+        Column(
+            "status", "VARCHAR", "active, retired, merged or expired", {each: constant(STATUS[each]) for each in STATUS}
+        ),
         Column("first_helpful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("helpful")}),
         Column("first_harmful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("harmful")}),
         Column("confidence", "DOUBLE", "As stated at its save; the view knowledge adds the evidence"),
@@ -133,7 +139,7 @@ VERSIONS = VersionedView(
             nullable=True,
             added=True,
         ),
-        Column("layer", "VARCHAR", "Of a memory: short, semantic, episodic, procedural", _of_memory("layer"), **_LATER),
+        Column("layer", "VARCHAR", "Of a memory: short, semantic, episodic, procedural", _LAYER, **_LATER),
         Column(
             "kind", "VARCHAR", "Of a memory: preference, decision, follow_up, mood, …", _of_memory("kind"), **_LATER
         ),
@@ -153,7 +159,7 @@ _COUNTED = (
     Column("helpful", "BIGINT", "As its save says (else 1), and each helpful verdict since; feedback has those alone"),
     Column("harmful", "BIGINT", "As its save says (else 0), and each harmful verdict since; feedback has those alone"),
     Column("confidence", "DOUBLE", "As stated at its save, moved by the evidence"),
-    Column("status", "VARCHAR", "active, retired or merged"),
+    Column("status", "VARCHAR", "active, retired, merged or expired"),
     Column("created_at", "TIMESTAMPTZ", "When the log kept its save"),
     Column("updated_at", "TIMESTAMPTZ", "When the log kept the last event about it"),
     Column("created_position", "BIGINT", "Position of its save"),
@@ -185,6 +191,7 @@ SHOWN = VERSIONS.names(lambda column: column.shown)
 """The columns that answers about an item have where they are not null."""
 _COMPUTED = {
     "confidence": CONFIDENCE.format(stated="confidence", supporting="supporting", opposing="opposing"),
+    "lifetime": "CASE WHEN layer = 'short' THEN lifetime END",
     "merged_into": "CASE WHEN status = 'merged' THEN merged_into END",
 }
 _SELECT = "SELECT " + ", ".join(f"{_COMPUTED.get(c.name, c.name)} AS {c.name}" for c in ITEM)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -64,6 +64,12 @@ def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[in
     ).fetchone()
     assert row is not None  # an aggregate has a row
     return row[0], row[1]
+
+
+def time_of(cursor: duckdb.DuckDBPyConnection, position: int) -> datetime | None:
+    """When the stream stored the last accepted event up to a position; None where there is none."""
+    row = cursor.execute(f"SELECT epoch_us(max(stream_time)) FROM events WHERE position <= {int(position)}").fetchone()
+    return None if row is None or row[0] is None else datetime.fromtimestamp(row[0] / 1e6, UTC)
 
 
 def kept_events(

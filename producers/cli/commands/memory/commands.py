@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from kledger.contract.words import ItemFilter, MemoryLayer
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -87,6 +87,9 @@ def list_memories(
     since: Annotated[str | None, typer.Option(help="Only what happened at or after this time.")] = None,
     until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
     status: Annotated[ItemFilter, typer.Option(help="Which ones.")] = "active",
+    concern: Annotated[
+        MemoryConcern | None, typer.Option(help="Only those in conflict, promoted, or never recalled.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
     as_of: reading.AsOf = None,
@@ -103,6 +106,7 @@ def list_memories(
         since=since,
         until=until,
         status=status,
+        concern=concern,
         limit=limit,
         offset=offset,
         as_of=reading.moment(as_of),
@@ -142,10 +146,65 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
     return Answer(found, Group(facts(*rows), "", plain(found["content"])))
 
 
+def confirm(
+    session: Session,
+    item_id: reading.ItemId,
+    reason: reading.Reason = None,
+    trace: reading.Trace = None,
+    message: reading.Message = None,
+) -> Answer:
+    """Say that a memory holds: evidence for it, and a short memory stays for good.
+
+    Example: kledger memory confirm knowledge-20260305-a1b2 --reason "asked again" --user ann
+    """
+    ledger = session.ledger.within(trace_id=trace, message_id=message)
+    confirmed = ledger.confirm(item_id, case=None if reason is None else {"reason": reason})
+    became = ", and is semantic now" if confirmed["promoted"] else ""
+    return Answer(confirmed, f"confirmed {plain(confirmed['id'])}{became}, at position {confirmed['position']}")
+
+
+def health(session: Session) -> Answer:
+    """How the memories are that the caller sees, and which need a look.
+
+    Example: kledger memory health --user ann
+    """
+    found = session.ledger.memory_health()
+    mean = "none yet" if found["mean_confidence"] is None else f"{found['mean_confidence']:.0%}"
+    by_layer: Any = found["by_layer"]
+    shown = facts(
+        ("memories", f"{found['total']:,}"),
+        *((layer, f"{count:,}") for layer, count in by_layer.items()),
+        ("confidence", mean),
+        ("expired", f"{found['expired']:,} (kledger memory list --status expired; kledger memory clean)"),
+        ("conflicting", f"{found['conflicting']:,} (kledger memory list --concern conflicting)"),
+        ("promoted", f"{found['promoted']:,} (kledger memory list --concern promoted)"),
+        ("never recalled", f"{found['never_recalled']:,} (kledger memory list --concern never_recalled)"),
+    )
+    return Answer(found, shown)
+
+
+def clean(
+    session: Session,
+    apply: Annotated[bool, typer.Option("--apply", help="Retire them; without it they are only named.")] = False,
+) -> Answer:
+    """Retire the caller's expired memories. `kledger restore` brings one back.
+
+    Example: kledger memory clean --apply --user ann
+    """
+    cleaned = session.ledger.clean_memories(dry_run=not apply)
+    verb = "retired" if apply else "would retire"
+    more = "; there are more, ask again" if cleaned["more"] else ""
+    hint = "" if apply or not cleaned["count"] else "; do it with --apply"
+    return Answer(cleaned, "\n".join([*map(plain, cleaned["ids"]), f"{verb} {cleaned['count']}{more}{hint}"]))
+
+
 app = typer.Typer()
 
 memory = typer.Typer(no_args_is_help=True, help="Memories: items with a layer, for a while or for good.")
 memory.command("save")(as_caller(save))
 memory.command("list")(as_caller(list_memories))
 memory.command("show")(as_caller(show))
+memory.command("confirm")(as_caller(confirm))
+memory.command("health")(as_caller(health))
+memory.command("clean")(as_caller(clean))
 app.add_typer(memory, name="memory", rich_help_panel=KNOWLEDGE)

@@ -1,0 +1,80 @@
+"""Confirmation of a memory by somebody who reads it: evidence for it, and a short memory becomes a semantic one."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from kledger.contract.errors import IllegalState, VersionConflict
+from kledger.contract.knowledge import Case
+from kledger.contract.scopes import Caller
+from kledger.contract.words import MemoryLayer
+from kledger.requests.memory import ConfirmRequest
+from ledger.event import Lineage, NewEvent, utc_now
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgePromoted
+from ledger.readers import judge_of, readers
+from producers.operations.desk import Desk
+from producers.operations.knowledge.changes import latest
+from producers.operations.memory.reading import unknown_memory
+from producers.operations.outcomes import ATTEMPTS
+from producers.operations.publish import event_id, lifted, publish
+from producers.operations.stated_before import events_of_key, past_actors, refuse_mismatch
+from projections.views.knowledge import memories as ask
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A confirmed memory and the layer that it has since; `promoted`: the confirmation changed it."""
+
+    id: str
+    layer: MemoryLayer
+    promoted: bool
+    position: int
+    event_id: str
+
+
+async def confirm(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    item_id: str,
+    payload: ConfirmRequest,
+    retry: uuid.UUID | None = None,
+) -> Confirmed:
+    """Confirm a memory; one that is short is promoted at once.
+
+    Raises UnknownKnowledge, IllegalState (it is not active), VersionConflict, BrokerUnavailable, ViewBehind.
+    """
+    case = Case() if payload.case is None else Case(**dict(payload.case))
+    confirmed_id, promoted_id = event_id(retry, "confirmed"), event_id(retry, "promoted")
+    lineage = lifted(lineage, case)
+    for _ in range(ATTEMPTS):
+        item, last = await latest(desk, caller, item_id)
+        memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, moment=utc_now())
+        judge = judge_of(caller, readers(item.scopes, item.shared_with, item.owner))
+        if memory is None or judge is None:
+            raise unknown_memory(item_id)
+        fact = KnowledgeConfirmed(case=case, through=judge.through)
+        if retry is not None:
+            actors = {judge.actor} | await past_actors(desk, caller, item_id)
+            before = await events_of_key(desk, actors, [confirmed_id, promoted_id])
+            if (earlier := before.get(confirmed_id)) is not None:
+                refuse_mismatch(fact, item_id, earlier)
+                position = max(each.position for each in before.values())
+                return Confirmed(item_id, memory["layer"], promoted_id in before, position, confirmed_id)
+        if item.status != "active":
+            raise IllegalState(f"{item_id} is {item.status}: restore it first", id=item_id, status=item.status)
+        short = memory["layer"] == "short"
+        events = [
+            NewEvent(fact, item_id, judge.actor, desk.org, lineage, id=confirmed_id, expects=last),
+        ]
+        if short:
+            promoted = KnowledgePromoted(cause="confirmed", through=judge.through)
+            events.append(NewEvent(promoted, item_id, judge.actor, desk.org, lineage, id=promoted_id))
+        try:
+            appended = await publish(desk.ledger, desk.tally, events)
+        except VersionConflict:
+            continue
+        layer: MemoryLayer = "semantic" if short else memory["layer"]
+        return Confirmed(item_id, layer, short, appended[-1].position, confirmed_id)
+    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)

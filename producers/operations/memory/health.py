@@ -1,0 +1,69 @@
+"""Health of memories, and cleaning: what is expired is retired by who owns it, after a preview."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject, Lineage, NewEvent, utc_now
+from ledger.events.knowledge import KnowledgeRetired
+from ledger.named_ids import named_id
+from producers.operations.desk import ANY, Desk, Freshness, reach, reach_head
+from producers.operations.publish import NAMESPACE, publish
+from projections.views.knowledge import memory_health as ask
+
+MOST_CLEANED = 1_000
+REASON = "expired"
+LISTS = {
+    "total": "/api/memory?limit=1000",
+    "expired": "/api/memory?status=expired&limit=1000",
+    "conflicting": "/api/memory?concern=conflicting&limit=1000",
+    "promoted": "/api/memory?concern=promoted&limit=1000",
+    "never_recalled": "/api/memory?concern=never_recalled&limit=1000",
+}
+"""Where the memories are listed that a number counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The expired memories that were retired, or would be; `more` says that there are others."""
+
+    dry_run: bool
+    ids: list[str]
+    count: int
+    more: bool
+    position: int
+
+
+async def health(desk: Desk, caller: Caller, *, freshness: Freshness = ANY) -> JsonObject:
+    """The numbers over the memories that the caller sees, each with its list. Raises ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    numbers = await desk.view.ask(ask.health, desk.org, caller, utc_now())
+    return {**numbers, "lists": LISTS, "position": position}
+
+
+async def clean(desk: Desk, caller: Caller, lineage: Lineage, *, dry_run: bool = True) -> Cleaned:
+    """Retire the expired memories that the caller may change, up to MOST_CLEANED; a dry run only names them.
+
+    Each can be restored. What was recalled or changed meanwhile stays. Raises BrokerUnavailable, VersionConflict,
+    ViewBehind.
+    """
+    await reach_head(desk)
+    found = await desk.view.ask(ask.to_clean, desk.org, caller, utc_now(), MOST_CLEANED + 1)
+    due, more = found[:MOST_CLEANED], len(found) > MOST_CLEANED
+    ids = [each["id"] for each in due]
+    position = desk.view.position
+    if due and not dry_run:
+        fact = KnowledgeRetired(reason=REASON)
+        events = [
+            NewEvent(fact, each["id"], each["owner"], desk.org, lineage, id=_cleaning_id(desk.org, each))
+            for each in due
+        ]
+        position = max(each.position for each in await publish(desk.ledger, desk.tally, events))
+    return Cleaned(dry_run, ids, len(ids), more, position)
+
+
+def _cleaning_id(org: str, memory: JsonObject) -> str:
+    """The id of the event that cleans a memory as it is: two requests at once clean it once."""
+    return named_id(NAMESPACE, f"{org}\n{memory['id']}\n{memory['position']}\ncleaned")

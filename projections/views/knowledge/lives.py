@@ -1,0 +1,99 @@
+"""Lives of short memories: the recalls that count for each, and the moment at which it is out of recall.
+
+A short memory lives for its lifetime from its last change or counted recall on. A fold looks at no clock: it keeps the
+recalls, and whoever reads compares the end with the moment asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import duckdb
+
+from kledger.contract.memory import PROMOTING_RECALLS
+from projections.fold_kit.sql_text import among
+
+TABLES = """
+CREATE TABLE memory_recalls (
+    position BIGINT NOT NULL, org VARCHAR NOT NULL, item_id VARCHAR NOT NULL, time TIMESTAMPTZ NOT NULL,
+    counted_as VARCHAR NOT NULL
+);
+COMMENT ON TABLE memory_recalls IS 'Recalls that renewed a short memory: it was alive, and served to a reader of it';
+COMMENT ON COLUMN memory_recalls.position IS 'Position of the recall';
+COMMENT ON COLUMN memory_recalls.counted_as IS 'Its trace, else its session, else itself: three of them promote';
+"""
+
+
+def _lives(versions: str, recalls: str) -> str:
+    return f"""
+    SELECT v.org, v.id, v.valid_from AS version_position, v.status, v.lifetime,
+        greatest(any_value(v.valid_from_time), max(r.time)) + to_seconds(v.lifetime) AS expires_at,
+        count(DISTINCT r.counted_as) AS recalls
+    FROM (FROM knowledge_versions WHERE layer = 'short' AND {versions}) v
+    LEFT JOIN (FROM memory_recalls {recalls}) r ON r.org = v.org AND r.item_id = v.id
+    GROUP BY v.org, v.id, v.valid_from, v.status, v.lifetime"""
+
+
+VIEWS = f"""
+CREATE VIEW short_memories AS {_lives("valid_to IS NULL", "")};
+COMMENT ON VIEW short_memories IS 'When each short memory is out of recall, and how many recalls count for it';
+COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall';
+COMMENT ON COLUMN short_memories.recalls IS 'Different traces, sessions or recalls that served it; three promote it';
+CREATE MACRO short_memories_at(asked) AS TABLE
+    {_lives("valid_from <= asked AND (valid_to IS NULL OR valid_to > asked)", "WHERE position <= asked")};
+COMMENT ON MACRO TABLE short_memories_at IS 'Internal: short_memories, of a position';
+"""
+
+
+def lapsed(item: str, moment: str, as_of: int | None = None) -> str:
+    """The predicate of items that are short memories and over at a moment (SQL), as of a position if one is given."""
+    source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
+    return (
+        f"EXISTS (FROM {source} AS over WHERE over.org = {item}.org AND over.id = {item}.id "
+        f"AND over.expires_at <= {moment})"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A short memory that is to be promoted, or is over: its lifetime, and the state of the log that says so."""
+
+    id: str
+    lifetime: int
+    version_position: int
+    recalls: int
+    promoted: bool
+
+
+def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int) -> tuple[list[Due], datetime | None]:
+    """Up to `most` active short memories that were recalled often enough, or are over at a moment; and when the next
+    one will be over, None where none is alive."""
+    at = f"make_timestamptz({int(moment.timestamp() * 1_000_000)})"
+    rows = cursor.execute(
+        f"""SELECT id, lifetime, version_position, recalls, recalls >= {PROMOTING_RECALLS} FROM short_memories
+            WHERE org = ? AND status = 'active' AND (recalls >= {PROMOTING_RECALLS} OR expires_at <= {at})
+            ORDER BY expires_at, id LIMIT {int(most)}""",
+        [org],
+    ).fetchall()
+    ((ends,),) = cursor.execute(
+        f"""SELECT epoch_us(min(expires_at)) FROM short_memories
+            WHERE org = ? AND status = 'active' AND expires_at > {at}""",
+        [org],
+    ).fetchall()
+    return [Due(*row) for row in rows], None if ends is None else datetime.fromtimestamp(ends / 1e6, UTC)
+
+
+def over_among(
+    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], moment: datetime | None, as_of: int | None = None
+) -> set[str]:
+    """Those of these items that are short memories and over at a moment; without one, at the time of the position."""
+    source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
+    at = f"(SELECT max(stream_time) FROM events WHERE position <= {as_of or 0})"
+    if moment is not None:
+        at = f"make_timestamptz({int(moment.timestamp() * 1_000_000)})"
+    rows = cursor.execute(
+        f"SELECT id FROM {source} WHERE org = ? AND id IN ({among(ids)}) AND expires_at <= {at}", [org]
+    ).fetchall()
+    return {item_id for (item_id,) in rows}
