@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from consumers.reactors.work import NAMESPACE, ProcessState, Work
+from kledger.contract.bounds import MOST_REASON
 from kledger.contract.knowledge import Case, Source
 from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
-from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeSaved
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, KnowledgeSaved
 from ledger.events.usage import Usage
 from projections.views.knowledge.ask import rfc3339
 from projections.views.processes.ask import Process
@@ -110,12 +111,17 @@ def events_of(
     judgement: Judgement,
     usage: Usage,
 ) -> list[NewEvent]:
-    """One save, confirmation or conflict for each finding, and the completion of the extraction."""
+    """One save, confirmation, revision or conflict for each finding, and the completion of the extraction.
+
+    What contradicts a memory of the same owner is its next version, once in an extraction; what contradicts any other
+    item is saved beside it, with a conflict for somebody to decide.
+    """
     process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
     events: list[NewEvent] = []
     became: list[Extracted] = []
     confirmed: set[str] = set()
+    revised: set[str] = set()
 
     def add(fact: Fact, part: str, about: str, finding: Finding) -> None:
         message = finding.message_ids[0] if finding.message_ids else None
@@ -133,11 +139,18 @@ def events_of(
                 became.append(Extracted(knowledge_id=other["id"], action="confirmed"))
             confirmed.add(other["id"])
             continue
+        conflicting = verdict is not None and verdict.verdict == "conflict"
+        if verdict is not None and other is not None and conflicting and _is_revised(other, requested, revised):
+            revised.add(other["id"])
+            fact = KnowledgeRevised(task=finding.task, content=finding.content, reason=verdict.reason[:MOST_REASON])
+            add(fact, f"revised:{number}", other["id"], finding)
+            became.append(Extracted(knowledge_id=other["id"], action="revised"))
+            continue
         item_id = _item_id(process, number)
         add(_saved(finding, requested, process.trace_id, process.requested_us), f"saved:{number}", item_id, finding)
-        conflicting = verdict is not None and other is not None and verdict.verdict == "conflict"
+        conflicting = conflicting and other is not None
         if conflicting and verdict is not None and other is not None:
-            fact = ConflictRecorded(
+            recorded = ConflictRecorded(
                 first=other["id"],
                 first_version=other["version"],
                 second=item_id,
@@ -145,10 +158,15 @@ def events_of(
                 reason=verdict.reason,
                 extraction=process.id,
             )
-            add(fact, f"conflict:{number}", _conflict_id(process, number), finding)
+            add(recorded, f"conflict:{number}", _conflict_id(process, number), finding)
         became.append(Extracted(knowledge_id=item_id, action="conflict" if conflicting else "saved"))
     completed = ExtractionCompleted(items=became, usage=usage)
     return [*events, work.event(process, completed, "completed", expects=state.last)]
+
+
+def _is_revised(other: JsonObject, requested: JsonObject, revised: Collection[str]) -> bool:
+    """Whether a contradiction becomes the next version of the item: a memory of the same owner, not revised yet."""
+    return "memory" in other and other["owner"] == requested["owner"] and other["id"] not in revised
 
 
 def _saved(finding: Finding, requested: JsonObject, trace_id: str | None, requested_us: int) -> KnowledgeSaved:

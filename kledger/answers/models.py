@@ -110,12 +110,13 @@ class Decided(TypedDict):
 
 
 class Resolved(TypedDict):
-    """What was decided on a conflict; `retired` is the side that left recall."""
+    """What was decided on a conflict; `retired` is the side that left recall, `merged`: the winner says both now."""
 
     id: str
     status: Literal["resolved"]
     winner: str | None
     retired: str | None
+    merged: bool
     position: KeptAt
 
 

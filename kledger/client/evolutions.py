@@ -138,15 +138,23 @@ async def conflicts(
 
 
 async def resolve_conflict(
-    wire: Wire, id: str, winner: str | None, *, reason: str | None = None, idempotency_key: str | None = None
+    wire: Wire,
+    id: str,
+    winner: str | None,
+    *,
+    merge: Mapping[str, str] | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Resolved:
-    """Decide which side holds (None: both do); the other one is retired when it is the caller's."""
-    return await wire.write(
-        "POST",
-        f"{CONFLICTS}/{segment(id)}/resolve",
-        {"winner": winner, "reason": reason},
-        idempotency_key=idempotency_key,
-    )
+    """Decide which side holds (None: both do); the other one is retired when it is the caller's.
+
+    With `merge` (`content`, perhaps `task`) the winner says that from now on. `revert` takes it back, `restore` brings
+    the other side back.
+    """
+    body: dict[str, object] = {"winner": winner, "reason": reason}
+    if merge is not None:
+        body["merge"] = dict(merge)
+    return await wire.write("POST", f"{CONFLICTS}/{segment(id)}/resolve", body, idempotency_key=idempotency_key)
 
 
 async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> Decided:

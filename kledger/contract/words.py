@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 AgentType = Literal["router", "worker"]
-ExtractionAction = Literal["saved", "confirmed", "conflict"]
+ExtractionAction = Literal["saved", "confirmed", "conflict", "revised"]
 ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
 ImportOutcome = Literal["saved", "unchanged", "refused"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "all"]

@@ -40,11 +40,25 @@ class ExtractRequest(Asked):
         return self
 
 
+class MergeBody(Asked):
+    """What the side that holds says from now on: both in one."""
+
+    content: Text
+    task: str | None = None
+
+
 class ResolveRequest(Asked):
-    """Which side of a conflict holds; null when both do."""
+    """Which side of a conflict holds; null when both do. With `merge` it holds with what both say in one."""
 
     winner: Id | None = None
     reason: Reason | None = None
+    merge: MergeBody | None = None
+
+    @model_validator(mode="after")
+    def _merges_into_one(self) -> Self:
+        if self.merge is not None and self.winner is None:
+            raise ValueError("states `merge` and no `winner`: name the side that says both from now on")
+        return self
 
 
 class RevertRequest(Asked):

@@ -16,7 +16,7 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among, text
 from projections.search.ranking import reading_scope, scope_priority
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
-from projections.views.knowledge.lives import lapsed
+from projections.views.knowledge.lives import alive
 from projections.views.scope_types.ask import priorities
 
 PROFILE_TYPE = "user_profile"
@@ -96,11 +96,11 @@ def _chosen(
 ) -> list[JsonObject]:
     """The active items that the caller sees, with a sufficient score and quality, in an order, with their relevance."""
     seen, values = seen_by(caller)
-    over = lapsed("knowledge", f"make_timestamptz({int(datetime.now(UTC).timestamp() * 1e6)})")
+    lives = alive(cursor, org, "knowledge", datetime.now(UTC))
     chosen = cursor.execute(
         f"""SELECT version_position, {relevance}::DOUBLE FROM knowledge
             WHERE org = ? AND status = 'active' AND NOT erased AND score >= {int(min_score)}
-                AND {_QUALITY} >= 0 AND {where} AND {seen} AND NOT {over}
+                AND {_QUALITY} >= 0 AND {where} AND {seen} AND {lives}
             ORDER BY {order}, id LIMIT {int(limit)}""",
         [org, *values],
     ).fetchall()

@@ -96,6 +96,14 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
         "POST", "/api/conflicts/conflict-1/resolve", {"winner": "older"},
         "/api/conflicts/conflict-1/resolve", {"winner": "newer"},
     ),
+    "conflict merged": (
+        "POST", "/api/conflicts/conflict-1/resolve", {"winner": "older", "merge": {"content": "both"}},
+        "/api/conflicts/conflict-1/resolve", {"winner": "older", "merge": {"content": "all"}},
+    ),
+    "conflict not merged": (
+        "POST", "/api/conflicts/conflict-1/resolve", {"winner": "older"},
+        "/api/conflicts/conflict-1/resolve", {"winner": "older", "merge": {"content": "both"}},
+    ),
     "type of scope": (
         "POST", "/api/scope_types", {"type": "guild", "priority": 4},
         "/api/scope_types", {"type": "guild", "priority": 3},

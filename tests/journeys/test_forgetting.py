@@ -50,6 +50,12 @@ MARKERS += [
     "紫色标记第戊号",
     *SECRETS,
 ]
+REMEMBERED = [
+    *(f"quagga{number:02d}marker" for number in range(7)),
+    *(f"记忆标记第{number}号" for number in "一二三四"),
+]
+SAID = [*MARKERS]
+MARKERS += REMEMBERED
 
 
 def files_with(directory: Path, markers: list[str]) -> dict[str, list[str]]:
@@ -81,7 +87,7 @@ def backed_up_with(directory: Path, markers: list[str]) -> list[str]:
 
 def tell_everything(op: LedgerClient) -> str:
     """Alice says each marker somewhere; bob and an agent say some about her. Returns an item of hers."""
-    m = iter(MARKERS)
+    m = iter(SAID)
     alice, bob = op.acting_as(user="alice"), op.acting_as(user="bob")
     alice.profiles.register()
     alice.profiles.put("user", {"occupation": next(m), "people": [{"name": next(m), "notes": next(m)}]})
@@ -97,9 +103,23 @@ def tell_everything(op: LedgerClient) -> str:
     alice.focus("goal-1", next(m))
     keep_resources(op, m)
     assert next(m, None) is None
+    remember(alice)
     bob.save("Bob's own", "bobs-own-word", ["tool"], scopes=["public"])
     caught_up(op)
     return str(own["id"])
+
+
+def remember(alice: LedgerClient) -> None:
+    """What alice remembers, in every field of a memory that takes words."""
+    m = iter(REMEMBERED)
+    alice.remember(
+        event=next(m), layer="episodic", participants=[next(m)], outcome=next(m), artifacts=[next(m)], tags=[next(m)]
+    )
+    alice.remember(layer="procedural", name=next(m), trigger=next(m), steps=[next(m)])
+    alice.remember("What lasts", category=next(m))
+    mood = alice.remember(next(m), "short", kind="mood")
+    alice.confirm(mood["id"], case={"reason": next(m)})
+    assert next(m, None) is None
 
 
 def keep_resources(op: LedgerClient, m: Iterator[str]) -> None:

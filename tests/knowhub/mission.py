@@ -32,6 +32,9 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "X2": NAMES,  # several resources an item
     "X3": NAMES,  # secure bodies
     "X4": NAMES,  # expiry
+    "M3": NAMES,  # short memories: lifetimes, promotion
+    "M4": NAMES,  # semantic, episodic and procedural memories
+    "M6": NAMES,  # health
     "P1": HTTP_SDK_COMMAND,  # two memories with default content
     "P2": HTTP_SDK_COMMAND,  # get, put, patch; active and disabled
     "P3": HTTP_SDK_COMMAND,  # prompt sections

@@ -10,6 +10,7 @@ import pytest
 from tests.journeys.running_node import RunningNode, running
 from tests.knowhub import (
     checks_knowledge,
+    checks_memory,
     checks_models,
     checks_profiles,
     checks_recall,
@@ -23,7 +24,15 @@ from tests.openai_chat import ChatEndpoint
 from tests.openai_server import embedding_endpoint
 from tests.reactors.conftest import models
 
-FAMILIES = (checks_knowledge, checks_models, checks_scopes, checks_profiles, checks_recall, checks_resources)
+FAMILIES = (
+    checks_memory,
+    checks_knowledge,
+    checks_models,
+    checks_scopes,
+    checks_profiles,
+    checks_recall,
+    checks_resources,
+)
 CHECKS: dict[str, Callable[[Walk], None]] = {
     row: getattr(family, row.lower()) for row in ROWS for family in FAMILIES if hasattr(family, row.lower())
 }

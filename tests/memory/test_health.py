@@ -24,9 +24,9 @@ async def door() -> AsyncIterator[Door]:
         yield opened
 
 
-async def contradict(door: Door, first: str, second: str) -> None:
+async def contradict(door: Door, first: str, second: str, name: str = "conflict-1") -> None:
     fact = ConflictRecorded(first=first, first_version=1, second=second, second_version=1, reason="r")
-    await door.desk.ledger.append(NewEvent(fact, "conflict-1", "user:alice"))
+    await door.desk.ledger.append(NewEvent(fact, name, "user:alice"))
     await door.desk.view.wait_for(await door.head())
 
 

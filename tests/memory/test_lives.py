@@ -221,6 +221,15 @@ def test_any_split_and_any_path_and_a_second_delivery_decide_the_same(
     assert state(one_by_one) == said[0]
 
 
+@given(log=lives(), days=st.sampled_from([-366, 366, 4 * 366]))
+@settings(max_examples=20, deadline=None)
+def test_a_log_that_is_kept_a_year_earlier_or_later_is_decided_alike(log: list[StoredEvent], days: int) -> None:
+    """As a clock that is a year off would date it: only the times between the events count."""
+    shifted = [each._replace(stored_ns=each.stored_ns + days * 86_400 * 10**9) for each in log]
+    said = "SELECT position, code, reason FROM refused_events ORDER BY position"
+    assert rows(view_of(shifted).con, said) == rows(view_of(log).con, said)
+
+
 def test_the_digest_of_a_log_without_memories_says_nothing_of_them() -> None:
     assert "memory_recalls" not in state(view_of(stored([saved("k1"), recalled("r1", "agent:a")])))
     assert "memory_recalls" in state(view_of(stored([mood(), recalled("r1")])))

@@ -62,6 +62,7 @@ async def over(door: Door) -> None:
 
 async def test_a_memory_that_is_over_is_out_of_recall_before_anybody_says_so(door: Door) -> None:
     saved = await said(door, M, MOOD | {"lifetime": 1})
+    await said(door, "/api/goals/day/focus", {"description": "calm"})
     before = (await read(door, f"{M}/mood"))["created_at"]
     await over(door)
     assert (await read(door, f"{K}/mood"))["status"] == "active", "which the log still says"
@@ -69,6 +70,8 @@ async def test_a_memory_that_is_over_is_out_of_recall_before_anybody_says_so(doo
     assert (await read(door, K))["results"] == []
     assert (await read(door, M))["total"] == 0
     assert (await read(door, "/api/recall/startup"))["results"] == []
+    goal = await read(door, "/api/goals/day")
+    assert ([each["id"] for each in goal["knowledge"]], goal["left_out"]) == ([], 1)
     assert [each["id"] for each in (await read(door, M, status="expired"))["results"]] == ["mood"]
     for then in (saved["position"], before):
         assert (await read(door, f"{M}/mood", as_of=then))["status"] == "active"

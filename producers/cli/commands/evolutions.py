@@ -169,13 +169,17 @@ def resolve_conflict(
     session: Session,
     conflict_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the conflict.", show_default=False)],
     winner: Annotated[str | None, typer.Option(help="The item that holds; the other one is retired.")] = None,
+    merge: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the winner says from now on: both in one; - for stdin.")
+    ] = None,
     reason: reading.Reason = None,
 ) -> Answer:
     """Decide which side of a conflict holds; without --winner both do.
 
     Example: kledger conflicts resolve conflict-91b5 --winner knowledge-20260305-a1b2 --user ann
     """
-    done = session.ledger.resolve_conflict(conflict_id, winner, reason=reason)
+    merged = None if merge is None else {"content": reading.text(merge)}
+    done = session.ledger.resolve_conflict(conflict_id, winner, merge=merged, reason=reason)
     gone = f"; {plain(done['retired'])} is retired" if done["retired"] else ""
     return Answer(done, f"{plain(done['id'])} is resolved: {plain(winner or 'both')} holds{gone}")
 

@@ -87,7 +87,7 @@ def _conflicts(desk: Desk) -> APIRouter:
 
     @router.post("/api/conflicts/{conflict_id}/resolve", responses=documented(Resolved, 400, 404, 409))
     async def resolve(caller: Who, lineage: From, retry: Retry, conflict_id: str, body: ResolveRequest) -> Json:
-        """Decide which side holds; the other one is retired."""
-        return Json(await conflicts.resolve(desk, caller, lineage, conflict_id, body.winner, body.reason, retry))
+        """Decide which side holds, as it is or with what both say in one; the other one is retired."""
+        return Json(await conflicts.resolve(desk, caller, lineage, conflict_id, body, retry))
 
     return router

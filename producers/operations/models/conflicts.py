@@ -5,14 +5,15 @@ from __future__ import annotations
 import uuid
 
 from kledger.answers.models import Resolved
-from kledger.contract.errors import IllegalState, InvalidPayload
+from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
+from kledger.requests.models import ResolveRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
-from ledger.events.knowledge import KnowledgeRetired
+from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from producers.operations.desk import Desk, reach_head
 from producers.operations.models.processes import caused, own
-from producers.operations.publish import event_id, publish
+from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.stated_before import earlier_event, past_actors, request_fields
 from projections.views.knowledge import ask
 from projections.views.processes.ask import Process
@@ -37,45 +38,87 @@ async def resolve(
     caller: Caller,
     lineage: Lineage,
     process_id: str,
-    winner: str | None,
-    reason: str | None = None,
+    payload: ResolveRequest,
     retry: uuid.UUID | None = None,
 ) -> Resolved:
     """Resolve a conflict: the winner stays, the other item is retired where the caller may do so; or both stay.
 
-    Raises UnknownProcess, InvalidPayload (the winner is neither side), IllegalState, VersionConflict,
+    With `merge` the winner, which the caller has to own, is revised to say both. All of it can be taken back: `revert`
+    of the winner, `restore` of the other item.
+
+    Raises UnknownProcess, InvalidPayload (the winner is neither side), NotOwner, IllegalState, VersionConflict,
     BrokerUnavailable, ViewBehind.
     """
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
-    sides = [process.requested["first"], process.requested["second"]]
+    winner, sides = payload.winner, [process.requested["first"], process.requested["second"]]
     if winner is not None and winner not in sides:
         raise InvalidPayload(
             f"{winner[:200]!r} is neither side of {process_id}: name {sides[0]} or {sides[1]}, or nobody",
             errors=[{"field": "winner", "reason": "is neither side"}],
         )
-    resolved_id, retired_id = event_id(retry, "resolved"), event_id(retry, "retired")
     loser = next((side for side in sides if winner is not None and side != winner), "")
-
-    def resolved(retires: bool, position: int) -> Resolved:
-        retired = loser if retires else None
-        return Resolved(id=process_id, status="resolved", winner=winner, retired=retired, position=position)
-
-    item = (await desk.view.ask(ask.standings, desk.org, caller, [loser])).get(loser)
-    fact = ConflictResolved(winner=winner, reason=reason)
-    if (
-        retry is not None
-        and (before := await earlier_event(desk, [process.owner], resolved_id, request_fields(fact))) is not None
-    ):
-        retirement = await earlier_event(desk, await past_actors(desk, caller, loser), retired_id, {})
-        return resolved(retirement is not None, (retirement or before).position)
+    fact = ConflictResolved(winner=winner, reason=payload.reason)
+    if (before := await _before(desk, caller, process, payload, loser, fact, retry)) is not None:
+        return before
     if process.status != "recorded":
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)
-    decision_lineage = caused(lineage, process)
+    ids = _ids(retry)
+    by = caused(lineage, process)
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
-    events = [NewEvent(fact, process_id, process.owner, desk.org, decision_lineage, id=resolved_id, expects=expects)]
+    events = [NewEvent(fact, process_id, process.owner, desk.org, by, id=ids["resolved"], expects=expects)]
+    standing = await desk.view.ask(ask.standings, desk.org, caller, [*filter(None, [loser, winner])])
+    if (revision := _revision(payload)) is not None:
+        kept = standing.get(winner or "")
+        if kept is None or kept.status != "active" or not caller.may_act_for(kept.owner):
+            raise NotOwner(f"{winner} is not an active item of yours: merge into the side that is", id=winner)
+        events.append(NewEvent(revision, kept.id, kept.owner, desk.org, by, id=ids["merged"], expects=kept.position))
+    item = standing.get(loser)
     if item is not None and item.status == "active" and caller.may_act_for(item.owner):
-        retired = KnowledgeRetired(reason=reason or f"{winner} holds instead")
-        events.append(NewEvent(retired, item.id, item.owner, desk.org, decision_lineage, id=retired_id))
+        retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
+        events.append(NewEvent(retired, item.id, item.owner, desk.org, by, id=ids["retired"]))
     appended = await publish(desk.ledger, desk.tally, events)
-    return resolved(len(events) > 1, appended[-1].position)
+    gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
+    return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)
+
+
+def _resolved(process_id: str, winner: str | None, retired: str | None, merged: bool, position: int) -> Resolved:
+    return Resolved(id=process_id, status="resolved", winner=winner, retired=retired, merged=merged, position=position)
+
+
+def _ids(retry: uuid.UUID | None) -> dict[str, str]:
+    """The ids of all events that a decision can have."""
+    return {part: event_id(retry, part) for part in ("resolved", "merged", "retired")}
+
+
+def _revision(payload: ResolveRequest) -> KnowledgeRevised | None:
+    """What the winner says from now on, where both sides are merged."""
+    if payload.merge is None:
+        return None
+    return KnowledgeRevised(task=payload.merge.task, content=payload.merge.content, reason=payload.reason)
+
+
+async def _before(
+    desk: Desk,
+    caller: Caller,
+    process: Process,
+    payload: ResolveRequest,
+    loser: str,
+    fact: ConflictResolved,
+    retry: uuid.UUID | None,
+) -> Resolved | None:
+    """The decision of an earlier request with the key. Raises IdempotencyMismatch where that was another one."""
+    if retry is None:
+        return None
+    ids = _ids(retry)
+    resolved = await earlier_event(desk, [process.owner], ids["resolved"], request_fields(fact))
+    if resolved is None:
+        return None
+    revision = _revision(payload)
+    fields = {} if revision is None else request_fields(revision)
+    merged = await earlier_event(desk, await past_actors(desk, caller, payload.winner or ""), ids["merged"], fields)
+    if (merged is None) != (revision is None):
+        raise mismatch()
+    retired = await earlier_event(desk, await past_actors(desk, caller, loser), ids["retired"], {})
+    last = (retired or merged or resolved).position
+    return _resolved(process.id, payload.winner, loser if retired else None, merged is not None, last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import duckdb
 
@@ -14,6 +15,7 @@ from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
+from projections.views.knowledge.lives import alive
 
 _OF_FOCUS = "owner, description, recall_id, trace_id, message_id, event_id, position"
 MAX_MERGES = 16
@@ -82,15 +84,16 @@ def shown_items(
 ) -> tuple[list[JsonObject], int]:
     """The injected items that the caller sees now, as they are now, in their order then; and how many it does not.
 
-    Left out are items that were retired or erased since, or that the caller may no longer see; a merged item is
-    replaced by its survivor. `focused_id` and `focused_version` are those that were injected.
+    Left out are items that were retired or erased since, memories that are over, and what the caller may no longer see;
+    a merged item is replaced by its survivor. `focused_id` and `focused_version` are those that were injected.
     """
     current = _current_positions(cursor, org, [each.id for each in goal.injected])
     seen, values = seen_by(caller)
+    lives = alive(cursor, org, "knowledge", datetime.now(UTC))
     rows = named_rows(
         cursor,
         f"""SELECT {ITEM_COLUMNS} FROM knowledge WHERE version_position IN ({among(current.values())})
-            AND org = ? AND status = 'active' AND NOT erased AND {seen}""",
+            AND org = ? AND status = 'active' AND NOT erased AND {seen} AND {lives}""",
         [org, *values],
     )
     items = {row["version_position"]: item_of(row) for row in rows}

@@ -11,8 +11,8 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from projections.fold_kit.page import Page, Selection, Window, page_of
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
-from projections.views.knowledge.lives import lapsed
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.views.knowledge.lives import alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,7 @@ def items(
         where.append("k.status = ?")
         values.append(wanted.status)
     if wanted.status == "active":
-        at = microseconds(moment or datetime.now(UTC))
-        where.append(f"NOT {lapsed('k', f'make_timestamptz({at})', as_of)}")
+        where.append(alive(cursor, org, "k", moment or datetime.now(UTC), as_of))
     source = "knowledge AS k"
     first: list[Any] = []
     if as_of is not None:

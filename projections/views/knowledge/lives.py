@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import duckdb
 
@@ -47,13 +47,28 @@ COMMENT ON MACRO TABLE short_memories_at IS 'Internal: short_memories, of a posi
 """
 
 
-def lapsed(item: str, moment: str, as_of: int | None = None) -> str:
-    """The predicate of items that are short memories and over at a moment (SQL), as of a position if one is given."""
+def alive(cursor: duckdb.DuckDBPyConnection, org: str, item: str, moment: datetime, as_of: int | None = None) -> str:
+    """The predicate of items that are not over at a moment, as of a position if one is given.
+
+    Mostly none is over that the node has not stated, and the query of the items then has nothing to compare: a join
+    with the lives made a list of 30,000 items take twice its time.
+    """
+    if cursor.execute("SELECT 1 FROM knowledge_versions WHERE layer = 'short' LIMIT 1").fetchone() is None:
+        return "TRUE"
     source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
-    return (
-        f"EXISTS (FROM {source} AS over WHERE over.org = {item}.org AND over.id = {item}.id "
-        f"AND over.expires_at <= {moment})"
-    )
+    over = cursor.execute(
+        f"""SELECT id FROM {source} WHERE org = ? AND status = 'active'
+            AND expires_at <= make_timestamptz({_microseconds(moment)})""",
+        [org],
+    ).fetchall()
+    return f"{item}.id NOT IN ({among(item_id for (item_id,) in over)})" if over else "TRUE"
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,7 @@ class Due:
 def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int) -> tuple[list[Due], datetime | None]:
     """Up to `most` active short memories that were recalled often enough, or are over at a moment; and when the next
     one will be over, None where none is alive."""
-    at = f"make_timestamptz({int(moment.timestamp() * 1_000_000)})"
+    at = f"make_timestamptz({_microseconds(moment)})"
     rows = cursor.execute(
         f"""SELECT id, lifetime, version_position, recalls, recalls >= {PROMOTING_RECALLS} FROM short_memories
             WHERE org = ? AND status = 'active' AND (recalls >= {PROMOTING_RECALLS} OR expires_at <= {at})
@@ -92,7 +107,7 @@ def over_among(
     source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
     at = f"(SELECT max(stream_time) FROM events WHERE position <= {as_of or 0})"
     if moment is not None:
-        at = f"make_timestamptz({int(moment.timestamp() * 1_000_000)})"
+        at = f"make_timestamptz({_microseconds(moment)})"
     rows = cursor.execute(
         f"SELECT id FROM {source} WHERE org = ? AND id IN ({among(ids)}) AND expires_at <= {at}", [org]
     ).fetchall()

@@ -26,6 +26,7 @@ from ledger.wire.envelope import encode
 OWNERS = ("agent:scribe", "agent:scribe", "user:ada", "agent:mallory", "user:bob")
 GROUPS = ("project:ledger", "team:platform", "org:default")
 _JUDGED = ("knowledge.rated", "knowledge.scored", "knowledge.confirmed")
+_OF_SHORT = ("knowledge.promoted", "knowledge.expired")
 _NEEDED = {"knowledge.restored": "retired", "knowledge.unmerged": "merged"}
 _BECOMES = {"retired": "retired", "restored": "active", "merged": "merged", "unmerged": "active"}
 
@@ -40,6 +41,7 @@ class Thing:
     status: str | None = "active"
     scopes: list[str] = field(default_factory=list)
     writers: list[str] = field(default_factory=list)
+    short: bool = False
 
     def doubtful(self) -> None:
         """It may have changed: what depends on its version or status is not stated of it any more."""
@@ -119,14 +121,24 @@ class Course:
         item = Thing(self._new("knowledge"), owner, scopes=scopes)
         said = {"owner": owner, "scopes": scopes, "content": self._words(), "task": self._words()}
         document = self._document("knowledge.saved", item.id, owner, **said)
+        item.short = self._chance.random() < 0.3
+        if item.short:
+            document["data"]["memory"] = {"layer": "short", "kind": "mood", "lifetime": 1}
+        elif self._chance.random() < 0.5:
+            del document["data"]["memory"]
+            document["dataschema"] = document["dataschema"].replace(":4", ":3")
         return Event(document, item, lambda: self.items.append(item))
 
     def _about_item(self, kind: str) -> Event:
         needed = _NEEDED.get(kind, "active")
         there = [one for one in self.items if one.status == needed and one.version is not None]
+        if kind in _OF_SHORT:
+            there = [one for one in there if one.short]
         if not there:
             return self._saved()
         item = self._chance.choice(there)
+        if kind == "knowledge.expired":  # whether it is over yet is known to the broker alone
+            return Event(self._document(kind, item.id, "user:local", after=1), item, item.doubtful)
         if kind in _JUDGED:
             return Event(self._judged(kind, item), item)
         document = self._document(kind, item.id, item.owner)
@@ -147,12 +159,15 @@ class Course:
             data["to_version"] = self._chance.randint(1, item.version or 1)
         if verb == "absorbed":
             data["merged"] = [one.id for one in self._chance.sample(list(self.items), min(2, len(self.items)))]
+        if verb == "promoted":
+            data["through"] = None
         if verb == "merged":
             data["into"] = self._chance.choice(self.items).id
 
         def counts() -> None:
             item.version = (item.version or 0) + 1
             item.status = _BECOMES.get(verb, item.status)
+            item.short = item.short and verb != "promoted"
             if verb == "shared":
                 item.writers = [one["entity"] for one in data["acl"]]
 

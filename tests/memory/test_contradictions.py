@@ -1,0 +1,133 @@
+"""What contradicts a memory of the same owner revises it; anything else is a conflict, which its owner resolves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from consumers.reactors.extracted import Finding, Judgement, Verdict, events_of
+from consumers.reactors.work import ProcessState, Work
+from ledger.event import JsonObject, NewEvent
+from ledger.events.knowledge import KnowledgeRevised
+from ledger.events.usage import Usage
+from projections.views.processes.ask import Process
+from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.memory.test_health import SURE, UNSURE, contradict
+from tests.memory.test_short_memories import K, M, read, said
+
+RESOLVE = "/api/conflicts/conflict-1/resolve"
+KNOWN: JsonObject = {"id": "known", "task": "t", "content": "at eight", "version": 2, "owner": "user:ann", "scopes": []}
+MEMORY: JsonObject = KNOWN | {"memory": {"layer": "semantic"}}
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        await said(opened, M, SURE)
+        await said(opened, M, UNSURE)
+        await contradict(opened, "sure", "unsure")
+        yield opened
+
+
+def found(*known: JsonObject) -> list[NewEvent]:
+    """The events of an extraction of ann's whose findings each contradict what is known."""
+    requested = {"owner": "user:ann", "scopes": ["user:ann"], "messages": [{"id": "m1"}], "kind": "statement"}
+    process = Process(
+        kind="extraction", id="extraction-1", owner="user:ann", stage="started", outcome=None,
+        said={"requested": requested}, requested_position=1, requested_event="e", requested_us=1, updated_us=1,
+        position=2, trace_id=None,
+    )  # fmt: skip
+    findings = [
+        Finding(type="definition", task="opens", content=f"at nine {n}", category="", domain="", message_ids=["m1"])
+        for n in range(len(known))
+    ]
+    verdicts = [Verdict(item=n, verdict="conflict", known=each["id"], reason="r") for n, each in enumerate(known)]
+    work = Work("default", *cast("tuple[Any, Any, Any, Any, Any]", (None,) * 5))
+    usage = Usage(model="m", prompt_version="1")
+    return events_of(
+        work,
+        ProcessState(process, 2),
+        findings,
+        {n: [each] for n, each in enumerate(known)},
+        Judgement(verdicts=verdicts),
+        usage,
+    )
+
+
+def names(events: list[NewEvent]) -> list[str]:
+    return [event.fact.name for event in events]
+
+
+def test_what_contradicts_a_memory_of_the_same_owner_is_its_next_version() -> None:
+    revised, completed = found(MEMORY)
+    assert (revised.entity_id, revised.actor) == ("known", "user:ann")
+    assert isinstance(revised.fact, KnowledgeRevised)
+    assert (revised.fact.content, revised.fact.reason) == ("at nine 0", "r")
+    assert [each.model_dump() for each in getattr(completed.fact, "items", ())] == [
+        {"knowledge_id": "known", "action": "revised"}
+    ]
+
+
+@pytest.mark.parametrize("known", [KNOWN, MEMORY | {"owner": "user:bob"}], ids=["plain knowledge", "of another owner"])
+def test_what_contradicts_anything_else_is_a_conflict(known: JsonObject) -> None:
+    assert names(found(known)) == ["knowledge.saved", "conflict.recorded", "extraction.completed"]
+
+
+def test_a_memory_is_revised_once_in_an_extraction() -> None:
+    assert names(found(MEMORY, MEMORY)) == [
+        *("knowledge.revised", "knowledge.saved", "conflict.recorded", "extraction.completed"),
+    ]
+
+
+async def test_one_side_is_kept_and_the_other_can_be_brought_back(door: Door) -> None:
+    kept = await said(door, RESOLVE, {"winner": "sure"})
+    assert (kept["winner"], kept["retired"], kept["merged"]) == ("sure", "unsure", False)
+    assert (await read(door, f"{M}/unsure"))["status"] == "retired"
+    await said(door, f"{K}/unsure/restore")
+    assert (await read(door, f"{M}/unsure"))["status"] == "active"
+
+
+async def test_both_sides_are_kept(door: Door) -> None:
+    kept = await said(door, RESOLVE, {"winner": None})
+    assert (kept["winner"], kept["retired"], kept["merged"]) == (None, None, False)
+    assert (await read(door, M))["total"] == 2
+
+
+async def test_both_sides_are_merged_into_one_and_taken_apart_again(door: Door) -> None:
+    merged = await said(door, RESOLVE, {"winner": "sure", "merge": {"content": "sure, mostly"}, "reason": "both"})
+    assert (merged["winner"], merged["retired"], merged["merged"]) == ("sure", "unsure", True)
+    now = await read(door, f"{M}/sure")
+    assert (now["content"], now["task"], now["layer"], now["version"]) == ("sure, mostly", "sure", "semantic", 2)
+    assert (await read(door, M))["total"] == 1
+    await said(door, f"{K}/sure/revert", {"to_version": 1})
+    await said(door, f"{K}/unsure/restore")
+    assert {each["content"] for each in (await read(door, M))["results"]} == {"sure", "unsure"}
+
+
+@pytest.mark.parametrize(
+    ("body", "who", "status", "code"),
+    [
+        ({"merge": {"content": "both"}}, ALICE, 422, "invalid_payload"),
+        ({"winner": "sure", "merge": {"content": ""}}, ALICE, 422, "invalid_payload"),
+        ({"winner": "sure", "merge": {"text": "both"}}, ALICE, 422, "invalid_payload"),
+        ({"winner": "other", "merge": {"content": "both"}}, ALICE, 422, "invalid_payload"),
+        ({"winner": "sure", "merge": {"content": "both"}}, BOB, 404, "unknown_process"),
+    ],
+)
+async def test_a_merge_that_names_no_side_or_is_a_strangers_changes_nothing(
+    door: Door, body: JsonObject, who: dict[str, str], status: int, code: str
+) -> None:
+    head = await door.head()
+    refusal(await door.post(RESOLVE, json=body, headers=who), status, code)
+    assert await door.head() == head
+
+
+async def test_nobody_merges_into_what_they_do_not_own(door: Door) -> None:
+    await said(door, M, {"id": "bobs", "layer": "semantic", "content": "b", "scopes": ["public"]}, BOB)
+    await contradict(door, "sure", "bobs", "conflict-2")
+    head = await door.head()
+    body = {"winner": "bobs", "merge": {"content": "mine"}}
+    refusal(await door.post("/api/conflicts/conflict-2/resolve", json=body, headers=ALICE), 403, "not_owner")
+    assert await door.head() == head
