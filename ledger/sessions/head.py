@@ -27,7 +27,7 @@ class Head:
 
     `opened` is the log position of its last opening, `turns` counts messages of the user, `prompts` are the ids of its
     system prompts, `last_user` is that of the user's last message; a scratchpad of before `fresh_us` has ended. Times
-    are microseconds since 1970.
+    are microseconds since 1970. Extraction was asked for the first `asked` messages, with `asked_turns` of the user.
     """
 
     opened: int
@@ -38,6 +38,8 @@ class Head:
     prompts: tuple[str, ...] = ()
     last_user: str | None = None
     fresh_us: int = 0
+    asked: int = 0
+    asked_turns: int = 0
     position: int = 0
 
     def with_messages(self, messages: Iterable[Message]) -> Head:

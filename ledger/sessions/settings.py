@@ -1,7 +1,7 @@
 """Settings of sessions, from the environment: each number of the window, of the levels, and of the lifetimes.
 
-KLEDGER_SESSION_MESSAGES, _SHARE, _LEVEL_1, _LEVEL_2, _LEVEL_3, _SEGMENT, _KEPT_2, _KEPT_3, _IDLE_MINUTES, _DAYS and
-_TURNS.
+KLEDGER_SESSION_MESSAGES, _SHARE, _LEVEL_1, _LEVEL_2, _LEVEL_3, _SEGMENT, _KEPT_2, _KEPT_3, _IDLE_MINUTES, _DAYS, _TURNS
+and _EXTRACT.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class SessionSettings(BaseSettings):
     """So many days after its last message the words of a session are removed."""
     turns: int = Field(default=20, ge=1)
     """After so many messages of the user extraction is asked."""
+    extract: bool = True
+    """Whether extraction is asked at all, where a model is set for it."""
 
     @property
     def idle_us(self) -> int:

@@ -107,7 +107,12 @@ class SessionStore:
     async def put_head(self, key: SessionKey, head: Head) -> Head | None:
         """Replace the head that is at `head.position`; None when there is another one by now."""
         position = await self.stream.put([NewRecord(key.head(), head.written(), head.position)])
-        return None if position is None else replace(head, position=position)
+        if position is None:
+            return None
+        after = replace(head, position=position)
+        if (tail := self._tails.get(key)) is not None and tail.head.position == head.position:
+            tail.head = after  # no message came
+        return after
 
     async def append(self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int) -> Outcome:
         """Append messages (with their `id`) after a head; position 0 begins the session. An id counts once.
@@ -175,6 +180,15 @@ class SessionStore:
                 break
             after = records[-1].position
         return found
+
+    async def last(self, key: SessionKey, head: Head, count: int) -> list[Message]:
+        """The last `count` messages as of a head, in order. Raises BrokerUnavailable."""
+        wanted = min(count, head.count)
+        records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
+        messages = await self._messages(key, records)
+        if len(messages) < wanted or (messages and messages[-1].number != head.count):
+            raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
+        return messages
 
     async def position_of(self, key: SessionKey, message_id: str) -> int | None:
         """Where a message is in the stream; None where the session has none of this id."""

@@ -51,5 +51,6 @@ def test_a_tokenizer_without_its_vocabulary_on_this_machine_is_not_asked_for_it(
         raise AssertionError("it would load the vocabulary from elsewhere")
 
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(importlib, "import_module", imported)
-    assert tokens._tokenizer("o200k") is None
+    with monkeypatch.context() as patched:
+        patched.setattr(importlib, "import_module", imported)
+        assert tokens._tokenizer("o200k") is None

@@ -17,6 +17,7 @@ from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
 from producers.operations.desk import Desk, first_entity
 from producers.operations.publish import publish, refuse_unkeepable
+from producers.operations.sessions.extracting import ask_extraction
 from producers.operations.sessions.whose import as_logged, checked, now_us, store_of
 
 
@@ -54,6 +55,9 @@ async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
         ):
             head = replace(head, fresh_us=now)
         outcome = await store.append(key, head, said, now)
+        after = outcome.head
+        if after.turns - after.asked_turns >= store.settings.turns:
+            await ask_extraction(desk, key, after, caller.agent)
     return Appended(session_id, outcome.appended, outcome.duplicates, outcome.head.count, outcome.head.opened)
 
 

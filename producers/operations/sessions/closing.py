@@ -18,6 +18,7 @@ from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
+from producers.operations.sessions.extracting import ask_extraction
 from producers.operations.sessions.whose import as_logged, found, now_us, owners_of, store_of, unknown
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
@@ -85,6 +86,7 @@ async def close_now(
             if marked is None:  # another node was faster
                 continue
             position = await _stated(desk, lineage, key, SessionClosed, cause, head.count)
+            marked = await ask_extraction(desk, key, marked, None)
             if await store.put_head(key, replace(marked, state="closed")) is not None:
                 return position
         else:
