@@ -96,6 +96,13 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog(
         "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}
     ),
-    ViewOfLog("sessions", sessions.TABLES, sessions.fold, sessions.fold_few, {"session_events": ("position",)}),
+    ViewOfLog(
+        "sessions",
+        sessions.TABLES,
+        sessions.fold,
+        sessions.fold_few,
+        {"session_events": ("position",)},
+        later=("session_events",),
+    ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )
