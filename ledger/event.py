@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from kledger.contract.bounds import fault_of_id
+from kledger.contract.part import Part
 
 DEFAULT_ORG = "default"
 
@@ -34,13 +35,8 @@ class Example:
         self.entity_id, self.actor, self.data = entity_id, actor, data
 
 
-class Fact(BaseModel):
-    """The payload of an event: the `data` of its envelope. One subclass for each event name, at its current version.
-
-    Unknown fields are ignored, so that a newer writer does not break an older reader.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+class Fact(Part):
+    """The payload of an event: the `data` of its envelope. One subclass for each event name, at its current version."""
 
     name: ClassVar[str]
     """`{entity}.{what happened}`, in the past tense: `knowledge.saved`."""
@@ -70,10 +66,10 @@ class Fact(BaseModel):
 
     def stated_version(self) -> int:
         """The version of the schema that the event is written in."""
-        before = self.version - len(self.added)
-        return max(
-            (before + n for n, name in enumerate(self.added, 1) if getattr(self, name) is not None), default=before
-        )
+        for back, name in enumerate(reversed(self.added)):
+            if getattr(self, name) is not None:
+                return self.version - back
+        return self.version - len(self.added)
 
     def stated_id(self) -> str | None:
         """The entity id in the data, for facts whose data has one; else None."""

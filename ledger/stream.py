@@ -22,7 +22,6 @@ class Ledger(Protocol):
         `duplicate=True`. Raises VersionConflict (`expects` is not the entity's last position),
         PayloadTooLarge, IllegalSubject, BrokerUnavailable (retry with the same event), BrokerMisconfigured.
         """
-        ...
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         """Append events in order, in atomic batches of up to 1,000: each batch is stored whole or not at all.
@@ -30,7 +29,6 @@ class Ledger(Protocol):
         An empty list is a no-op. On an error the batches before the failed one are stored; a retry with the
         same events stores each once. Raises as append does.
         """
-        ...
 
     def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
@@ -42,16 +40,12 @@ class Ledger(Protocol):
         Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
         BrokerUnavailable.
         """
-        ...
 
     async def head(self) -> Head:
         """The current end of the stream."""
-        ...
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         """The position of the last event of one entity, 0 when there is none."""
-        ...
 
     async def close(self) -> None:
         """Release connections. Every acknowledged event is durable already."""
-        ...

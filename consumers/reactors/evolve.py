@@ -65,7 +65,6 @@ class Evolving:
             raise
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        """See Reactor.fail."""
         state = await self._work.state(self.kind, request.id)
         if state is None or state.process.stage not in ("requested", "started", "proposed"):
             return

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from consumers.model import Answer
 from consumers.prompting import extraction_prompt, prompt
 from consumers.reactors.extracted import Finding, Findings, Judgement, events_of, material, pairs, usable_findings
+from consumers.reactors.said import words_of
 from consumers.reactors.similar import similar_to
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
@@ -72,7 +73,6 @@ class Extracting:
             raise
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        """See Reactor.fail."""
         state = await self._work.state(self.kind, request.id)
         if state is None or state.process.stage not in ("requested", "started"):
             return
@@ -112,11 +112,12 @@ class Extracting:
         return kept.position
 
     async def _messages(self, process: Process) -> list[JsonObject]:
-        """The messages of the request. Raises Erased when they were erased with their person."""
+        """The messages of the request. Raises Erased when they were erased with their person, UnknownSession."""
         at = process.requested_position
         if within((await self._work.view.ask(places_of, [at])).get(at, NOTHING), "messages"):
             raise Erased(f"the messages of {process.id} were erased with the person they belonged to", id=process.id)
-        return [message for message in process.requested["messages"] if isinstance(message, dict)]
+        named = [message for message in process.requested["messages"] if isinstance(message, dict)]
+        return await words_of(self._work, process, named)
 
     async def _publish(self, request: Request, findings: list[Finding], judged: _Judged) -> None:
         state = await self._current(request)

@@ -9,6 +9,7 @@ from consumers.reactors.work import Work
 from kledger.contract.errors import LedgerError
 from kledger.contract.scopes import PUBLIC
 from ledger.event import JsonObject
+from projections.search.ask import Asked
 
 MOST_CHARACTERS = 2_000
 """Characters of a search text."""
@@ -29,7 +30,7 @@ async def similar_to(
     await work.searcher.wait_for(as_of, 30.0)
     for attempt in range(TRIES):
         try:
-            results = await work.searcher.search(
+            asked = Asked(
                 org=work.org,
                 query=text[:MOST_CHARACTERS],
                 visible=visible,
@@ -38,6 +39,7 @@ async def similar_to(
                 as_of=as_of,
                 paths="fused" if attempt < TRIES - 1 else "keyword",
             )
+            results = await work.searcher.search(asked)
             usable = [item for item in results if item["owner"] == owner or {owner, PUBLIC} & set(item["scopes"])]
             return usable[:most]
         except LedgerError:

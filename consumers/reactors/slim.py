@@ -78,7 +78,6 @@ class Slimming:
             await self._end(process, SlimReverted(groups=groups, skipped=skipped))
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        """See Reactor.fail."""
         state = await self._state(request)
         if state is None or state.process.stage not in _FAILS_IN:
             return

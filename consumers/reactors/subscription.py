@@ -70,11 +70,9 @@ class Reactor(Protocol):
 
         Transient errors (no broker, a view behind, a conflict) are raised and retried; others are passed to `fail`.
         """
-        ...
 
     async def fail(self, request: Request, error: LedgerError) -> None:
         """Record that the request failed, and why."""
-        ...
 
 
 def subscribe(broker: NatsBroker, org: str, reactors: Sequence[Reactor], inbox_prefix: str) -> None:

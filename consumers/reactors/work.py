@@ -21,6 +21,7 @@ from ledger.events.process import CallStarted
 from ledger.events.usage import Usage
 from ledger.named_ids import named_id
 from ledger.privacy.personal import NOBODY
+from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from projections.engine.view import View
 from projections.search.ask import Searcher
@@ -56,6 +57,7 @@ class Work:
     ledger: Ledger
     append: Append
     model: ChatModel
+    sessions: SessionStore | None = None
 
     async def state(self, kind: str, process_id: str) -> ProcessState | None:
         """The current state of a process; None when its request was refused. Raises BrokerUnavailable, ViewBehind."""

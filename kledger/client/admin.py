@@ -5,43 +5,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kledger.answers.admin import Attach, Health, Job, NodeStatus, Proof, Table
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
 from kledger.client.wire import Wire, segment
+from kledger.contract.words import StartableJob
 
 ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at what goes on; it grows to LATEST_LOOK
 LATEST_LOOK = 0.5
 
-StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
-
 
 async def status(wire: Wire) -> NodeStatus:
     """Stream head, position and lag of each view, refused events, versions, and `healthy` with reasons."""
-    answer: NodeStatus = await wire.look(f"{ADMIN}/status")
-    return answer
+    return await wire.look(f"{ADMIN}/status")
 
 
 async def health(wire: Wire) -> Health:
     """The node's own verdict; one that is not healthy (status 503) is an answer, not an error."""
-    answer: Health = await wire.look("/health", also=503)
-    return answer
+    return await wire.look("/health", also=503)
 
 
 async def sql(wire: Wire, query: str) -> Table:
     """One read-only query on the live view. IllegalQuery when it is not one SELECT, or takes too long."""
-    table: Table = await wire.read(f"{ADMIN}/sql", method="POST", body={"query": query})
-    return table
+    return await wire.read(f"{ADMIN}/sql", method="POST", body={"query": query})
 
 
 async def attach(wire: Wire) -> Attach:
     """How any DuckDB attaches to the live view."""
-    answer: Attach = await wire.look(f"{ADMIN}/attach")
-    return answer
+    return await wire.look(f"{ADMIN}/attach")
 
 
 async def start_job(
@@ -64,20 +59,17 @@ async def start_job(
         body = {"into": None if into is None else str(into)}
     elif kind == "forget":
         body = {"subject": subject}
-    started: Job = await wire.order(f"{ADMIN}/{kind}", body)
-    return started
+    return await wire.order(f"{ADMIN}/{kind}", body)
 
 
 async def prove(wire: Wire, id: str) -> Proof:
     """A proof for every event behind an item. UnknownKnowledge, NotCertified, ChainContradicted."""
-    answer: Proof = await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
-    return answer
+    return await wire.read(f"{ADMIN}/prove", method="POST", body={"id": id})
 
 
 async def job(wire: Wire, id: str) -> Job:
     """How far a job is."""
-    answer: Job = await wire.look(f"{ADMIN}/jobs/{segment(id)}")
-    return answer
+    return await wire.look(f"{ADMIN}/jobs/{segment(id)}")
 
 
 def pauses() -> Iterator[float]:

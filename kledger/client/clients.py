@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +18,7 @@ from kledger.client.recall import RecallEndpoints
 from kledger.client.refused import RefusedEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.searchable import SearchableEndpoints
+from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
 from kledger.client.tools.functions import ToolEndpoints
@@ -31,6 +33,7 @@ class LedgerEndpoints(
     EvolutionEndpoints,
     SlimEndpoints,
     RecallEndpoints,
+    SessionListEndpoints,
     AdminEndpoints,
     RefusedEndpoints,
 ):
@@ -51,6 +54,14 @@ class AsyncResources(AsyncEveryResource, ResourceEndpoints):
 
 class SyncResources(SyncEveryResource, ResourceEndpoints):
     """`client.resources` of the sync client."""
+
+
+class AsyncSession(AsyncFace, SessionEndpoints):
+    """`client.session(id)` of the async client."""
+
+
+class SyncSession(SyncFace, SessionEndpoints):
+    """`client.session(id)` of the sync client."""
 
 
 class AsyncTools(AsyncFace, ToolEndpoints):
@@ -91,6 +102,10 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     def resources(self) -> AsyncResources:
         """What knowledge refers to: code, credentials, cookies."""
         return AsyncResources(self._wire)
+
+    def session(self, session_id: str) -> AsyncSession:
+        """One session of the caller's: what is said in it, and what of that fits a model's window."""
+        return AsyncSession(replace(self._wire, session_id=session_id))
 
     @property
     def tools(self) -> AsyncTools:
@@ -139,6 +154,10 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     def resources(self) -> SyncResources:
         """What knowledge refers to: code, credentials, cookies."""
         return SyncResources(self._wire, self._portal)
+
+    def session(self, session_id: str) -> SyncSession:
+        """One session of the caller's: what is said in it, and what of that fits a model's window."""
+        return SyncSession(replace(self._wire, session_id=session_id), self._portal)
 
     @property
     def tools(self) -> SyncTools:

@@ -46,10 +46,9 @@ async def evolve(
     With `dry_run` the rewrite stays a proposal, to be applied or rejected. NotAvailable where no model is configured.
     """
     body = {"evolve_feedback": feedback, "evolve_dry_run": dry_run} | ({} if model is None else {"evolve_model": model})
-    answer: Evolving = await wire.write(
+    return await wire.write(
         "PUT", f"{KNOWLEDGE}/{segment(id)}", body, params={"wait": wait}, idempotency_key=idempotency_key
     )
-    return answer
 
 
 async def revert(
@@ -62,16 +61,12 @@ async def revert(
 ) -> Reverted:
     """Make an item again what it was at an earlier version. Only the owner may (NotOwner)."""
     body = {"to_version": to_version, "expected_version": expected_version}
-    answer: Reverted = await wire.write(
-        "POST", f"{KNOWLEDGE}/{segment(id)}/revert", body, idempotency_key=idempotency_key
-    )
-    return answer
+    return await wire.write("POST", f"{KNOWLEDGE}/{segment(id)}/revert", body, idempotency_key=idempotency_key)
 
 
 async def evolution(wire: Wire, id: str) -> Evolution:
     """One evolution: asked for, proposed, and what became of it. UnknownProcess when it is not the caller's."""
-    answer: Evolution = await wire.look(f"{EVOLUTIONS}/{segment(id)}")
-    return answer
+    return await wire.look(f"{EVOLUTIONS}/{segment(id)}")
 
 
 async def evolutions(
@@ -79,8 +74,7 @@ async def evolutions(
 ) -> EvolutionList:
     """The evolutions that the caller asked for, newest first."""
     params = {"item_id": item_id, "status": status, "limit": limit, "offset": offset}
-    answer: EvolutionList = await wire.read(EVOLUTIONS, params)
-    return answer
+    return await wire.read(EVOLUTIONS, params)
 
 
 async def apply_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
@@ -120,16 +114,14 @@ async def extract(
         raise InvalidPayload("give a text or messages to find knowledge in, one of the two")
     stated = {"text": text, "messages": messages, "scopes": scopes, "owner": owner, "model": model}
     body = {"kind": kind} | {name: value for name, value in stated.items() if value is not None}
-    answer: Extraction = await wire.write(
+    return await wire.write(
         "POST", f"{KNOWLEDGE}/extract", body, params={"wait": wait}, idempotency_key=idempotency_key
     )
-    return answer
 
 
 async def extraction(wire: Wire, id: str) -> Extraction:
     """One extraction: what became of each piece of knowledge. UnknownProcess when it is not the caller's."""
-    answer: Extraction = await wire.look(f"{EXTRACTIONS}/{segment(id)}")
-    return answer
+    return await wire.look(f"{EXTRACTIONS}/{segment(id)}")
 
 
 async def conflicts(
@@ -142,8 +134,7 @@ async def conflicts(
 ) -> ConflictList:
     """What contradicts what, newest first, as far as it is the caller's to decide."""
     params = {"status": status, "item_id": item_id, "limit": limit, "offset": offset}
-    answer: ConflictList = await wire.read(CONFLICTS, params)
-    return answer
+    return await wire.read(CONFLICTS, params)
 
 
 async def resolve_conflict(
@@ -163,17 +154,13 @@ async def resolve_conflict(
     body: dict[str, object] = {"winner": winner, "reason": reason}
     if merge is not None:
         body["merge"] = dict(merge)
-    answer: Resolved = await wire.write(
-        "POST", f"{CONFLICTS}/{segment(id)}/resolve", body, idempotency_key=idempotency_key
-    )
-    return answer
+    return await wire.write("POST", f"{CONFLICTS}/{segment(id)}/resolve", body, idempotency_key=idempotency_key)
 
 
 async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> Decided:
-    answer: Decided = await wire.write(
+    return await wire.write(
         "POST", f"{EVOLUTIONS}/{segment(id)}/{what}", params={"reason": reason}, idempotency_key=key
     )
-    return answer
 
 
 class EvolutionEndpoints:

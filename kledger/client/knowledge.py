@@ -43,7 +43,7 @@ async def search(
     what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
     it did, and `reason` why not.
     """
-    found: SearchResults = await wire.read(
+    return await wire.read(
         f"{KNOWLEDGE}/search",
         {
             "q": query,
@@ -58,7 +58,6 @@ async def search(
             "route": route,
         },
     )
-    return found
 
 
 async def save(
@@ -104,8 +103,7 @@ async def save(
         message_id=message_id,
         trace_id=trace_id,
     )
-    saved: Saved = await wire.write("POST", KNOWLEDGE, body, idempotency_key=idempotency_key)
-    return saved
+    return await wire.write("POST", KNOWLEDGE, body, idempotency_key=idempotency_key)
 
 
 async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany:
@@ -213,27 +211,24 @@ async def score(wire: Wire, id: str, score: int, *, idempotency_key: str | None 
 
 async def retire(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
     """Take an item out of recall; it stays readable. Only the owner may; IllegalState when it is out."""
-    moved: Moved = await wire.write(
+    return await wire.write(
         "DELETE", f"{KNOWLEDGE}/{segment(id)}", params={"reason": reason}, idempotency_key=idempotency_key
     )
-    return moved
 
 
 async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
     """Bring a retired item back. Only the owner may; IllegalState when it is active."""
-    moved: Moved = await wire.write(
+    return await wire.write(
         "POST",
         f"{KNOWLEDGE}/{segment(id)}/restore",
         params={"reason": reason},
         idempotency_key=idempotency_key,
     )
-    return moved
 
 
 async def get(wire: Wire, id: str, *, as_of: Moment | None = None) -> WholeItem:
     """One item with its status and the cases of its histories. UnknownKnowledge when there is none to see."""
-    item: WholeItem = await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
-    return item
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}", {"as_of": moment(as_of)})
 
 
 async def list_items(
@@ -250,7 +245,7 @@ async def list_items(
     as_of: Moment | None = None,
 ) -> ItemList:
     """A page of the items that the caller may see; filters narrow it, none widens it."""
-    page: ItemList = await wire.read(
+    return await wire.read(
         KNOWLEDGE,
         {
             "limit": limit,
@@ -264,24 +259,20 @@ async def list_items(
             "as_of": moment(as_of),
         },
     )
-    return page
 
 
 async def history(wire: Wire, id: str) -> History:
     """Every version of an item and every verdict on it."""
-    answer: History = await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
-    return answer
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:
     """Where `ref` came from and what came of it: an item's id, `trace:ID`, `message:ID` or `event:ID`."""
-    answer: LineageOf = await wire.read("/api/lineage", {"ref": ref})
-    return answer
+    return await wire.read("/api/lineage", {"ref": ref})
 
 
 async def _change(wire: Wire, id: str, body: Mapping[str, Any], key: str | None) -> Changed:
-    changed: Changed = await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}", body, idempotency_key=key)
-    return changed
+    return await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}", body, idempotency_key=key)
 
 
 def _said(**stated: object) -> dict[str, Any]:

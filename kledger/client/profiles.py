@@ -17,20 +17,17 @@ PROFILES = "/api/v1/memories"
 
 async def both(wire: Wire, *, as_of: Moment | None = None) -> Profiles:
     """The two profiles of the user, now or as of then."""
-    profiles: Profiles = await wire.read(PROFILES, {"as_of": moment(as_of)})
-    return profiles
+    return await wire.read(PROFILES, {"as_of": moment(as_of)})
 
 
 async def register(wire: Wire) -> Profiles:
     """Begin both profiles with their default content; a second time changes nothing."""
-    profiles: Profiles = await wire.write("POST", PROFILES)
-    return profiles
+    return await wire.write("POST", PROFILES)
 
 
 async def get(wire: Wire, profile: ProfileType, *, as_of: Moment | None = None) -> JsonDocument | None:
     """The content of one profile, its defaults until something is stated, None while disabled; now or as of then."""
-    content: JsonDocument | None = await wire.read(f"{PROFILES}/{profile}", {"as_of": moment(as_of)})
-    return content
+    return await wire.read(f"{PROFILES}/{profile}", {"as_of": moment(as_of)})
 
 
 async def prompt(wire: Wire, profile: ProfileType, *, as_of: Moment | None = None) -> str | None:
@@ -41,28 +38,21 @@ async def prompt(wire: Wire, profile: ProfileType, *, as_of: Moment | None = Non
 
 async def history(wire: Wire, profile: ProfileType) -> ProfileHistory:
     """Every version of one profile, oldest first. UnknownProfile when it was never created."""
-    versions: ProfileHistory = await wire.read(f"{PROFILES}/{profile}/history")
-    return versions
+    return await wire.read(f"{PROFILES}/{profile}/history")
 
 
 async def put(
     wire: Wire, profile: ProfileType, content: Mapping[str, Any], *, idempotency_key: str | None = None
 ) -> JsonDocument:
     """State the whole content anew. InvalidPayload names the field that does not fit."""
-    kept: JsonDocument = await wire.write(
-        "PUT", f"{PROFILES}/{profile}", {"content": content}, idempotency_key=idempotency_key
-    )
-    return kept
+    return await wire.write("PUT", f"{PROFILES}/{profile}", {"content": content}, idempotency_key=idempotency_key)
 
 
 async def patch(
     wire: Wire, profile: ProfileType, content: Mapping[str, Any], *, idempotency_key: str | None = None
 ) -> JsonDocument:
     """State part of the content anew: a JSON merge patch (RFC 7396), null removes a field."""
-    kept: JsonDocument = await wire.write(
-        "PATCH", f"{PROFILES}/{profile}", {"content": content}, idempotency_key=idempotency_key
-    )
-    return kept
+    return await wire.write("PATCH", f"{PROFILES}/{profile}", {"content": content}, idempotency_key=idempotency_key)
 
 
 async def disable(wire: Wire, profile: ProfileType, *, idempotency_key: str | None = None) -> None:

@@ -29,7 +29,7 @@ async def startup(
     With a `query` what fits it, without one what has served the caller best and lately. `language` is that of the
     texts; without one it is the node's.
     """
-    answer: Startup = await wire.read(
+    return await wire.read(
         "/api/recall/startup",
         {
             "q": query or None,
@@ -41,7 +41,6 @@ async def startup(
             "language": language,
         },
     )
-    return answer
 
 
 async def focus(
@@ -55,32 +54,28 @@ async def focus(
     idempotency_key: str | None = None,
 ) -> FocusedGoal:
     """Focus a goal: related knowledge is kept on it, and is text in `output`. Again: what was saved since comes too."""
-    answer: FocusedGoal = await wire.write(
+    return await wire.write(
         "POST",
         f"{GOALS}/{segment(goal_id)}/focus",
         {"description": description, "top_k": top_k, "min_score": min_score},
         params={**wire.freshness(), "language": language},
         idempotency_key=idempotency_key,
     )
-    return answer
 
 
 async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: Language | None = None) -> Goal:
     """A goal with the knowledge that the caller may see now. UnknownGoal when it is nobody's, or somebody else's."""
-    answer: Goal = await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
-    return answer
+    return await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
 
 
 async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
     """The prompts that ship with the ledger: name, title, description, languages."""
-    answer: list[PromptName] = (await wire.look(PROMPTS, {"language": language}))["prompts"]
-    return answer
+    return (await wire.look(PROMPTS, {"language": language}))["prompts"]
 
 
 async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
     """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
-    answer: Prompt = await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
-    return answer
+    return await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
 
 
 class RecallEndpoints:

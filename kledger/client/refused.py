@@ -11,20 +11,17 @@ from kledger.client.wire import Wire
 async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> RefusedEvents:
     """`refused`: the events after a position that do not count, each with its reason; parked ones with a `state`."""
     query = {"after": after, "limit": limit, "code": code}
-    answer: RefusedEvents = await wire.read(f"{ADMIN}/refused", query)
-    return answer
+    return await wire.read(f"{ADMIN}/refused", query)
 
 
 async def retry_parked(wire: Wire, position: int) -> Job:
     """Start a job that folds a parked event after all, and return it at once. UnknownReference when none is parked."""
-    started: Job = await wire.order(f"{ADMIN}/refused/{position}/retry", {})
-    return started
+    return await wire.order(f"{ADMIN}/refused/{position}/retry", {})
 
 
 async def dismiss_parked(wire: Wire, position: int) -> ParkingDecision:
     """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
-    answer: ParkingDecision = await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
-    return answer
+    return await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
 
 
 class RefusedEndpoints:

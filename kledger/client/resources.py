@@ -48,8 +48,7 @@ async def save(
         "expected_version": expected_version,
     }
     stated = {name: value for name, value in said.items() if value is not None}
-    saved: Saved = await wire.write("POST", RESOURCE, stated, idempotency_key=idempotency_key)
-    return saved
+    return await wire.write("POST", RESOURCE, stated, idempotency_key=idempotency_key)
 
 
 async def get(wire: Wire, id: str, *, as_of: Moment | None = None, include_expired: bool = False) -> Resource:
@@ -57,11 +56,10 @@ async def get(wire: Wire, id: str, *, as_of: Moment | None = None, include_expir
 
     `include_expired`: the owner reads the secret also of what is no longer valid.
     """
-    found: Resource = await wire.read(
+    return await wire.read(
         f"{RESOURCE}/{segment(id)}",
         {"as_of": moment(as_of), "include_expired": True if include_expired else None},
     )
-    return found
 
 
 async def list_resources(
@@ -75,7 +73,7 @@ async def list_resources(
     as_of: Moment | None = None,
 ) -> ResourceList:
     """A page of the resources that the caller may see, newest first, without their secrets."""
-    page: ResourceList = await wire.read(
+    return await wire.read(
         RESOURCE,
         {
             "content_type": content_type,
@@ -86,13 +84,11 @@ async def list_resources(
             "as_of": moment(as_of),
         },
     )
-    return page
 
 
 async def history(wire: Wire, id: str) -> ResourceHistory:
     """Every version of a resource, oldest first, without its secret."""
-    answer: ResourceHistory = await wire.read(f"{RESOURCE}/{segment(id)}/history")
-    return answer
+    return await wire.read(f"{RESOURCE}/{segment(id)}/history")
 
 
 async def retire(
@@ -108,18 +104,14 @@ async def retire(
     Only the owner may; IllegalState when it is retired (unless its secret is to be destroyed).
     """
     params = {"reason": reason, "destroy_secret": True if destroy_secret else None}
-    moved: Moved = await wire.write(
-        "DELETE", f"{RESOURCE}/{segment(id)}", params=params, idempotency_key=idempotency_key
-    )
-    return moved
+    return await wire.write("DELETE", f"{RESOURCE}/{segment(id)}", params=params, idempotency_key=idempotency_key)
 
 
 async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
     """Bring a retired resource back. Only the owner may; IllegalState when it is active."""
-    moved: Moved = await wire.write(
+    return await wire.write(
         "POST", f"{RESOURCE}/{segment(id)}/restore", params={"reason": reason}, idempotency_key=idempotency_key
     )
-    return moved
 
 
 class ResourceEndpoints:

@@ -19,22 +19,19 @@ async def share(wire: Wire, id: str, acl: Sequence[Mapping[str, str]], *, idempo
     Those it names read the item beside those in its scopes; who may write may revise it. An empty list takes all of
     it back. Only the owner may (NotOwner).
     """
-    moved: Moved = await wire.write(
+    return await wire.write(
         "PUT", f"{KNOWLEDGE}/{segment(id)}/acl", {"acl": list(acl)}, idempotency_key=idempotency_key
     )
-    return moved
 
 
 async def why_visible(wire: Wire, id: str) -> Why:
     """Why the caller may read an item, since which event, and who may change it. UnknownKnowledge when they may not."""
-    answer: Why = await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
-    return answer
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/why")
 
 
 async def scope_types(wire: Wire) -> ScopeTypes:
     """The built-in types and the registered ones, the most specific first."""
-    answer: ScopeTypes = await wire.read(SCOPE_TYPES)
-    return answer
+    return await wire.read(SCOPE_TYPES)
 
 
 async def register_scope_type(
@@ -43,8 +40,7 @@ async def register_scope_type(
     """Register a type of scope, or give it another priority; its place among user 6, project 5, agent 4, team 3,
     org 2, public 1. The operator's alone (NotOwner)."""
     body = {"type": type, "priority": priority}
-    answer: RegisteredScopeType = await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
-    return answer
+    return await wire.write("POST", SCOPE_TYPES, body, idempotency_key=idempotency_key)
 
 
 class SharingEndpoints:

@@ -39,37 +39,34 @@ async def slim(
 
 async def slims(wire: Wire, *, status: SlimStatus | None = None, limit: int = 20, offset: int = 0) -> SlimList:
     """The slims that the caller asked for, newest first, without their groups."""
-    page: SlimList = await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
-    return page
+    return await wire.read(BASE, {"status": status, "limit": limit, "offset": offset})
 
 
 async def slim_get(wire: Wire, id: str, *, wait: float = 0.0) -> Slim:
     """One slim with its groups; waits up to `wait` seconds until it is settled. UnknownProcess when there is none."""
-    answer: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
-    return answer
+    return await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
 
 
 async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
     """Merge what a dry run proposed. IllegalState when it is rejected or reverted."""
-    answer: Slim = await wire.write(
-        "POST", f"{BASE}/{segment(id)}/apply", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
-    )
-    return await _settled(wire, answer, wait - A_LOOK)
+    return await _decided(wire, id, "apply", wait, idempotency_key)
 
 
 async def slim_reject(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Slim:
     """Leave everything as it is."""
-    answer: Slim = await wire.write(
+    return await wire.write(
         "POST", f"{BASE}/{segment(id)}/reject", params={"reason": reason}, idempotency_key=idempotency_key
     )
-    return answer
 
 
 async def slim_revert(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
     """Make every item again what it was before; groups that changed since are left, and named as skipped."""
-    answer: Slim = await wire.write(
-        "POST", f"{BASE}/{segment(id)}/revert", params={"wait": min(wait, A_LOOK)}, idempotency_key=idempotency_key
-    )
+    return await _decided(wire, id, "revert", wait, idempotency_key)
+
+
+async def _decided(wire: Wire, id: str, what: str, wait: float, key: str | None) -> Slim:
+    params = {"wait": min(wait, A_LOOK)}
+    answer: Slim = await wire.write("POST", f"{BASE}/{segment(id)}/{what}", params=params, idempotency_key=key)
     return await _settled(wire, answer, wait - A_LOOK)
 
 

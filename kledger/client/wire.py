@@ -62,6 +62,7 @@ class Wire:
     at_least: int = 0  # reads wait until the view has this position
     wait: float | None = None  # seconds a read waits for it; None leaves it to the node (10 s)
     language: str | None = None  # of the texts that are answered; None leaves it to the node
+    session_id: str = ""  # of `client.session(…)`, whose calls are about one session
 
     def _headers(self) -> dict[str, str]:
         wanted = {} if self.language is None else {"Accept-Language": self.language}

@@ -75,6 +75,12 @@ def _check_value(value: object, depth: int) -> None:
         raise ValueError("holds an integer beyond 64 bits: write it as text")
 
 
+def check_text(value: str) -> str:
+    """Return a text that every view and every reader of JSON can hold. Raises ValueError."""
+    _check_text(value)
+    return value
+
+
 def _check_text(value: str) -> None:
     if "\0" in value:
         raise ValueError("holds a NUL character, which the views cannot keep: remove it")

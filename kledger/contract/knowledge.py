@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_POSITION, UNSIGNED_ZERO, Urls
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Scope
 from kledger.contract.words import Permission
 
@@ -23,10 +24,8 @@ MOST_SHARED = 64
 """Entries of an ACL."""
 
 
-class Source(BaseModel):
+class Source(Part):
     """Where the knowledge is from: a tool or paper, its urls, who queried, who submitted, and when."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     name: str | None = None
     category: str | None = None
@@ -38,10 +37,8 @@ class Source(BaseModel):
     message_id: str | None = None
 
 
-class Case(BaseModel):
+class Case(Part):
     """One use of an item: what it was used for, with which outcome, in which trace."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     task: str | None = None
     query: str | None = None
@@ -52,10 +49,8 @@ class Case(BaseModel):
     message_id: str | None = None
 
 
-class AclEntry(BaseModel):
+class AclEntry(Part):
     """Somebody who may read the item beside those in its scopes, and perhaps revise it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     entity: Entity
     permission: Permission

@@ -13,7 +13,8 @@ ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
 ImportOutcome = Literal["saved", "unchanged", "refused"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "all"]
 ItemStatus = Literal["active", "retired", "merged", "expired"]
-JobKind = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget", "retry"]
+StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
+JobKind = Literal[StartableJob, "retry"]
 LineageRole = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
 MemoryConcern = Literal["conflicting", "promoted", "never_recalled"]
 MemoryLayer = Literal["short", "semantic", "episodic", "procedural"]
@@ -27,6 +28,13 @@ ResourceFilter = Literal["active", "retired", "all"]
 ResourceStatus = Literal["active", "retired"]
 SecretState = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
 """What an answer says of a resource's secret."""
+SessionFilter = Literal["open", "closed", "removed", "all"]
+SessionEnd = Literal["request", "idle"]
+"""Why a session was closed."""
+SessionRemoval = Literal["request", "expired"]
+"""Why the words of a session were removed."""
+SessionStatus = Literal["open", "closed", "removed"]
+"""What a session is; `removed`: its words are kept no longer."""
 ServingPart = Literal["view", "vectors", "embeddings"]
 """A part of a node that answers reads."""
 TokenRole = Literal["agent", "analyst", "operator"]

@@ -13,6 +13,7 @@ from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.segments import BackupEvent, file_digest, read_segment
+from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
 from ledger.event import JsonObject
@@ -64,10 +65,11 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
         problems.append("the manifest's chain is not the one that its files make")
-    try:
-        kept_keys(directory)
-    except BackupDamaged as error:
-        problems.append(error.message)
+    for check in (kept_keys, check_sessions):
+        try:
+            check(directory)
+        except BackupDamaged as error:
+            problems.append(error.message)
     return Checked(
         str(directory),
         manifest.position,

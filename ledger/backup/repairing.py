@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
-from ledger.backup.segments import BackupEvent
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -73,7 +73,7 @@ async def find_damage(
     """
     head = (await ledger.head()).position
     missing, changed, beyond = _Ranges(), _Ranges(), _Ranges()
-    backup = _one_by_one(read_backup(directory))
+    backup = itertools.chain.from_iterable(read_backup(directory))
     same = 0
     async with contextlib.aclosing(read_what_is_there(ledger, batch=_READ_EVENTS)) as pieces:
         async for piece in pieces:
@@ -222,8 +222,3 @@ class _Ranges:
             self.ranges[-1] = (self.ranges[-1][0], position)
         else:
             self.ranges.append((position, position))
-
-
-def _one_by_one(batches: Iterator[list[BackupEvent]]) -> Iterator[BackupEvent]:
-    for batch in batches:
-        yield from batch

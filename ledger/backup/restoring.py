@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
-from ledger.backup.segments import BackupEvent
 from ledger.backup.sending import Sender
+from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -50,6 +51,8 @@ class Restored:
     signed: JsonObject | None
     keys: int
     """The number of restored records of the vault; the master key that they need is in no backup."""
+    session_records: int
+    """The number of restored records of sessions: messages, and what else is kept with them."""
     seconds: float
 
 
@@ -91,6 +94,7 @@ async def restore(
             connection, stream, directory, manifest, lambda at: report(manifest.position - reached + at)
         )
         keys = await restore_keys(access, connection, directory)
+        words = await restore_sessions(access, connection, directory, manifest.position)
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -101,6 +105,7 @@ async def restore(
         reached,
         manifest.signed.to_json() if manifest.signed else None,
         keys,
+        words,
         round(time.monotonic() - started, 3),
     )
 
@@ -175,7 +180,7 @@ async def _read_back(
 ) -> Chain:
     """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
     chain = Chain.empty()
-    backup = _one_by_one(read_backup(directory))
+    backup = itertools.chain.from_iterable(read_backup(directory))
     reading = read_stream(
         connection, stream, 1, follow=False, batch=_READ_EVENTS, restored=lambda _config: manifest.position
     )
@@ -222,8 +227,3 @@ async def _request(connection: BrokerConnection, subject: str, document: JsonObj
     answer = await connection.api(subject, document, timeout=_CHANGE_TIMEOUT)
     if error_code(answer):
         raise error_of(answer, what)
-
-
-def _one_by_one(batches: Iterator[list[BackupEvent]]) -> Iterator[BackupEvent]:
-    for batch in batches:
-        yield from batch

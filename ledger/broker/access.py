@@ -2,7 +2,7 @@
 
 Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish and read single events;
 `reader` may consume the stream; `node` may do both, and answers requests on `kledger.>`. So no process in daily
-operation can truncate or delete the log.
+operation can truncate or delete the log. The words of sessions are in another stream, from which `node` may remove.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ KEYS_STREAM = "KV_KLEDGER_KEYS"
 KEY_SUBJECTS = "$KV.KLEDGER_KEYS.>"
 PARKED_STREAM = "KLEDGER_PARKED"
 PARKED_SUBJECTS = "parked.>"
+SESSIONS_STREAM = "SESSIONS"
+SESSION_SUBJECTS = "sessions.>"
 LEASE_BUCKET = "kledger_leases"
 LEASE_SUBJECTS = f"$KV.{LEASE_BUCKET}.>"
 REQUEST_SUBJECTS = "kledger.>"
@@ -152,6 +154,13 @@ _ERASE = [
     f"$JS.API.STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}",
 ]
 
+# Words of sessions: the only stream that a process in daily operation removes from, a whole session at a time.
+_SESSIONS = [
+    SESSION_SUBJECTS,
+    *_read_messages(SESSIONS_STREAM),
+    f"$JS.API.STREAM.PURGE.{SESSIONS_STREAM}",
+]
+
 
 def _permissions(role: Role, publish: list[str], subscribe: list[str]) -> JsonObject:
     return {
@@ -170,6 +179,7 @@ _PERMISSIONS: dict[Role, JsonObject] = {
                 *_WRITE,
                 *_READ,
                 *_ERASE,
+                *_SESSIONS,
                 _acknowledge(LEDGER_STREAM),  # for its reactors
                 *_read_messages(PARKED_STREAM),
                 PARKED_SUBJECTS,

@@ -14,12 +14,13 @@ from ledger.events import (
     recall,
     resource,
     scope_type,
+    session,
     slim,
     subject,
 )
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    model,
+    *(model, session),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

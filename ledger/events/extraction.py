@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kledger.contract.bounds import Document, ModelName, Short
 from kledger.contract.knowledge import Id, Scopes
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity
 from kledger.contract.words import ExtractionAction, ExtractionKind
 from ledger.event import Example, Fact
@@ -20,10 +21,8 @@ from ledger.events.process import CallStarted, Failed, ProcessFact
 from ledger.events.usage import EXAMPLE_USAGE, Usage
 
 
-class Extracted(BaseModel):
+class Extracted(Part):
     """What became of one piece of knowledge that was found."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     knowledge_id: Id
     action: ExtractionAction

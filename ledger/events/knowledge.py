@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from kledger.contract.bounds import Document, Reason, ResourceIds, Short
 from kledger.contract.knowledge import (
@@ -29,6 +29,7 @@ from kledger.contract.knowledge import (
 )
 from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
 from kledger.contract.memory import Lifetime, Memory
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Scope
 from kledger.contract.words import PromotionCause, Verdict
 from ledger import new_item
@@ -39,13 +40,11 @@ Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]
 """The scope or entity among the item's readers through which the actor reads it; null in version 1 of an event."""
 
 
-class Origin(BaseModel):
+class Origin(Part):
     """Where and when an item is from, as who saves it says so of the whole item, beside what its source says.
 
     The dates are those of where it was before: an item of the ledger is as old as its events.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     trace_id: Short | None = None
     message_id: Short | None = None

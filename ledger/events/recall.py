@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
+from kledger.contract.part import Part
 from kledger.contract.scopes import Scope
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, USER
 
 
-class ServedItem(BaseModel):
+class ServedItem(Part):
     """One item served: its version then, and the relevance that ranked it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
     version: Annotated[int, Field(ge=1, le=MOST_POSITION)]

@@ -27,7 +27,6 @@ class ResourceFact(Fact):
 
     @classmethod
     def fault_of_id(cls, entity_id: str) -> str | None:
-        """See `Fact.fault_of_id`."""
         return fault_of_id(entity_id)
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kledger.contract.bounds import UNSIGNED_ZERO, Document, ModelName, Reason, Threshold
 from kledger.contract.knowledge import Count, Id, Scopes, Text, Types, Version
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, ITEM, OTHER, SLIM
@@ -21,20 +22,16 @@ from ledger.events.usage import EXAMPLE_USAGE, Usage
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
 
 
-class Similar(BaseModel):
+class Similar(Part):
     """One item that is to be merged: its version then, and how similar it is to the survivor."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     id: Id
     version: Version
     similarity: Share
 
 
-class Skipped(BaseModel):
+class Skipped(Part):
     """A group that was left as it is, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     group: Count
     reason: str

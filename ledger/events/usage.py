@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kledger.contract.bounds import UNSIGNED_ZERO
+from kledger.contract.part import Part
 
 MOST_TOKENS, MOST_COST, MOST_CALLS = 1_000_000_000_000, 1_000_000_000.0, 1_000_000
 
 Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
-class Usage(BaseModel):
+class Usage(Part):
     """Which model answered which version of a prompt; `cost_usd` is None where no price is known."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
     prompt_version: Annotated[str, Field(min_length=1, max_length=80)]

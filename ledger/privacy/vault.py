@@ -89,18 +89,15 @@ class Vault(Protocol):
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """The key or tombstone of each name that has one. Raises BrokerUnavailable, WrongMasterKey, VaultDamaged."""
-        ...
 
     async def obtain(self, name: str) -> DataKey:
         """The key of a name; creates and stores it if there is none. Raises SubjectForgotten (destroyed)."""
-        ...
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
         """Write a tombstone and erase the key. Idempotent: the first tombstone stays, and remains of a key are erased.
 
         With `unsworn`, the key's seals can be told from forged ones by the tombstone.
         """
-        ...
 
 
 def forgotten(tombstone: Tombstone) -> SubjectForgotten:
@@ -143,18 +140,15 @@ class MemoryVault:
         return {name: self._held[name] for name in names if name in self._held}
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
-        """See `Vault.look`."""
         return self.held(names)
 
     async def obtain(self, name: str) -> DataKey:
-        """See `Vault.obtain`."""
         held = self._held.setdefault(name, DataKey(name, new_secret()))
         if isinstance(held, Tombstone):
             raise forgotten(held)
         return held
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
-        """See `Vault.destroy`."""
         held = self._held.get(name)
         if not isinstance(held, Tombstone):
             witness = (held or await self.obtain(name)).witness if unsworn is not None else None

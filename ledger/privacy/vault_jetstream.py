@@ -137,13 +137,11 @@ class JetStreamVault:
         return self._connection
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
-        """See `Vault.look`."""
         wanted = list(dict.fromkeys(names))
         records = await asyncio.gather(*map(self._held, wanted))
         return {name: held for name, held in zip(wanted, records, strict=True) if held is not None}
 
     async def obtain(self, name: str) -> DataKey:
-        """See `Vault.obtain`."""
         held = await self._held(name)
         if held is None:
             record = orjson.dumps({"v": 1, "key": _text(wrap(self._master, name, new_secret()))})

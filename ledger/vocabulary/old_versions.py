@@ -7,36 +7,22 @@ client be checked against what it publishes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, create_model
 
-from kledger.contract.bounds import Document, ModelName, Reason, ResourceIds
-from kledger.contract.knowledge import (
-    Case,
-    Confidence,
-    Count,
-    KnowledgeType,
-    Scopes,
-    Score,
-    Source,
-    Text,
-    Types,
-    Version,
-)
-from kledger.contract.resource import ContentType, Metadata, SharedWith
+from kledger.contract.bounds import Document, ResourceIds
+from kledger.contract.knowledge import Confidence, Count, KnowledgeType, Scopes, Score, Source, Text
+from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Visibility
-from kledger.contract.words import ExtractionKind
 from ledger.event import Fact
-from ledger.events.knowledge import Origin
-from ledger.events.process import ProcessFact
-from ledger.events.resource import SEALED_PATTERN, ResourceFact
+from ledger.events.extraction import ExtractionRequested
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
+from ledger.events.resource import ResourceSaved
 
 
-class EarlierEval(BaseModel):
+class EarlierEval(Part):
     """The counts an item came with; the histories beside them were never kept here and are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     score: Score = 3
     helpful: Count = 1
@@ -61,106 +47,26 @@ class KnowledgeSaved1(Fact):
     eval: EarlierEval | None = None
 
 
-class KnowledgeSaved2(Fact):
-    """A new item; it says nowhere but in its source where it is from."""
-
-    name: ClassVar[str] = "knowledge.saved"
-    version: ClassVar[int] = 2
-
-    types: Types
-    task: str
-    content: Text
-    tags: Document = Field(default_factory=dict)
-    scopes: Scopes
-    owner: Entity
-    resource_ids: ResourceIds = Field(default_factory=list)
-    source: Source = Source()
-    score: Score = 3
-    helpful: Count = 1
-    harmful: Count = 0
-    confidence: Confidence = 0.5
+def _before(fact: type[Fact], about: str, back: int = 1) -> type[Fact]:
+    """The version of an event that lacks the last field of `Fact.added`, or the last `back` of them."""
+    version, lacking = fact.version - back, fact.added[-back:]
+    fields: dict[str, Any] = {
+        name: (info.annotation, info) for name, info in fact.model_fields.items() if name not in lacking
+    }
+    form: type[Fact] = create_model(f"{fact.__name__}{version}", __base__=fact.__bases__[0], __doc__=about, **fields)
+    form.name, form.version, form.added = fact.name, version, fact.added[:-back]
+    return form
 
 
-class KnowledgeSaved3(Fact):
-    """A new item, which says where it is from; it is no memory."""
-
-    name: ClassVar[str] = "knowledge.saved"
-    version: ClassVar[int] = 3
-    added: ClassVar[tuple[str, ...]] = ("origin",)
-
-    types: Types
-    task: str
-    content: Text
-    tags: Document = Field(default_factory=dict)
-    scopes: Scopes
-    owner: Entity
-    resource_ids: ResourceIds = Field(default_factory=list)
-    source: Source = Source()
-    score: Score = 3
-    helpful: Count = 1
-    harmful: Count = 0
-    confidence: Confidence = 0.5
-    origin: Origin | None = None
-
-
-class KnowledgeRated1(Fact):
-    """The item helped or harmed, with the case that shows it; it does not say through what its actor reads the item."""
-
-    name: ClassVar[str] = "knowledge.rated"
-
-    verdict: Literal["helpful", "harmful"]
-    case: Case = Case()
-
-
-class KnowledgeScored1(Fact):
-    """A new score, 1 (poor) to 5; it does not say through what its actor reads the item."""
-
-    name: ClassVar[str] = "knowledge.scored"
-
-    score: Score
-    reason: Reason | None = None
-
-
-class KnowledgeConfirmed1(Fact):
-    """The item was said again; it does not say through what its actor reads the item."""
-
-    name: ClassVar[str] = "knowledge.confirmed"
-
-    case: Case = Case()
-
-
-class ResourceSaved1(ResourceFact):
-    """The owner states the whole resource; it does not say where it is from."""
-
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    name: ClassVar[str] = "resource.saved"
-
-    title: Text
-    body: str = ""
-    secure_body: Annotated[str, Field(pattern=SEALED_PATTERN)] | None = None
-    content_type: ContentType = "text"
-    metadata: Metadata = Field(default_factory=dict)
-    scopes: Scopes
-    owner: Entity
-    shared_with: SharedWith = Field(default_factory=list)
-    expected_version: Version | None = None
-
-
-class ExtractionRequested1(ProcessFact):
-    """Knowledge is to be drawn from messages; it does not say which agent has it drawn."""
-
-    name: ClassVar[str] = "extraction.requested"
-
-    kind: ExtractionKind
-    messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
-    owner: Entity
-    scopes: Scopes
-    model: ModelName | None = None
-
-
+_THROUGH = "it does not say through what its actor reads the item."
 _FORMS: tuple[type[Fact], ...] = (
-    *(KnowledgeSaved1, KnowledgeSaved2, KnowledgeSaved3, KnowledgeRated1, KnowledgeScored1, KnowledgeConfirmed1),
-    *(ResourceSaved1, ExtractionRequested1),
+    KnowledgeSaved1,
+    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=2),
+    _before(KnowledgeSaved, "A new item, which says where it is from; it is no memory."),
+    _before(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
+    _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
+    _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),
+    _before(ResourceSaved, "The owner states the whole resource; it does not say where it is from."),
+    _before(ExtractionRequested, "Knowledge is to be drawn from messages; it does not say which agent has it drawn."),
 )
 EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in _FORMS}

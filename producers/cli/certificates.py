@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from kledger.contract.errors import InvalidPayload
-from producers.cli.screen import facts, plain, table, words
+from producers.cli.screen import equality, facts, plain, table, words
 from producers.cli.session import Answer
 
 
@@ -27,7 +27,7 @@ def compared_certificates(files: tuple[Path, Path]) -> Answer:
         facts(
             (
                 "state",
-                _equal(comparison["equal"]) if comparison["same_position"] else words("not comparable", "bold red"),
+                equality(comparison["equal"]) if comparison["same_position"] else words("not comparable", "bold red"),
             ),
             ("log", log),
             ("position", f"{positions['a']:,}"),
@@ -40,13 +40,9 @@ def compared_certificates(files: tuple[Path, Path]) -> Answer:
         rows = table("view", "rows in A", "rows in B", "", right=("rows in A", "rows in B"))
         for view in comparison["views"]:
             counts = [f"{one['rows']:,}" if one else "none" for one in (view["a"], view["b"])]
-            rows.add_row(plain(view["view"]), *counts, _equal(view["equal"]))
+            rows.add_row(plain(view["view"]), *counts, equality(view["equal"]))
         shown.append(rows)
     return Answer(comparison, Group(*shown), ok=bool(comparison["equal"]))
-
-
-def _equal(equal: bool) -> RenderableType:
-    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
 
 
 def read_document(file: Path) -> Any:

@@ -23,6 +23,7 @@ from producers.cli.commands import (
     recall,
     refused,
     resources,
+    sessions,
     sharing,
     slims,
     tokens,
@@ -62,7 +63,7 @@ def every_command(
 FILES = (
     *(admin, tokens, publishers),
     *(importing, knowledge_reading, knowledge, lineage, evolutions, slims, mcp, sharing, recall, trees),
-    *(memory, profiles, resources, backup, forget, integrity, refused),
+    *(memory, sessions, profiles, resources, backup, forget, integrity, refused),
 )
 """The files that list commands, in the order of the help; each lists its own."""
 PANELS = (NODE, KNOWLEDGE, AUDIT)

@@ -42,6 +42,12 @@ class Bar:
         of = "" if total is None else f" of {total:,}"
         self._progress.update(self._task, text=f"{count:,}{of}  {measured:,.0f}/s")
 
+    def moved(self, done: int, total: int, rate: float | None = None) -> None:
+        """Move the bar to `done` of `total` (0 while it is unknown), and show both."""
+        self.span(total)
+        self.read(done)
+        self.at(done, total=total or None, rate=rate)
+
     def step(self, what: str) -> None:
         """Restart the bar for the next step."""
         self._progress.reset(self._task, description=what, total=None, text="")

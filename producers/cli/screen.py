@@ -61,6 +61,11 @@ def words(value: object, style: str = "") -> Text:
     return Text(plain(value), style=style)
 
 
+def equality(equal: bool) -> Text:
+    """Whether two things that have to be equal are."""
+    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
+
+
 def exact(value: object, style: str = "") -> Text:
     """Text to copy: never wrapped, so that the terminal breaks it without inserting a newline."""
     return Text(plain(value), style=style, no_wrap=True, overflow="ignore")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
 from decimal import Decimal
 from typing import Any
 
 import orjson
 from starlette.responses import Response
 
-from kledger.answers.parts import Refusal
-from ledger.degraded import Degraded
+from kledger.answers.parts import Degraded, Refusal
 from producers.operations.desk import Freshness
 
 _WIDEST = 2**63  # an integer beyond has no form that every reader of JSON keeps
@@ -43,9 +41,10 @@ class Json(Response):
 class ReadJson(Json):
     """A document that was read, with what it lacks in `degraded`."""
 
-    def __init__(self, content: Any, freshness: Freshness, headers: Mapping[str, str] | None = None) -> None:
-        document = content if isinstance(content, dict) else {f.name: getattr(content, f.name) for f in fields(content)}
-        super().__init__({**document, "degraded": freshness.degraded or []}, headers=headers)
+    def __init__(
+        self, content: Mapping[str, Any], freshness: Freshness, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__({**content, "degraded": freshness.degraded or []}, headers=headers)
         self.position = 0
 
 
@@ -54,7 +53,7 @@ def in_headers(position: int, degraded: Sequence[Degraded] | None = None) -> dic
     headers = {POSITION: str(position)}
     if degraded:
         # Escaped: a header is ASCII.
-        headers[DEGRADED] = json.dumps([asdict(each) for each in degraded])
+        headers[DEGRADED] = json.dumps(degraded)
     return headers
 
 

@@ -27,6 +27,7 @@ from producers.http.routes import (
     refused,
     resources,
     scope_types,
+    sessions,
     slims,
 )
 from producers.operations.desk import Desk
@@ -70,6 +71,7 @@ def create_app(
         *resources.routes(desk),
         *scope_types.routes(desk),
         *recall.routes(desk),
+        *sessions.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),
         metrics.routes(desk, counted),

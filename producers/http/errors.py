@@ -21,55 +21,49 @@ from producers.http.answers import Json
 from producers.operations.updated import error_body
 from producers.requests.reading import refusal
 
-STATUS: dict[str, int] = {
-    "bad_json": 400,
-    "bad_request": 400,
-    "illegal_query": 400,
-    "unauthenticated": 401,
-    "token_expired": 401,
-    "token_revoked": 401,
-    "not_owner": 403,
-    "not_reader": 403,
-    "forbidden": 403,
-    "unknown_knowledge": 404,
-    "unknown_profile": 404,
-    "unknown_process": 404,
-    "unknown_resource": 404,
-    "unknown_reference": 404,
-    "unknown_goal": 404,
-    "unknown_prompt": 404,
-    "unknown_route": 404,
-    "method_not_allowed": 405,
-    "knowledge_exists": 409,
-    "version_conflict": 409,
-    "illegal_state": 409,
-    "backup_mismatch": 409,
-    "restore_refused": 409,
-    "not_repairable": 409,
-    "log_replaced": 503,
-    "restore_unfinished": 503,
-    "chain_contradicted": 409,
-    "request_too_slow": 408,
-    "erased": 410,
-    "subject_forgotten": 410,
-    "payload_too_large": 413,
-    "secret_in_clear": 422,
-    "invalid_payload": 422,
-    "idempotency_mismatch": 422,
-    "illegal_scope": 422,
-    "illegal_subject": 422,
-    "rate_limited": 429,
-    "head_too_large": 431,
-    "budget_spent": 429,
-    "not_available": 501,
-    "interrupted": 502,
-    "model_failed": 502,
-    "model_refused": 502,
-    "view_behind": 503,
-    "not_certified": 503,
-    "broker_unavailable": 503,
-    "broker_misconfigured": 503,
+_CODES = {
+    400: ("bad_json", "bad_request", "illegal_query"),
+    401: ("unauthenticated", "token_expired", "token_revoked"),
+    403: ("not_owner", "not_reader", "forbidden"),
+    404: (
+        "unknown_knowledge",
+        "unknown_profile",
+        "unknown_process",
+        "unknown_resource",
+        "unknown_reference",
+        "unknown_goal",
+        "unknown_session",
+        "unknown_prompt",
+        "unknown_route",
+    ),
+    405: ("method_not_allowed",),
+    408: ("request_too_slow",),
+    409: (
+        "knowledge_exists",
+        "version_conflict",
+        "illegal_state",
+        "backup_mismatch",
+        "restore_refused",
+        "not_repairable",
+        "chain_contradicted",
+    ),
+    410: ("erased", "subject_forgotten"),
+    413: ("payload_too_large",),
+    422: ("secret_in_clear", "invalid_payload", "idempotency_mismatch", "illegal_scope", "illegal_subject"),
+    429: ("rate_limited", "budget_spent"),
+    431: ("head_too_large",),
+    501: ("not_available",),
+    502: ("interrupted", "model_failed", "model_refused"),
+    503: (
+        "log_replaced",
+        "restore_unfinished",
+        "view_behind",
+        "not_certified",
+        "broker_unavailable",
+        "broker_misconfigured",
+    ),
 }
+STATUS = {code: status for status, codes in _CODES.items() for code in codes}
 """A code that is not listed is the node's own fault: 500."""
 
 HUNG_UP = 499
@@ -81,13 +75,9 @@ _log = structlog.get_logger()
 class UnknownRoute(LedgerError):
     """No such path."""
 
-    code = "unknown_route"
-
 
 class MethodNotAllowed(LedgerError):
     """The path is there, and does not take this method."""
-
-    code = "method_not_allowed"
 
 
 class UnreadableRequest(LedgerError):
@@ -99,13 +89,9 @@ class UnreadableRequest(LedgerError):
 class HeadTooLarge(LedgerError):
     """The request's address and headers have more bytes than the node takes before it knows who asks."""
 
-    code = "head_too_large"
-
 
 class RequestTooSlow(LedgerError):
     """The request did not come in the time that the node waits for one."""
-
-    code = "request_too_slow"
 
 
 def answer(error: LedgerError) -> Json:
@@ -132,7 +118,7 @@ async def _ours(request: Request, error: Exception) -> Json:
     assert isinstance(error, LedgerError)  # registered for it alone
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
-        return answer(ViewBehind(f"{error.message}; but {lacks[0].reason}", position=lacks[0].position))
+        return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))
     return answer(error)
 
 

@@ -49,63 +49,46 @@ class Metrics:
                 "qdrant_edge": version("qdrant-edge-py"),
             }
         )
-        self.requests = Counter(
-            "kledger_http_requests",
-            "Requests answered, by route and status",
-            ["method", "route", "status"],
-            registry=self.registry,
+        self.requests = self._counter(
+            "kledger_http_requests", "Requests answered, by route and status", "method", "route", "status"
         )
-        self.seconds = Histogram(
-            "kledger_http_request_seconds",
-            "Time to answer, by route",
-            ["method", "route"],
-            buckets=BUCKETS,
-            registry=self.registry,
+        self.seconds = self._histogram("kledger_http_request_seconds", "Time to answer, by route", "method", "route")
+        self.turned_away = self._counter(
+            "kledger_http_turned_away", "Requests refused for their token, by code", "code"
         )
-        self.turned_away = Counter(
-            "kledger_http_turned_away",
-            "Requests refused for their token, by code",
-            ["code"],
-            registry=self.registry,
+        self.rate_limited = self._counter(
+            "kledger_http_rate_limited", "Requests refused because one principal made too many"
         )
-        self.rate_limited = Counter(
-            "kledger_http_rate_limited", "Requests refused because one principal made too many", registry=self.registry
-        )
-        self.tool_calls = Counter(
-            "kledger_mcp_tool_calls",
-            "Tools called over MCP at this node, by tool and outcome: ok, or the code of the error",
-            ["tool", "outcome"],
-            registry=self.registry,
-        )
+        about_tools = "Tools called over MCP at this node, by tool and outcome: ok, or the code of the error"
+        self.tool_calls = self._counter("kledger_mcp_tool_calls", about_tools, "tool", "outcome")
         self.append_seconds = self._histogram("kledger_append_seconds", "Time until the log has kept what is appended")
         self.search_seconds = self._histogram("kledger_search_seconds", "Time of a search, without its record")
         self.fold_batch_seconds = self._histogram("kledger_fold_batch_seconds", "Time to fold one batch of events")
-        self.refused_by = Gauge(
-            "kledger_refused_events_by_code", "Events that do not count, by code", ["code"], registry=self.registry
+        self.refused_by = self._gauge("kledger_refused_events_by_code", "Events that do not count, by code", "code")
+        self.lag_seconds = self._gauge(
+            "kledger_view_lag_seconds", "At least how long an event has waited, by view", "view"
         )
-        self.lag_seconds = Gauge(
-            "kledger_view_lag_seconds",
-            "At least how long an event has waited, by view",
-            ["view"],
-            registry=self.registry,
-        )
-        self.healthy = Gauge("kledger_healthy", "1 when nothing is wrong, as /health says", registry=self.registry)
-        self.ready = Gauge("kledger_ready", "1 when the node may be asked, as /health/ready", registry=self.registry)
-        self.position = Gauge("kledger_view_position", "Log position the view has", registry=self.registry)
-        self.head = Gauge("kledger_log_head", "Last position of the log", registry=self.registry)
-        self.lag = Gauge("kledger_view_lag_events", "Events the view is behind", registry=self.registry)
-        self.refused = Gauge("kledger_refused_events", "Events that do not count", registry=self.registry)
-        self.bytes = Gauge("kledger_bytes", "Bytes on disk, by part of the node", ["part"], registry=self.registry)
-        self.event_bytes = Gauge(
-            "kledger_event_bytes", "Bytes that the log's events say, by entity", ["entity"], registry=self.registry
-        )
-        self.broker_up = Gauge("kledger_broker_up", "1 when the log's broker answers", registry=self.registry)
+        self.healthy = self._gauge("kledger_healthy", "1 when nothing is wrong, as /health says")
+        self.ready = self._gauge("kledger_ready", "1 when the node may be asked, as /health/ready")
+        self.position = self._gauge("kledger_view_position", "Log position the view has")
+        self.head = self._gauge("kledger_log_head", "Last position of the log")
+        self.lag = self._gauge("kledger_view_lag_events", "Events the view is behind")
+        self.refused = self._gauge("kledger_refused_events", "Events that do not count")
+        self.bytes = self._gauge("kledger_bytes", "Bytes on disk, by part of the node", "part")
+        self.event_bytes = self._gauge("kledger_event_bytes", "Bytes that the log's events say, by entity", "entity")
+        self.broker_up = self._gauge("kledger_broker_up", "1 when the log's broker answers")
         self.registry.register(_Tallied(desk))
         for collector in () if desk is None else desk.collected:
             self.registry.register(collector)
 
-    def _histogram(self, name: str, meaning: str) -> Histogram:
-        return Histogram(name, meaning, buckets=BUCKETS, registry=self.registry)
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return Gauge(name, meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
+        return Histogram(name, meaning, labels, buckets=BUCKETS, registry=self.registry)
 
     def took(self, what: str, seconds: float) -> None:
         """Note how long an append, a search or a fold took."""

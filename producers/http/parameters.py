@@ -13,6 +13,7 @@ from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 
+from kledger.answers.parts import Degraded
 from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
@@ -20,7 +21,6 @@ from kledger.contract.language import Language, accepted_language
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath
 from kledger.requests.owners import owner_named
-from ledger.degraded import Degraded
 from ledger.event import Lineage
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
@@ -62,12 +62,22 @@ async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-enc
     return _decoded_id(goal_id)
 
 
+async def _session_id(session_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(session_id)
+
+
+async def _record_id(record_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(record_id)
+
+
 async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
     return _decoded_id(resource_id)
 
 
 ItemId = Annotated[str, Depends(_item_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
+SessionId = Annotated[str, Depends(_session_id)]
+RecordId = Annotated[str, Depends(_record_id)]
 ResourceId = Annotated[str, Depends(_resource_id)]
 
 

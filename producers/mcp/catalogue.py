@@ -21,6 +21,7 @@ from kledger.client.tools.hints import Hints, hints_of
 from kledger.client.wire import Wire
 from kledger.requests.knowledge import CaseBody, FeedbackBody
 from kledger.requests.resources import Together
+from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_null
 from producers.requests.reading import refusal
@@ -122,5 +123,7 @@ FORMS: Mapping[str, Any] = {
     "add_harmful_case": CaseBody,
     "feedback_list": list[FeedbackBody],
     "resources": Together,
+    "messages": list[SessionMessageBody],
+    "patch": Scratchpad,
 }
 """Arguments whose schema is shown in full and validated by the node alone: one invalid verdict refuses no other."""

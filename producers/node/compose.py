@@ -59,6 +59,7 @@ from producers.node.readiness import Readiness
 from producers.node.rebuilds import Rebuilds
 from producers.node.receipts import Receipts
 from producers.node.roles import ALL_ROLES, writes_vectors
+from producers.node.sessions import keep_house, open_sessions
 from producers.node.sizes import NodeSizes
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
@@ -166,6 +167,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         vault = await JetStreamVault.open(access, master)
         stack.push_async_callback(vault.close)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
+        sessions = await open_sessions(access, vault, keyring, settings.replicas, stack)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = broker_trouble
         stack.push_async_callback(ledger.close)
@@ -210,13 +212,14 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         searcher = Searcher(view, feed)
         sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
-        eraser = Eraser(rebuilds, vault, keyring, sealing, receipts, settings.org, master)
+        eraser = Eraser(rebuilds, vault, keyring, sealing, sessions, receipts, settings.org, master)
         rebuilds.undisturbed = eraser.stable_comparison
         operator = Operator(rebuilds, eraser, NodeStatus(rebuilds, eraser, started, Readiness(head)), tokens)
         stack.push_async_callback(operator.jobs.close)
         parking = Parking(rebuilds, operator.jobs, parked)
         desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
         desk.recorded, desk.lifetimes, desk.sizes = recorded, lifetimes, NodeSizes(settings.data, view)
+        desk.sessions = sessions
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, settings.roles, stack)
         if feed.settings.embedding is not None:
@@ -228,6 +231,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             "notary": notary.run,
             "forgetting": eraser.run,
             "registration": partial(keep_registered, desk, tokens),
+            "sessions": partial(keep_house, desk),
         }
         if "reactors" in settings.roles:
             loops["memories"] = LifeKeeper(settings.org, view, partial(publish, desk.ledger, desk.tally)).run

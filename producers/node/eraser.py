@@ -18,6 +18,7 @@ import structlog
 
 from kledger.contract.errors import IllegalState, LedgerError, UnknownReference
 from ledger.backup.keys import keep_keys
+from ledger.backup.sessions import keep_sessions
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
@@ -27,6 +28,7 @@ from ledger.privacy.personal import is_person
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.sessions.store import SessionStore
 from ledger.wire.seal_mac import Unsworn
 from producers.node.rebuilds import Rebuilds
 from producers.node.receipts import Order, Receipts, moment, new_order
@@ -58,6 +60,7 @@ class Eraser:
     vault: JetStreamVault
     keyring: Keyring
     sealing: SealingLedger
+    sessions: SessionStore
     receipts: Receipts
     org: str
     master: bytes = field(repr=False)
@@ -89,10 +92,14 @@ class Eraser:
                 raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
             return await self._carry_out(pending or new_order(subject, by), progress)
 
-    async def keep_keys(self, backup: Path) -> int:
-        """Copy the vault to a backup; returns the number of records. No order is carried out meanwhile."""
+    async def keep_private(self, backup: Path) -> JsonObject:
+        """Copy the words of sessions and the vault to a backup; the number of records of each.
+
+        No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
+        """
         async with self.turn:
-            return await keep_keys(self.vault.connection, backup)
+            words = await keep_sessions(self.sessions.stream, backup)
+            return {"session_records": words, "keys": await keep_keys(self.vault.connection, backup)}
 
     async def run(self) -> None:
         """Complete pending orders and those of other nodes, until cancelled."""
@@ -159,6 +166,7 @@ class Eraser:
                 held = (await self.vault.look([subject])).get(subject)
                 if isinstance(held, Tombstone) and held.receipt == receipt:
                     self.sealing.forget(subject)
+                    self.sessions.drop()
                     order = Order(receipt, subject, held.by, held.at)
                     if await self._has_nothing_of(subject):
                         self.receipts.finish(order, _receipt(order, position, self.rebuilds.view.position))
@@ -184,6 +192,7 @@ class Eraser:
                 return done
         self.sealing.forget(order.subject)
         self.keyring.forget(order.subject)
+        await self.sessions.purge_owner(self.org, order.subject)
         position = await self._record(order)
         embeddings = await forget_embeddings(self.vault.connection, order.hashes)
         async with self.rebuilds.beside:

@@ -48,7 +48,7 @@ async def with_models(
     desk.models = model
     if settings.named():
         model.get_ready()
-    work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model)
+    work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model, desk.sessions)
     known: list[tuple[ModelTask, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
     # Without a model, slims keep the best item of each group.
     return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]

@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from kledger.contract.errors import LedgerError, ServiceFailed
+from kledger.contract.words import StartableJob
 from ledger.backup.process import back_up_in_own_process
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.runtime.whole_file import check_directory_place, check_place
 from producers.access.book import TokenBook
 from producers.node.eraser import Eraser
-from producers.node.jobs import Jobs
+from producers.node.jobs import Jobs, Work
 from producers.node.paths import outside
 from producers.node.rebuilds import Rebuilds
 from producers.node.status import NodeStatus
@@ -42,48 +43,37 @@ class Operator:
     places: Places = field(default_factory=Places)
 
     async def status(self) -> JsonObject:
-        """See NodeStatus.now."""
         return await self.node.now()
 
     async def health(self) -> Health:
-        """See NodeStatus.health."""
         return await self.node.health()
 
-    async def start_rebuild(self) -> Job:
-        """Fold the whole log beside the live view, compare, and serve the new file."""
-        return self.jobs.start("rebuild", self.rebuilds.rebuild)
-
-    async def start_verify(self) -> Job:
-        """Fold from zero into a file of its own, and compare it with the live view."""
-        return self.jobs.start("verify", self.rebuilds.verify)
-
-    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or moment into a new file. Raises InvalidPayload where the file cannot be made."""
-        file = outside(self.rebuilds.data, into)
-        check_place(file)
-        return self.jobs.start("replay", partial(self.rebuilds.replay, to, file))
-
-    async def start_snapshot(self) -> Job:
-        """Publish a frozen copy of the live view."""
-        return self.jobs.start("snapshot", self._snapshot)
-
-    async def start_backup(self, into: str) -> Job:
-        """Append new events to the backup in a directory. Raises InvalidPayload where none can be made there."""
-        directory = outside(self.rebuilds.data, into)
-        check_directory_place(directory)
-        return self.jobs.start("backup", partial(self._back_up, directory))
-
-    async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with the signed checkpoints."""
-        return self.jobs.start("audit", self.rebuilds.integrity.audit)
+    async def start(
+        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+    ) -> Job:
+        work: Work
+        match kind:
+            case "replay":
+                check_place(file := outside(self.rebuilds.data, into))
+                work = partial(self.rebuilds.replay, to, file)
+            case "backup":
+                check_directory_place(directory := outside(self.rebuilds.data, into))
+                work = partial(self._back_up, directory)
+            case "forget":
+                work = partial(self.eraser.forget, subject, by)
+            case "snapshot":
+                work = self._snapshot
+            case "audit":
+                work = self.rebuilds.integrity.audit
+            case "verify":
+                work = self.rebuilds.verify
+            case "rebuild":
+                work = self.rebuilds.rebuild
+        return self.jobs.start(kind, work)
 
     async def prove(self, item_id: str) -> JsonObject:
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
         return await self.rebuilds.integrity.prove(item_id)
-
-    async def start_forget(self, subject: str, by: str) -> Job:
-        """Forget a person."""
-        return self.jobs.start("forget", partial(self.eraser.forget, subject, by))
 
     async def job(self, job_id: str) -> Job:
         """The progress of a job. Raises UnknownReference."""
@@ -117,7 +107,7 @@ class Operator:
         with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await of.integrity.notary.certify((await of.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
         result = asdict(await back_up_in_own_process(of.access, into, of.data, progress))
-        return result | {"keys": await self.eraser.keep_keys(into)}
+        return result | await self.eraser.keep_private(into)
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         of = self.rebuilds

@@ -18,7 +18,6 @@ class Models(Protocol):
 
     def named(self, task: ModelTask, model: str | None = None) -> str:
         """The model for a task. Raises NotAvailable where there is none."""
-        ...
 
 
 class Router(Protocol):
@@ -26,14 +25,12 @@ class Router(Protocol):
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
         """Up to `most` ids out of the candidates (`id`, `types`, `task`). Raises NotAvailable, ModelFailed, …"""
-        ...
 
 
 class NoModels:
     """A node without models."""
 
     def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
-        """See Models.named."""
         raise NotAvailable(f"to {task} is a model's work, and this node has none: set KLEDGER_MODEL where it runs")
 
 
@@ -41,5 +38,4 @@ class ModelsElsewhere:
     """A node that only accepts requests: nodes with the role `reactors` have the models."""
 
     def named(self, task: ModelTask, model: str | None = None) -> str:  # noqa: ARG002 - as the protocol has it
-        """See Models.named."""
         return model or ""

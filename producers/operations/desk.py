@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 
 from prometheus_client.registry import Collector
 
+from kledger.answers.parts import Degraded
 from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ServingPart
-from ledger.degraded import Degraded
 from ledger.event import DEFAULT_ORG, utc_now
 from ledger.privacy.vault import Vault
+from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.operations.available_models import Models, NoModels, Router
 from producers.operations.lifetimes import LIFETIMES
@@ -56,6 +57,8 @@ class Desk:
     """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
     lifetimes: Mapping[str, int] = field(default_factory=lambda: LIFETIMES)
     """Seconds that short memories live, by kind."""
+    sessions: SessionStore | None = None
+    """Holds the words of sessions; without one, there are no sessions."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 
@@ -93,18 +96,15 @@ class Freshness:
                 await wait_for(own, max(0.0, self.wait - (time.monotonic() - self._began)))
             except ViewBehind as behind:
                 known = behind.details.get("position")
-                self.note(
-                    Degraded(
-                        part,
-                        f"what the log holds up to position {own} (written by you, or there before the node started) "
-                        "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)",
-                        known if isinstance(known, int) else None,
-                    )
+                reason = (
+                    f"what the log holds up to position {own} (written by you, or there before the node started) "
+                    "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)"
                 )
+                self.note(Degraded(part=part, reason=reason, position=known if isinstance(known, int) else None))
 
     def note(self, lack: Degraded) -> None:
         """Add to `degraded` what the answer lacks; each part is noted once."""
-        if self.degraded is not None and all(each.part != lack.part for each in self.degraded):
+        if self.degraded is not None and all(each["part"] != lack["part"] for each in self.degraded):
             self.degraded.append(lack)
 
 
@@ -122,6 +122,14 @@ async def reach_head(desk: Desk) -> int:
     if desk.view.position < head.position:
         await desk.view.wait_for(head.position)
     return head.position
+
+
+async def folded(desk: Desk, entity: str, entity_id: str) -> int:
+    """The last position of an entity's history, once the view has all of it; 0 without any. Raises ViewBehind."""
+    last = await desk.ledger.last_position_of(desk.org, entity, entity_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    return last
 
 
 async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness) -> int:

@@ -9,8 +9,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import cast
 
+from kledger.answers.knowledge import Changed, KeptEvent
+from kledger.answers.models import Evolution
+from kledger.answers.parts import Warned
 from kledger.contract.errors import (
     IllegalState,
     InvalidPayload,
@@ -24,12 +28,12 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import UpdateRequest
-from ledger.event import Fact, JsonObject, Lineage, NewEvent
+from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.readers import Judge, judge_of, readers
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.changes import unknown
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
@@ -40,7 +44,7 @@ from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import lifted, publish
 from producers.operations.stated_before import random_id
 from producers.operations.stating import revision_of
-from producers.operations.updated import WRITERS, Evolving, Kept, Updated, updated_by
+from producers.operations.updated import WRITERS, updated_by
 from projections.views.knowledge import ask
 
 _VERSIONS = {"knowledge.revised", "knowledge.scored"}
@@ -55,32 +59,32 @@ async def update(
     retry: uuid.UUID | None = None,
     *,
     wait: float = PATIENCE,
-) -> Updated:
+) -> Changed:
     """Revise, score and rate one item, and request a rewrite of it, in one batch.
 
     A verdict or score is kept even where another part is refused (only the owner may do it, there is no model, the item
     is retired); the answer's `fields` say which. Where no part would be left, the error is raised.
     A retry with the same key changes nothing: a part that was refused the first time stays refused.
-    With `evolve_feedback` the answer (Evolving) waits up to `wait` seconds for the model.
+    With `evolve_feedback` the answer waits up to `wait` seconds for the model.
     Raises NotAvailable (no model), IllegalState (a retired item is not rewritten), InvalidPayload, IllegalScope,
     UnknownKnowledge, NotOwner, NotReader, Forbidden, VersionConflict with `current_version`, IdempotencyMismatch,
     PayloadTooLarge, BrokerUnavailable, ViewBehind.
     """
     done, evolution_id = await _updated(desk, caller, lineage, item_id, payload, retry)
     if payload.referred() is not None or payload.scopes is not None or payload.owner is not None:
-        done = replace(done, warnings=await _warnings(desk, caller, done))
+        done["warnings"] = await _warnings(desk, caller, done)
     if evolution_id is None:
         return done
     evolution, ended = await evolutions.awaited(desk, caller, evolution_id, wait)
-    position = max(done.position, int(evolution["position"]))
-    return Evolving(done.id, position, done.events, done.fields, evolution, ended, warnings=done.warnings)
+    position = max(done["position"], int(evolution["position"]))
+    return {**done, "position": position, "evolution": cast(Evolution, evolution), "done": ended}
 
 
-async def _warnings(desk: Desk, caller: Caller, updated: Updated) -> list[JsonObject]:
+async def _warnings(desk: Desk, caller: Caller, updated: Changed) -> list[Warned]:
     """Warnings about the resources that the item refers to after the change."""
     with contextlib.suppress(ViewBehind):  # the change is appended in any case; the warnings use what the view has
-        await desk.view.wait_for(updated.position)
-    item = await desk.view.ask(ask.item, desk.org, caller, updated.id)
+        await desk.view.wait_for(updated["position"])
+    item = await desk.view.ask(ask.item, desk.org, caller, updated["id"])
     if item is None or not item["resource_ids"]:
         return []
     referring = Referring(item["resource_ids"], readers(ask.scopes_of(item), (), item["owner"]))
@@ -89,7 +93,7 @@ async def _warnings(desk: Desk, caller: Caller, updated: Updated) -> list[JsonOb
 
 async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
-) -> tuple[Updated, str | None]:
+) -> tuple[Changed, str | None]:
     """The answer to the change, and the id of the evolution that it requests, None where it requests none."""
     facts = _facts(payload, caller)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
@@ -141,12 +145,15 @@ async def _updated(
         try:
             appended = await publish(desk.ledger, desk.tally, batch)
         except VersionConflict:
-            if taken := "evolution" in left and await _is_taken(desk, evolution_id):
+            if taken := "evolution" in left and await folded(desk, evolutions.KIND, evolution_id) > 0:
                 evolution_id = random_id(evolutions.KIND)
             if judged.expects is None and not taken:
                 raise
             continue  # a rating may have come in between: the version decides, not the position
-        kept = {part: Kept(e.fact.name, e.id, d.position) for part, e, d in zip(left, batch, appended, strict=True)}
+        kept = {
+            part: KeptEvent(type=event.fact.name, event_id=event.id, position=at.position)
+            for part, event, at in zip(left, batch, appended, strict=True)
+        }
         answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
         return answer, evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
@@ -154,15 +161,18 @@ async def _updated(
 
 def _answer(
     requested: Change, payload: UpdateRequest, earlier: Before, refused: Mapping[str, LedgerError]
-) -> tuple[Updated, str | None]:
+) -> tuple[Changed, str | None]:
     """The answer to a change with no part left to append."""
     evolution = earlier.kept.get("evolution")
     done = updated_by(requested.item_id, payload, _kept_parts(earlier), refused)
     return done, None if evolution is None else evolution.entity_id
 
 
-def _kept_parts(earlier: Before) -> dict[str, Kept]:
-    return {part: Kept(event.type, event.event_id, event.position) for part, event in earlier.kept.items()}
+def _kept_parts(earlier: Before) -> dict[str, KeptEvent]:
+    return {
+        part: KeptEvent(type=event.type, event_id=event.event_id, position=event.position)
+        for part, event in earlier.kept.items()
+    }
 
 
 def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
@@ -274,18 +284,8 @@ async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
     """An item visible to the caller; waits for it where it was written a moment ago."""
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
-        last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
-        if desk.view.position < last:
-            await desk.view.wait_for(last)
+        await folded(desk, "knowledge", item_id)
         item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None or not item.visible:
         raise unknown(item_id)
     return item
-
-
-async def _is_taken(desk: Desk, evolution: str) -> bool:
-    """Whether the log has an event of an evolution with this id; waits until it is folded."""
-    last = await desk.ledger.last_position_of(desk.org, evolutions.KIND, evolution)
-    if last and desk.view.position < last:
-        await desk.view.wait_for(last)
-    return last > 0

@@ -1,45 +1,30 @@
-"""Outcomes of operations: what was saved or changed, and pages of a list."""
+"""Answers and refusals of several operations: what was saved, a page of a list, a status that is there already."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from kledger.answers.parts import Saved
+from kledger.contract.errors import IllegalState
+from kledger.contract.words import ResourceStatus
 from ledger.event import JsonObject
+from projections.fold_kit.page import Page
 
 ATTEMPTS = 6
 """How often a change is tried while others write to the same item."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A saved item and its position. `duplicate`: the same save was in the log already, and nothing was appended.
-
-    `warnings` name what was saved and will not work as it is: see producers/operations/knowledge/unreadable.py.
-    """
-
-    id: str
-    position: int
-    version: int
-    event_id: str
-    duplicate: bool
-    warnings: list[JsonObject] = field(default_factory=list)
+def as_saved(id: str, position: int, version: int, event_id: str, duplicate: bool) -> Saved:
+    """A save without warnings. `duplicate`: it was in the log already, and nothing was appended."""
+    return Saved(id=id, position=position, version=version, event_id=event_id, duplicate=duplicate, warnings=[])
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """The event of a change of one item, and its position."""
-
-    id: str
-    position: int
-    event_id: str
+def refuse_status(entity_id: str, status: str, becomes: ResourceStatus | None) -> None:
+    """Raise IllegalState where the entity has the status already that a change is to give it."""
+    if status == becomes:
+        advice = "restore it first" if status == "retired" else "there is nothing to restore"
+        raise IllegalState(f"{entity_id} is {status} already: {advice}", id=entity_id, status=status)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One page, newest first: `count` items on it, `total` that match, `next` is where the next page begins."""
-
-    results: list[JsonObject]
-    count: int
-    total: int
-    next: int | None
-    position: int
+def listed(page: Page, position: int) -> JsonObject:
+    """A page of a list, newest first, as ItemList and ResourceList of kledger.answers have it."""
+    count = len(page.results)
+    return {"results": page.results, "count": count, "total": page.total, "next": page.next, "position": position}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
-from kledger.contract.words import JobKind
-from ledger.degraded import Degraded
+from kledger.contract.words import JobKind, StartableJob
 from ledger.event import JsonObject
+from projections.search.ask import Asked
 
 T = TypeVar("T")
 
@@ -46,55 +46,29 @@ class NodeAdmin(Protocol):
 
     async def status(self) -> JsonObject:
         """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
-        ...
 
-    async def start_rebuild(self) -> Job:
-        """Fold everything again beside the live view, compare digests, swap."""
-        ...
+    async def start(
+        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+    ) -> Job:
+        """Start a job beside the live view. Raises InvalidPayload where `into` cannot be made.
 
-    async def start_verify(self) -> Job:
-        """Fold from zero and compare with the live view, naming the rows that differ."""
-        ...
-
-    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        """Fold up to a position or a moment into a new DuckDB file."""
-        ...
-
-    async def start_snapshot(self) -> Job:
-        """Publish a frozen copy of the live view."""
-        ...
-
-    async def start_backup(self, into: str) -> Job:
-        """Append new events to the backup in a directory of the node's machine."""
-        ...
-
-    async def start_audit(self) -> Job:
-        """Read the log from its start and compare it with the signed checkpoints."""
-        ...
+        `to` and `into` (a new file) are a replay's, `into` (a directory) a backup's, `subject` and `by` a forgetting's.
+        """
 
     async def prove(self, item_id: str) -> JsonObject:
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
-        ...
-
-    async def start_forget(self, subject: str, by: str) -> Job:
-        """Forget a person: destroy their key, and rebuild what was derived from their text."""
-        ...
 
     async def job(self, job_id: str) -> Job:
         """The progress of a job. Raises UnknownReference."""
-        ...
 
     async def sql(self, query: str) -> JsonObject:
         """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
-        ...
 
     async def attach(self) -> JsonObject:
         """The `statement` that attaches the live view from any DuckDB, with what it needs."""
-        ...
 
     async def health(self) -> Health:
         """Whether the node is healthy and ready."""
-        ...
 
 
 class ParkingAdmin(Protocol):
@@ -102,15 +76,12 @@ class ParkingAdmin(Protocol):
 
     async def states(self) -> dict[int, JsonObject]:
         """`state`, `tries` and `time` of the last decision about each event, by position."""
-        ...
 
     async def dismiss(self, position: int) -> JsonObject:
         """Dismiss a parked event permanently. Raises UnknownReference, IllegalState."""
-        ...
 
     async def start_retry(self, position: int) -> Job:
         """Rebuild the view with this event included, and swap. Raises UnknownReference."""
-        ...
 
 
 class LiveView(Protocol):
@@ -132,21 +103,7 @@ class Searcher(Protocol):
 
     async def wait_for(self, position: int, timeout: float) -> None: ...
 
-    async def search(
-        self,
-        *,
-        org: str,
-        query: str,
-        visible: Sequence[str],
-        top_k: int = 5,
-        min_score: int = 3,
-        types: Sequence[str] | None = None,
-        as_of: int | datetime | None = None,
-        paths: str = "fused",
-        readable: Callable[[list[str]], Awaitable[set[str]]] | None = None,
-        lacking: Callable[[Degraded], None] | None = None,
-        only: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[JsonObject]: ...
+    async def search(self, asked: Asked) -> list[JsonObject]: ...
 
 
 class Sizes(Protocol):

@@ -48,15 +48,12 @@ class SealingLedger:
         return self._ledger.read(start, follow=follow, batch=batch)
 
     async def head(self) -> Head:
-        """See `Ledger.head`."""
         return await self._ledger.head()
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
-        """See `Ledger.last_position_of`."""
         return await self._ledger.last_position_of(org, entity, entity_id)
 
     async def close(self) -> None:
-        """See `Ledger.close`."""
         await self._ledger.close()
 
     def forget(self, name: str) -> None:

@@ -14,6 +14,7 @@ _AS_OF = {
     "profiles": "The profiles as they were at a log position or a time",
     "resources": "The view resources as it was at a log position or a time; expired is as of now",
     "goals": "The goals as they were at a log position or a time",
+    "sessions": "The sessions as they were at a log position or a time",
 }
 
 TABLES = (

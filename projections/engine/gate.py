@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import duckdb
 import numpy as np
@@ -19,7 +18,7 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
-from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Ruling, as_candidates
+from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Rules, as_candidates
 from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
@@ -32,19 +31,7 @@ from projections.views.processes.usage_rules import ModelRules
 from projections.views.profiles.rules import ProfileRules
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
-
-
-class Rules(Protocol):
-    """The rules of one kind of entity, with the current state of the batch's entities."""
-
-    def decide(self, event: Candidate) -> Ruling:
-        """Judge one event and, when it is accepted, apply it to the entity's state."""
-        ...
-
-    def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Save the state of the batch's entities after its last event."""
-        ...
-
+from projections.views.sessions.rules import SessionRules
 
 # Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…). Those of knowledge,
 # which judge recalls as well, are loaded in `rules_for`.
@@ -53,6 +40,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "resource": ResourceRules,
     "scope_type": ScopeTypeRules,
     "goal": GoalRules,
+    "session": SessionRules,
     "model": ModelRules,
     **dict.fromkeys(KINDS, ProcessRules),
 }

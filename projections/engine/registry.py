@@ -23,6 +23,7 @@ from projections.views.recalls import fold as recalls
 from projections.views.refused import fold as refused
 from projections.views.resources import tables as resources
 from projections.views.scope_types import fold as scope_types
+from projections.views.sessions import fold as sessions
 
 Fold = Callable[[Workbench, Facts], None]
 FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
@@ -94,6 +95,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ),
     ViewOfLog(
         "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}
+    ),
+    ViewOfLog(
+        "sessions",
+        sessions.TABLES,
+        sessions.fold,
+        sessions.fold_few,
+        {"session_events": ("position",)},
+        later=("session_events",),
     ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+import duckdb
 
 from ledger.event import FROM, Fact, StoredEvent
 from ledger.wire.envelope import Envelope
@@ -64,6 +67,20 @@ class Ruling(NamedTuple):
 
 
 ACCEPTED = Ruling()
+
+
+class Rules(ABC):
+    """The rules of one kind of entity, with the current state of the batch's entities where they depend on it."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:  # noqa: B027 - some need no state
+        """Look up the state of the entities `about`."""
+
+    @abstractmethod
+    def decide(self, event: Candidate) -> Ruling:
+        """Judge one event, in stream order; when it is accepted, apply it to the entity's state."""
+
+    def write(self, con: duckdb.DuckDBPyConnection) -> None:  # noqa: B027 - for some the fold keeps it
+        """Save the state after the batch's last event, where the fold does not keep what there is to know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,39 +9,8 @@ from itertools import product
 import pyarrow as pa
 
 from ledger.event import FROM, Fact
+from ledger.events import FACTS
 
-NARROW = (
-    "position",
-    "stored_us",
-    "stream_time",
-    "type",
-    "version",
-    "event_id",
-    "key",
-    "time",
-    "source",
-    "actor",
-    "org",
-    "entity",
-    "entity_id",
-    "trace_id",
-    "message_id",
-    "causation_id",
-    "correlation_id",
-    "traceparent",
-    "owner",
-    "expected_version",
-    "helpful",
-    "harmful",
-    "scopes",
-    "readers",
-    "writers",
-    "through",
-    "lifetime",
-    "cause",
-    "served",
-    "visible",
-)
 USED_ATTRIBUTES = (
     "id",
     "source",
@@ -84,7 +53,7 @@ def _decoded(token: str) -> str:
 
 @cache
 def envelope_columns(fact: type[Fact]) -> dict[str, str]:
-    """The columns of NARROW: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
+    """The narrow columns: SQL over `position`, `stored_us`, `subject`, the attributes (e_id …) and d, its data."""
     fields = fact.model_fields
     return {
         "position": "position",
@@ -159,3 +128,7 @@ def _counts(fact: type[Fact], verdict: str) -> str:
     if "verdict" in fact.model_fields:
         return f"(d.verdict = '{verdict}')::BIGINT"
     return f"d.{verdict}" if verdict in fact.model_fields else "0::BIGINT"
+
+
+NARROW = tuple(envelope_columns(next(iter(FACTS.values()))))
+"""The names of the narrow columns, the same for every fact."""

@@ -26,6 +26,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Which page: at most `limit` rows, without the first `offset`, or of those that begin `before` a position."""
+
+    limit: int = 10
+    offset: int = 0
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The rows to list: FROM and WHERE of a query, and the parameters of both, in their order."""
 
@@ -34,24 +43,16 @@ class Selection:
     values: Sequence[Any]
 
 
-def page_of(
-    cursor: duckdb.DuckDBPyConnection,
-    columns: str,
-    selection: Selection,
-    *,
-    limit: int,
-    offset: int = 0,
-    before: int | None = None,
-) -> Page:
+def page_of(cursor: duckdb.DuckDBPyConnection, columns: str, selection: Selection, window: Window) -> Page:
     """A page of rows, each by its columns' names; the relation needs id and created_position."""
     matching = f"FROM {selection.source} WHERE {' AND '.join(selection.where)}"
-    earlier = "" if before is None else f" AND created_position < {int(before)}"
+    earlier = "" if window.before is None else f" AND created_position < {int(window.before)}"
     rows = named_rows(
         cursor,
         f"""SELECT {columns}, created_position {matching}{earlier}
-                ORDER BY created_position DESC, id LIMIT {int(limit)} OFFSET {int(offset)}""",
+                ORDER BY created_position DESC, id LIMIT {int(window.limit)} OFFSET {int(window.offset)}""",
         list(selection.values),
     )
     ((total,),) = cursor.execute(f"SELECT count(*) {matching}", list(selection.values)).fetchall()
     created = [row.pop("created_position") for row in rows]
-    return Page(rows, total, created[-1] if len(rows) == limit else None)
+    return Page(rows, total, created[-1] if len(rows) == window.limit else None)

@@ -20,6 +20,8 @@ class Parser:
         self.con.execute(f"SET memory_limit = '{_MEMORY}'")
         self.con.execute("SET TimeZone = 'UTC'")
         self.con.execute("SET threads = 1")
+        # The queries are large and read each row once: optimizing one takes longer than it saves in a batch.
+        self.con.execute("PRAGMA disable_optimizer")
         # JSON columns come back as JSON, not as texts that have to be parsed again.
         self.con.execute("SET arrow_lossless_conversion = true")
 

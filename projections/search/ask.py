@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import duckdb
 import orjson
 
+from kledger.answers.parts import Degraded
 from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
-from ledger.degraded import Degraded
+from kledger.contract.words import RecallPath
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
@@ -35,6 +36,23 @@ Readable = Callable[[list[str]], Awaitable[set[str]]]
 """Returns those of the given item ids that the caller may read now."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A search. `as_of` is a log position; `lacking` is called where the result is degraded."""
+
+    org: str
+    query: str
+    visible: Sequence[str]
+    top_k: int = 5
+    min_score: int = 3
+    types: Sequence[str] | None = None
+    as_of: int | None = None
+    paths: RecallPath = "fused"
+    readable: Readable | None = None
+    lacking: Callable[[Degraded], None] | None = None
+    only: Only | None = None
+
+
 class Searcher:
     """Search over one node's knowledge: candidates from the vector process, everything else from the view."""
 
@@ -44,51 +62,35 @@ class Searcher:
         self._items = RememberedItems(view)
         feed.fed = self._learn
 
-    async def search(
-        self,
-        *,
-        org: str,
-        query: str,
-        visible: Sequence[str],
-        top_k: int = 5,
-        min_score: int = 3,
-        types: Sequence[str] | None = None,
-        as_of: int | datetime | None = None,
-        paths: str = "fused",
-        readable: Readable | None = None,
-        lacking: Callable[[Degraded], None] | None = None,
-        only: Only | None = None,
-    ) -> list[JsonObject]:
+    async def search(self, asked: Asked) -> list[JsonObject]:
         """Up to `top_k` active items that one of the scopes in `visible` may read, best first.
 
-        `as_of` is a log position; `paths` is fused, keyword, vector or recency. Left out are items scored below
-        `min_score`, items with a negative quality, items that `only` excludes, and items that `readable` does not
-        return; the latter two before ranking, so that they do not influence the relevance of others. `lacking` is
-        called where the result is degraded. Raises VectorProcessGone.
+        Left out are items scored below `min_score`, items with a negative quality, items that `only` excludes, and
+        items that `readable` does not return; the latter two before ranking, so that they do not influence the
+        relevance of others. Raises VectorProcessGone.
         """
-        if isinstance(as_of, datetime):
-            raise TypeError("as_of is a position here: turn the moment into one first")
-        wanted = list(types or [])
+        org, visible, as_of, only = asked.org, asked.visible, asked.as_of, asked.only or {}
+        wanted = list(asked.types or [])
         hits: list[Found] = []
-        if paths != "recency":
-            options = SearchOptions(list(visible), wanted, max(LEAST_CANDIDATES, 2 * top_k), as_of, only or {})
-            answer = await self._feed.search(query, options, paths)  # type: ignore[arg-type]  # validated by the interfaces
+        if asked.paths != "recency":
+            options = SearchOptions(list(visible), wanted, max(LEAST_CANDIDATES, 2 * asked.top_k), as_of, only)
+            answer = await self._feed.search(asked.query, options, asked.paths)
             hits = answer.found
-            if answer.lacking is not None and lacking is not None:
+            if answer.lacking is not None and asked.lacking is not None:
                 reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
-                lacking(Degraded("embeddings", reason, self._feed.applied))
-        recent = max(RECENT, top_k) if paths == "recency" else 0
+                asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
+        recent = max(RECENT, asked.top_k) if asked.paths == "recency" else 0
         positions = [each.valid_from for each in hits]
         items: Sequence[Known | Then]
         if as_of is not None or recent:
-            items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only or {})
+            items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only)
         else:
             items = await self._cache().active(org, positions)
         if short := [item.standing().item_id for item in items if item.is_short]:
             over = await self._view.ask(over_among, org, short, None if as_of is not None else datetime.now(UTC), as_of)
             items = [item for item in items if item.standing().item_id not in over]
-        if readable is not None and items:
-            readable_ids = await readable([item.standing().item_id for item in items])
+        if asked.readable is not None and items:
+            readable_ids = await asked.readable([item.standing().item_id for item in items])
             items = [item for item in items if item.standing().item_id in readable_ids]
         now = datetime.now(UTC)
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
@@ -104,8 +106,8 @@ class Searcher:
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
             {standing.item_id: standing for standing in standings},
             visible,
-            top_k=top_k,
-            min_score=min_score,
+            top_k=asked.top_k,
+            min_score=asked.min_score,
             vector_weight=self._feed.vector_weight,
             priority=await self._priorities(org, visible),
         )

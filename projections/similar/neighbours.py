@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.vectors.embedding.hashed import mix
+
 BANDS = 24
 ROWS = 3
 PLANE_BANDS = 8
@@ -51,7 +53,7 @@ def word_signatures(features: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64
     blank = counts == 0
     seeds = np.random.default_rng(_SEED).integers(1, 1 << 63, BANDS * ROWS, np.uint64)
     for row, seed in enumerate(seeds):
-        hashed = _mix(known.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ seed)
+        hashed = mix(known.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ seed)
         # the minimum of -log(u) / weight is at a word with a probability in proportion to its weight
         arrival = -np.log((hashed >> np.uint64(11)).astype(np.float64) / (1 << 53) + 1e-18) / weights
         rank = np.empty(len(known), np.uint32)
@@ -91,11 +93,5 @@ def _side_by_side(key: NDArray[np.uint64], kin: NDArray[np.uint64]) -> NDArray[n
 def _mixed(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     key = np.zeros(len(rows), np.uint64)
     for column in rows.T:
-        key = _mix(key * np.uint64(0x9E3779B97F4A7C15) + column)
+        key = mix(key * np.uint64(0x9E3779B97F4A7C15) + column)
     return key
-
-
-def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return number ^ (number >> np.uint64(31))

@@ -117,7 +117,6 @@ class Engine:
         return differences(self._store, points, searched)
 
     async def awaiting(self, most: int) -> list[Awaiting]:
-        """See `port.VectorStore.awaiting`."""
         return await self._queued(lambda: self._call(self._store.awaiting, most))
 
     async def embed(self, texts: Sequence[tuple[str, int, str, str]]) -> None:

@@ -11,19 +11,13 @@ from kledger.contract.errors import LedgerError
 class VectorStoreFailed(LedgerError):
     """The vector store refused an operation, or is not the store that was expected."""
 
-    code = "vector_store_failed"
-
 
 class VectorProcessGone(LedgerError):
     """The vector process ended, or did not start; its last words are in the message."""
 
-    code = "vector_process_gone"
-
 
 class VectorsDamaged(LedgerError):
     """The vectors do not hold what the view says."""
-
-    code = "vectors_damaged"
 
 
 class EmbeddingFailed(LedgerError):
@@ -33,7 +27,6 @@ class EmbeddingFailed(LedgerError):
     while it takes others; `useless` that it answered, and may be paid, with what cannot be used.
     """
 
-    code = "embedding_failed"
     retry_after: float | None = None
     refused = False
     useless = False

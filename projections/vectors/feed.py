@@ -302,7 +302,6 @@ class VectorFeed:
         self._running()
 
     async def status(self) -> dict[str, Any]:
-        """See VectorClient.status."""
         return await self._running().status()
 
     async def wait_for(self, position: int, timeout: float) -> None:

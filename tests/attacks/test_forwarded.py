@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
 
-from ledger.degraded import Degraded
+from kledger.answers.parts import Degraded
 from producers.http.answers import in_headers
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.attacks.test_http import Attack, sent
@@ -79,7 +79,8 @@ def test_what_a_proxy_would_say_opens_nothing_and_changes_nothing(unharmed: Guar
 @given(st.text(max_size=300), st.one_of(st.none(), st.integers(0, 2**63 - 1)))
 def test_whatever_the_reason_is_what_an_answer_lacks_is_one_line_of_ascii(reason: str, position: int | None) -> None:
     """Reasons tell of errors of endpoints and brokers, and so may hold anybody's words."""
-    stated = in_headers(7, [Degraded("embeddings", reason, position), Degraded("view", f"\r\nSet-Cookie: a=b{reason}")])
+    lacks = Degraded(part="embeddings", reason=reason, position=position)
+    stated = in_headers(7, [lacks, Degraded(part="view", reason=f"\r\nSet-Cookie: a=b{reason}", position=None)])
     headers = Response(headers=stated).headers
     assert "set-cookie" not in headers
     for value in stated.values():

@@ -18,6 +18,7 @@ from kledger.contract.scopes import OPERATOR, PUBLIC, Caller
 from ledger.event import DEFAULT_ORG, Fact, NewEvent
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, KnowledgeShared
 from producers.access.principal import Principal
+from projections.fold_kit.page import Window
 from projections.fold_kit.workbench import Workbench
 from projections.search.ask import items_then
 from projections.search.ranking import reading_scope
@@ -138,7 +139,9 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
         seen = {item_id for item_id, item in now.items() if item.seen(caller)}
         read = {item_id for item_id, item in now.items() if item.read(caller)}
         visible = caller.visible_scopes()
-        assert {item["id"] for item in listing.items(con, DEFAULT_ORG, caller, limit=9, offset=0).results} == seen
+        assert {
+            item["id"] for item in listing.items(con, DEFAULT_ORG, caller, listing.Wanted(), Window(9)).results
+        } == seen
         assert ask.readable_ids(con, DEFAULT_ORG, caller, ids) == seen
         known = ask.standings(con, DEFAULT_ORG, caller, ids)
         assert {item_id: known[item_id].visible for item_id in known} == {one: one in seen for one in read}
@@ -155,7 +158,7 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
                 assert (reading_scope(readers, shown["owner"], visible) is not None) == (item_id in seen)
         for position in (len(events) // 2 + 1,):
             then = states[position]
-            listed = listing.items(con, DEFAULT_ORG, caller, limit=9, offset=0, as_of=position).results
+            listed = listing.items(con, DEFAULT_ORG, caller, listing.Wanted(), Window(9), position).results
             expected = {item_id for item_id, item in then.items() if item.seen(caller)}
             assert {item["id"] for item in listed} == expected & seen
             assert {one for one in then if ask.item(con, DEFAULT_ORG, caller, one, position)} == {

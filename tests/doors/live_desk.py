@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,18 +13,20 @@ import duckdb
 
 from kledger.contract.errors import IllegalQuery, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
-from kledger.contract.words import JobKind
-from ledger.degraded import Degraded
+from kledger.contract.words import StartableJob
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
+from ledger.sessions.in_memory import MemorySessionStream
+from ledger.sessions.store import SessionStore
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.desk import Desk
 from producers.operations.ports import Health, Job
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
+from projections.fold_kit.page import Window
 from projections.live.projector import Projector
-from projections.search.ask import Readable
+from projections.search.ask import Asked
 from projections.views.knowledge import listing
 
 
@@ -43,37 +45,20 @@ class ContainingSearcher:
     async def wait_for(self, position: int, timeout: float) -> None:
         await self.view.wait_for(position, timeout)
 
-    async def search(
-        self,
-        *,
-        org: str,
-        query: str,
-        visible: Sequence[str],
-        top_k: int = 5,
-        min_score: int = 3,
-        types: Sequence[str] | None = None,
-        as_of: int | datetime | None = None,
-        paths: str = "fused",  # noqa: ARG002  # one path is all it has
-        readable: Readable | None = None,  # noqa: ARG002  # what was closed since is not its part
-        lacking: Callable[[Degraded], None] | None = None,  # noqa: ARG002  # it lacks nothing
-        only: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[JsonObject]:
-        assert not isinstance(as_of, datetime)
-        named = only or {}
-        narrowed: dict[str, Any] = {
-            "owner": next(iter(named.get("owner", ())), None),
-            "visibility": named.get("visibility", ()),
-        }
+    async def search(self, asked: Asked) -> list[JsonObject]:
+        named = asked.only or {}
+        owner = next(iter(named.get("owner", ())), None)
+        wanted = listing.Wanted(asked.types or (), owner=owner, visibility=named.get("visibility", ()))
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
             found = listing.items(
-                cursor, org, Caller.seeing(visible), limit=1000, types=types or (), as_of=as_of, **narrowed
+                cursor, asked.org, Caller.seeing(asked.visible), wanted, Window(1000), asked.as_of
             ).results
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
                 for item in found
-                if query in item["task"] + item["content"] and item["eval"]["score"] >= min_score
-            ][:top_k]
+                if asked.query in item["task"] + item["content"] and item["eval"]["score"] >= asked.min_score
+            ][: asked.top_k]
 
         return await self.view.ask(question)
 
@@ -86,35 +71,16 @@ class Operated:
         self.asked: list[tuple[Any, ...]] = []
         self.reasons: list[str] = []
 
-    def _start(self, kind: JobKind, *asked: Any) -> Job:
-        self.asked.append((kind, *asked))
-        job = Job(f"{kind}-{len(self.asked)}", kind)
-        self.jobs[job.id] = job
-        return job
-
     async def status(self) -> JsonObject:
         return {"head": 0}
 
-    async def start_rebuild(self) -> Job:
-        return self._start("rebuild")
-
-    async def start_verify(self) -> Job:
-        return self._start("verify")
-
-    async def start_replay(self, to: int | datetime | None, into: str) -> Job:
-        return self._start("replay", to, into)
-
-    async def start_snapshot(self) -> Job:
-        return self._start("snapshot")
-
-    async def start_backup(self, into: str) -> Job:
-        return self._start("backup", into)
-
-    async def start_audit(self) -> Job:
-        return self._start("audit")
-
-    async def start_forget(self, subject: str, by: str) -> Job:
-        return self._start("forget", subject, by)
+    async def start(
+        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+    ) -> Job:
+        self.asked.append((kind, *filter(None, (to, into, subject, by if subject else ""))))
+        job = Job(f"{kind}-{len(self.asked)}", kind)
+        self.jobs[job.id] = job
+        return job
 
     async def prove(self, item_id: str) -> JsonObject:
         raise UnknownKnowledge(f"there is no item {item_id} here to prove")
@@ -156,7 +122,10 @@ async def live_desk() -> AsyncIterator[LiveDesk]:
     projector = Projector(ledger, view)
     folding = asyncio.create_task(projector.run())
     try:
-        yield LiveDesk(ledger, view, ContainingSearcher(view), Operated(), vault=vault, projector=projector)
+        sessions = SessionStore(MemorySessionStream(), vault)
+        yield LiveDesk(
+            ledger, view, ContainingSearcher(view), Operated(), vault=vault, sessions=sessions, projector=projector
+        )
     finally:
         folding.cancel()
         await asyncio.gather(folding, return_exceptions=True)

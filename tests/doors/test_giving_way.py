@@ -93,11 +93,11 @@ async def test_an_import_rests_after_a_search_and_not_before(rests: list[float])
     async with live_desk() as desk:
         caller = Caller()
         first = SaveManyRequest(items=PAYLOADS[:300])
-        assert (await importing.save_many(desk, caller, Lineage(), first)).saved == 300
+        assert (await importing.save_many(desk, caller, Lineage(), first))["saved"] == 300
         before = len(rests)
         assert before > 0
         assert not any(rests)
         await recall.search(desk, caller, Lineage(), "task")
         second = SaveManyRequest(items=PAYLOADS[300:])
-        assert (await importing.save_many(desk, caller, Lineage(), second)).saved == 300
+        assert (await importing.save_many(desk, caller, Lineage(), second))["saved"] == 300
         assert any(rests[before:])

@@ -45,6 +45,7 @@ READS = [
     "/api/conflicts",
     "/api/slims",
     "/api/scope_types",
+    "/api/sessions",
 ]
 """Every read of a caller, one a route."""
 OF_ITS_OWN_LAST_EVENT = {
@@ -59,6 +60,10 @@ NOT_OF_THE_LOG = {
     "/api/admin/attach",
     "/api/prompts",
     "/api/prompts/{name}",
+    "/api/sessions/{session_id}/messages",
+    "/api/sessions/{session_id}/context",
+    "/api/sessions/{session_id}/scratchpad",
+    "/api/sessions/{session_id}/expand/{record_id}",
 }
 
 

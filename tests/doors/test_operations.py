@@ -62,8 +62,8 @@ async def test_the_owner_states_a_save(desk: LiveDesk, caller: Caller, fields: J
 async def test_whoever_rates_does_it_as_themselves_and_the_owner_revises(desk: LiveDesk) -> None:
     saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload(owner="team:frontend", scopes=["public"]))
     both = UpdateRequest.model_validate({"content": "new", "update_score": 5, "add_helpful_case": {}})
-    await feedback.update(desk, ALICE, NO_LINEAGE, saved.id, both)
-    await feedback.update(desk, OPERATOR, NO_LINEAGE, saved.id, UpdateRequest(update_score=4))
+    await feedback.update(desk, ALICE, NO_LINEAGE, saved["id"], both)
+    await feedback.update(desk, OPERATOR, NO_LINEAGE, saved["id"], UpdateRequest(update_score=4))
     told = [(envelope["type"], envelope["actor"]) for envelope in await envelopes(desk)]
     assert told == [
         ("knowledge.saved", "team:frontend"),
@@ -76,24 +76,24 @@ async def test_whoever_rates_does_it_as_themselves_and_the_owner_revises(desk: L
 
 async def test_a_recall_says_what_was_served_to_whom_out_of_which_state(desk: LiveDesk) -> None:
     saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
-    await desk.view.wait_for(saved.position)
+    await desk.view.wait_for(saved["position"])
     answer = await recall.search(desk, ALICE, Lineage(trace_id="T"), "c")
     envelope = (await envelopes(desk))[-1]
-    assert envelope["subject"] == f"recall/{answer.recall_id}"
+    assert envelope["subject"] == f"recall/{answer['recall_id']}"
     assert (envelope["actor"], envelope["traceid"]) == ("user:alice", "T")
     assert envelope["data"] == {
         "kind": "search",
         "query": "c",
         "visible_scopes": ["user:alice", "agent:writer", "team:frontend", "public"],
-        "items": [{"id": saved.id, "version": 1, "relevance": 1.0}],
-        "view_position": saved.position,
+        "items": [{"id": saved["id"], "version": 1, "relevance": 1.0}],
+        "view_position": saved["position"],
     }
 
 
 async def test_before_the_first_event_there_is_nothing_to_find(desk: LiveDesk) -> None:
     await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
     answer = await recall.search(desk, ALICE, NO_LINEAGE, "c", as_of=0, record=False)
-    assert (answer.results, answer.position) == ([], 0)
+    assert (answer["results"], answer["position"]) == ([], 0)
 
 
 def test_the_doors_lineage_wins_and_what_is_too_long_for_an_envelope_stays_where_it_was() -> None:
@@ -118,10 +118,10 @@ def test_event_ids_follow_from_the_key_alone() -> None:
 async def test_an_import_larger_than_a_slice_is_kept_in_order_and_once(desk: LiveDesk) -> None:
     items = [{"task": "t", "content": f"c {n}", "type": "tool"} for n in range(700)]
     told = await importing.save_many(desk, ALICE, NO_LINEAGE, SaveManyRequest(items=items))
-    assert [outcome.position for outcome in told.results] == list(range(1, 701))
-    assert len({outcome.id for outcome in told.results}) == 700
+    assert [outcome["position"] for outcome in told["results"]] == list(range(1, 701))
+    assert len({outcome["id"] for outcome in told["results"]}) == 700
     again = await importing.save_many(desk, ALICE, NO_LINEAGE, SaveManyRequest(items=items[::-1]))
-    assert (again.saved, again.unchanged) == (0, 700)
+    assert (again["saved"], again["unchanged"]) == (0, 700)
     assert desk.tally.appended == {"knowledge.saved": 700}
 
 
@@ -136,19 +136,19 @@ async def test_one_taken_id_does_not_hold_up_what_came_with_it(desk: LiveDesk) -
                 if kept[-1].position >= 251:  # its first slice is kept, the second is not
                     break
     told = await under_way
-    assert (told.saved, told.refused) == (399, 1)
-    assert told.results[300].error is not None
-    assert told.results[300].error["code"] == "knowledge_exists"
+    assert (told["saved"], told["refused"]) == (399, 1)
+    assert told["results"][300]["error"] is not None
+    assert told["results"][300]["error"]["code"] == "knowledge_exists"
 
 
 async def test_a_batch_of_verdicts_with_a_key_counts_once(desk: LiveDesk) -> None:
     saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload(scopes=["public"]))
-    request = FeedbackRequest(feedback_list=[{"knowledge_id": saved.id, "is_helpful": True}] * 3)
+    request = FeedbackRequest(feedback_list=[{"knowledge_id": saved["id"], "is_helpful": True}] * 3)
     key = uuid.uuid4()
     first = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request, key)
     again = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request, key)
-    assert (first.updated, again.updated) == (3, 3)
-    assert first.position == again.position == 4
+    assert (first["updated"], again["updated"]) == (3, 3)
+    assert first["position"] == again["position"] == 4
     assert desk.tally.appended["knowledge.rated"] == 3
 
 
@@ -157,12 +157,12 @@ async def test_a_writer_that_never_gets_its_turn_is_told_so(desk: LiveDesk) -> N
     plain = desk.ledger.append
 
     async def append(event: NewEvent) -> object:
-        await plain(NewEvent(KnowledgeRated(verdict="helpful"), saved.id, "user:alice"))
+        await plain(NewEvent(KnowledgeRated(verdict="helpful"), saved["id"], "user:alice"))
         return await plain(event)
 
     desk.ledger.append = append  # type: ignore[assignment, method-assign]  # somebody is always faster
     with pytest.raises(VersionConflict, match="try again"):
-        await knowledge.retire(desk, ALICE, NO_LINEAGE, saved.id)
+        await knowledge.retire(desk, ALICE, NO_LINEAGE, saved["id"])
     desk.ledger.append = plain  # type: ignore[method-assign]
     await desk.view.wait_for((await desk.ledger.head()).position)
     assert not (await profiles.both(desk, ALICE)).begun  # and nothing else was written

@@ -14,6 +14,7 @@ import pytest
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.resources import ResourceEndpoints
+from kledger.client.sessions import SessionEndpoints
 from kledger.client.tools.functions import ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from producers.http.app import create_app
@@ -121,6 +122,29 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/recall/startup", lambda c: c.startup("tests", types=["tool"]), {"profile": [], "results": []}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.focus("g/1", "tests", idempotency_key="k"), {"output": "当前 Goal"}),
     ("GET /api/goals/g%2F1", lambda c: c.goal("g/1", owner="agent:a"), {"knowledge": []}),
+    (
+        "POST /api/sessions/s%2F1/messages",
+        lambda c: c.session("s/1").append([{"id": "m-1", "role": "user", "content": "回滚"}]),
+        {"session_id": "s/1", "appended": 1, "duplicates": 0, "count": 1, "position": 7},
+    ),
+    (
+        "POST /api/sessions/s-1/messages",
+        lambda c: c.tools.session_append("s-1", [{"id": "m-1", "role": "user"}]),
+        {"session_id": "s-1", "appended": 1, "duplicates": 0, "count": 1, "position": 7},
+    ),
+    ("GET /api/sessions/s-1/messages", lambda c: c.session("s-1").messages(after="m-1", limit=5), {"messages": []}),
+    ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
+    ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
+    ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
+    ("GET /api/sessions/s-1/scratchpad", lambda c: c.session("s-1").scratchpad(), {"scratchpad": {}}),
+    (
+        "PATCH /api/sessions/s-1/scratchpad",
+        lambda c: c.tools.session_scratchpad("s-1", {"current_step": "x"}),
+        {"session_id": "s-1", "scratchpad": {"current_step": "x"}},
+    ),
+    ("POST /api/sessions/s-1/close", lambda c: c.session("s-1").close(), {"session_id": "s-1", "position": 9}),
+    ("DELETE /api/sessions/s-1", lambda c: c.session("s-1").remove(), {"session_id": "s-1", "position": 9}),
+    ("GET /api/sessions", lambda c: c.sessions(status="all"), FOUND),
     ("GET /api/prompts", lambda c: c.prompts(), {"prompts": []}),
     ("GET /api/prompts/research", lambda c: c.prompt("research", language="en"), {"text": "# Research"}),
     ("GET /api/admin/status", lambda c: c.status(), {"healthy": True}),
@@ -189,8 +213,11 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
     for part, endpoints in (("profiles", ProfileEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
+    public += [f'session("s-1").{name}' for name in vars(SessionEndpoints) if not name.startswith("_")]
     others = {
         "acting_as",
+        "session",
+        'session("s-1").append',
         "within",
         "seeing",
         "in_language",

@@ -229,7 +229,7 @@ async def test_a_retried_save_is_the_same_event_although_it_is_sealed_anew(seali
     payload = SaveRequest(id="k1", task=SECRET, content=SECRET, types=["tool"])
     first = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
     again = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
-    assert (again.position, again.duplicate, (await inner.head()).position) == (first.position, True, 1)
+    assert (again["position"], again["duplicate"], (await inner.head()).position) == (first["position"], True, 1)
 
 
 async def test_the_first_cases_of_an_item_belong_to_whom_the_item_does(sealing: Sealing) -> None:

@@ -30,7 +30,7 @@ async def desk() -> AsyncIterator[LiveDesk]:
 
 async def saved_id(desk: LiveDesk) -> str:
     request = SaveRequest.model_validate({"task": "t", "content": "c", "type": "tool"})
-    return (await knowledge.save(desk, ALICE, NO_LINEAGE, request)).id
+    return (await knowledge.save(desk, ALICE, NO_LINEAGE, request))["id"]
 
 
 def verdict(item_id: str, number: int) -> JsonObject:
@@ -46,7 +46,7 @@ async def test_each_verdict_is_judged_in_its_place_whichever_thousand_it_is_in(d
     for number in malformed:
         said[number]["is_helpful"] = "perhaps"
     told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=said))
-    assert {refused["index"]: refused["error"]["code"] for refused in told.refused} == dict(
+    assert {refused["index"]: refused["error"]["code"] for refused in told["refused"]} == dict(
         sorted({**dict.fromkeys(unknown, "unknown_knowledge"), **dict.fromkeys(malformed, "invalid_payload")}.items())
     )
     kept = [orjson.loads(event.body) async for events in desk.ledger.read(2) for event in events]
@@ -56,8 +56,8 @@ async def test_each_verdict_is_judged_in_its_place_whichever_thousand_it_is_in(d
     for thousand in range(MANY // verdicts.KEPT_AT_ONCE + 1):
         of_it = [number for number in numbers if number // verdicts.KEPT_AT_ONCE == thousand]
         assert of_it == sorted(of_it)
-    assert len({event["id"] for event in kept}) == told.updated == len(left)
-    assert told.position == 1 + len(left)
+    assert len({event["id"] for event in kept}) == told["updated"] == len(left)
+    assert told["position"] == 1 + len(left)
 
 
 async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unknown_one(
@@ -74,7 +74,7 @@ async def test_an_item_that_comes_into_the_view_while_it_is_looked_for_is_no_unk
 
     monkeypatch.setattr(verdicts._Judging, "_query", too_early)
     told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=[verdict(item_id, 1)]))
-    assert (told.updated, told.refused) == (1, [])
+    assert (told["updated"], told["refused"]) == (1, [])
 
 
 async def test_nothing_more_is_sent_once_an_error_was_told(desk: LiveDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +126,6 @@ async def test_a_batch_that_was_cut_short_is_completed_by_its_key_and_by_no_othe
     assert (await desk.ledger.head()).position == head
     for _ in range(2):
         told = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, FeedbackRequest(feedback_list=said), retry)
-        assert (told.updated, told.refused, told.position) == (MANY, [], 1 + MANY)
-        await desk.view.wait_for(told.position)
+        assert (told["updated"], told["refused"], told["position"]) == (MANY, [], 1 + MANY)
+        await desk.view.wait_for(told["position"])
     assert (await desk.ledger.head()).position == 1 + MANY

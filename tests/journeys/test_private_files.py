@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kledger.client.admin import StartableJob
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import StartableJob
 from tests.files import entries
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, up
 from tests.processes import started

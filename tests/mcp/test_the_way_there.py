@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from producers.access.tokens import create_token, revoke_token
+from producers.mcp.catalogue import BY_NAME
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, running, until
 from tests.mcp.connecting import connected, refused, told
 from tests.patience import PATIENCE
@@ -29,7 +30,8 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
     url = f"http://{address}"
     record, token = create_token(data, {"agent": ["scribe"]})
     async with connected(url, "stdio", token=token, log=log) as early:
-        assert len((await early.list_tools()).tools) == 10, "it serves before there is a node"
+        tools = (await early.list_tools()).tools
+        assert {tool.name for tool in tools} == BY_NAME.keys(), "it serves before there is a node"
         assert await refused(early, "knowledge_list", {}) == "node_unreachable"
         until(lambda: "kledger up" in log.read_text(), "the program says on stderr what is missing")
         with running(data, "--quack", "off", http=address) as node:

@@ -17,7 +17,7 @@ from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
-from projections.search.ask import Searcher
+from projections.search.ask import Asked, Searcher
 from projections.search.remembered import RememberedItems
 from projections.vectors.client import Answer
 from projections.vectors.store.port import Found
@@ -127,7 +127,7 @@ def test_what_a_file_said_is_found_no_more_once_another_one_has_its_place() -> N
             searcher = Searcher(view, OneFound())  # type: ignore[arg-type]  # all of a feed that a search asks
 
             async def said() -> list[str]:
-                found = await searcher.search(org=ORG, query="anything", visible=["public"], min_score=0)
+                found = await searcher.search(Asked(org=ORG, query="anything", visible=["public"], min_score=0))
                 return [item["content"] for item in found]
 
             assert await said() == ["a secret"]

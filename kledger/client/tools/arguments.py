@@ -67,6 +67,14 @@ ContentType = Annotated[str, Field(description="code, credential, cookie, text o
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="For example language, acquired_at, expires_at (RFC 3339)")
 ]
+SessionId = Annotated[str, Field(description="The session's id; it begins with its first message")]
+Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
+MaxTokens = Annotated[int, Field(ge=200, description="Tokens of the model's window; 70 % of them are used")]
+ForModel = Annotated[str | None, Field(description="The model, by whose tokens is counted")]
+Noted = Annotated[
+    dict[str, Any] | None,
+    Field(description="What to change, null removes a field, a list is replaced whole; left out, nothing is changed"),
+]
 GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]
@@ -85,6 +93,6 @@ Trigger = Annotated[str, Field(description="When the procedure is due")]
 Steps = Annotated[list[str] | None, Field(description="The steps of the procedure, in order")]
 Words = Annotated[list[str] | None, Field(description="Words to find it by")]
 RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
-SessionId = Annotated[str, Field(description="The session that it is from")]
+FromSession = Annotated[str, Field(description="The session that it is from")]
 MemoryId = Annotated[str, Field(description="The id of the memory")]
 ConfirmReason = Annotated[str, Field(description="What shows that it holds")]

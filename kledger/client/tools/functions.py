@@ -6,13 +6,16 @@ Each wraps one endpoint of the node and answers with its document. The docstring
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
 from kledger.answers.memory import Confirmed, MemoryHealth, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
+from kledger.answers.sessions import AppendedMessages, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
-from kledger.client import knowledge, memory, recall, resources
+from kledger.client import knowledge, memory, recall, resources, sessions
 from kledger.client.faces import Endpoint
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
@@ -254,7 +257,7 @@ async def memory_save(
     steps: given.Steps = None,
     tags: given.Words = None,
     related: given.RelatedIds = None,
-    session: given.SessionId = "",
+    session: given.FromSession = "",
     scopes: given.Scopes = None,
     owner: given.Owner = None,
     message_id: given.MessageId = "",
@@ -290,6 +293,35 @@ async def memory_save(
     )
 
 
+@tool("Keep what is said", repeatable=True)
+async def session_append(wire: Wire, session_id: given.SessionId, messages: given.Messages) -> AppendedMessages:
+    """Keep messages of a conversation, in order: yours, your user's, and what tools answered.
+
+    An id counts once in a session: what you send again after an error is there once.
+    """
+    return await sessions.append(replace(wire, session_id=session_id), messages)
+
+
+@tool("Read what fits the window", reads=True)
+async def session_context(
+    wire: Wire, session_id: given.SessionId, max_tokens: given.MaxTokens, model: given.ForModel = None
+) -> SessionContext:
+    """Read as much of a conversation as fits a model's window: prompts, the last question, results, then the rest.
+
+    What is older comes as summaries where a model has made some; `left_out` says what is missing.
+    """
+    return await sessions.context(replace(wire, session_id=session_id), max_tokens, model=model)
+
+
+@tool("Note where the work stands", repeatable=True)
+async def session_scratchpad(wire: Wire, session_id: given.SessionId, patch: given.Noted = None) -> SessionScratchpad:
+    """Note your goal, steps, decisions and blockers while you work, and read them back when you go on.
+
+    It belongs to the session and ends when nobody says or notes anything for half an hour.
+    """
+    return await sessions.scratchpad(replace(wire, session_id=session_id), patch)
+
+
 @tool("Confirm a memory")
 async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.ConfirmReason = "") -> Confirmed:
     """Say that a memory holds, for instance when your user says "remember this": a short memory stays for good then."""
@@ -317,6 +349,9 @@ class ToolEndpoints:
     goal_focus = Endpoint(goal_focus)
     knowledge_startup = Endpoint(knowledge_startup)
     memory_save = Endpoint(memory_save)
+    session_append = Endpoint(session_append)
+    session_context = Endpoint(session_context)
+    session_scratchpad = Endpoint(session_scratchpad)
     memory_confirm = Endpoint(memory_confirm)
     memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name

@@ -19,12 +19,12 @@ from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, encoded, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
-from producers.cli.screen import Result, exact, facts, plain, short_time, table, words
+from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, words
 from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
-    from kledger.client.admin import StartableJob
+    from kledger.contract.words import StartableJob
 
 
 _KEPT = (
@@ -90,7 +90,7 @@ def rebuild(session: Session) -> Answer:
             ("position", f"{outcome['position']:,}"),
             ("live", _digest(outcome["live"])),
             ("rebuilt", _digest(outcome["rebuilt"])),
-            ("digests", _equal(outcome["equal"])),
+            ("digests", equality(outcome["equal"])),
             *_vectors(outcome),
             ("swapped", "yes" if outcome["swapped"] else "no"),
             ("certificate", outcome.get("certificate") or "none"),
@@ -118,9 +118,9 @@ def verify(
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
     for view in outcome["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the leading digits are mostly zeros
-        views.add_row(plain(view["view"]), plain(view["rows"]), *digests, _equal(view["equal"]))
+        views.add_row(plain(view["view"]), plain(view["rows"]), *digests, equality(view["equal"]))
     equal = all(view["equal"] for view in outcome["views"])
-    verdict = facts(("views", _equal(equal)), *_vectors(outcome), ("position", f"{outcome['position']:,}"))
+    verdict = facts(("views", equality(equal)), *_vectors(outcome), ("position", f"{outcome['position']:,}"))
     return Answer(outcome, Group(views, verdict, *_differences(outcome)), ok=bool(outcome["equal"]))
 
 
@@ -295,15 +295,13 @@ def _quack(option: str) -> int | None:
 
 def run_job(session: Session, kind: StartableJob, **arguments: Any) -> dict[str, Any]:
     """Start a job and show a bar until it is done; its result."""
-    started = session.ledger.start_job(kind, **arguments)
-    with bar(kind, None) as shown:
+    return until_done(session, session.ledger.start_job(kind, **arguments))
 
-        def progressed(job: Job) -> None:
-            shown.span(job["total"])
-            shown.read(job["done"])
-            shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
 
-        done = session.ledger.wait_job(started["id"], progressed)
+def until_done(session: Session, job: Job) -> dict[str, Any]:
+    """Show a bar until a job is done; its result."""
+    with bar(job["kind"], None) as shown:
+        done = session.ledger.wait_job(job["id"], lambda now: shown.moved(now["done"], now["total"], now["rate"]))
     return done["result"] or {}
 
 
@@ -318,15 +316,11 @@ def _digest(digest: Any) -> str:
     return plain(digest.get("digest", "") if isinstance(digest, dict) else digest)
 
 
-def _equal(equal: bool) -> RenderableType:
-    return words("equal", "green") if equal else words("DIFFERENT", "bold red")
-
-
 def _vectors(outcome: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
     """The result for the vectors, which have no digest of their own."""
     if (result := outcome.get("vectors")) is None:
         return
-    yield "vectors", words("made anew", "yellow") if result.get("made_anew") else _equal(result["equal"])
+    yield "vectors", words("made anew", "yellow") if result.get("made_anew") else equality(result["equal"])
     yield from (("found", plain(each)) for each in result["differences"])
 
 

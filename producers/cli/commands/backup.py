@@ -22,7 +22,7 @@ from rich.console import Group
 from kledger.contract.errors import InvalidPayload
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
-from producers.cli.progress import bar
+from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, plain, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
 
@@ -133,6 +133,7 @@ def restore_backup(
         ("root", restored.root),
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
+        *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
         *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
     return Answer(asdict(restored), lines)
@@ -221,15 +222,9 @@ def _key(option: str | None) -> VerifyingKey | None:
         ) from error
 
 
-def _moving(shown: Any) -> Callable[[int, int, float], None]:
+def _moving(shown: Bar) -> Callable[[int, int, float], None]:
     """A progress callback that moves the bar."""
-
-    def progress(done: int, total: int, rate: float) -> None:
-        shown.span(total)
-        shown.read(done)
-        shown.at(done, total=total or None, rate=rate or None)
-
-    return progress
+    return lambda done, total, rate: shown.moved(done, total, rate or None)
 
 
 def _on_broker(

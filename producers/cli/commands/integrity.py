@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Group, RenderableType
@@ -15,14 +15,12 @@ from rich.console import Group, RenderableType
 from kledger.contract.errors import InvalidPayload, LedgerError
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.certificates import read_document
+from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup import repair
-from producers.cli.progress import Bar, bar
+from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
 from producers.cli.session import AUDIT, WRITTEN, Answer, Session, as_operator, files_named
-
-if TYPE_CHECKING:
-    from kledger.answers.admin import Job
 
 CANNOT_RUN = 2
 
@@ -69,7 +67,7 @@ def audit(
                 raise InvalidPayload(
                     "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
                 )
-            return _report(_audit_by_node(session))
+            return _report(run_job(session, "audit"))
         with files_named():
             _require_readable(checkpoints or (), repair_from)
         report = _audit_files(data, nats, checkpoints or [], key)
@@ -240,40 +238,15 @@ def accept_chain(
     return Answer(beginning, facts(("chain", f"begins {begins}"), ("accepted", beginning["accepted"])))
 
 
-def _audit_by_node(session: Session) -> dict[str, Any]:
-    """Have the node audit its own log."""
-    started = session.ledger.start_job("audit")
-    with bar("audit", None) as shown:
-
-        def progressed(job: Job) -> None:
-            _move(shown, job["done"], job["total"], job["rate"])
-
-        done = session.ledger.wait_job(started["id"], progressed)
-    return done["result"] or {}
-
-
 def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
     """Audit a data directory in this process."""
     from producers.operations.admin.auditing import audit_directory, read_key
 
     # Stdout holds the answer alone; a broker that is started here logs to stderr.
     with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
-        report = asyncio.run(
-            audit_directory(
-                data,
-                lambda done, total, rate: _move(shown, done, total, rate),
-                nats=nats,
-                outside=checkpoints,
-                key=None if key is None else read_key(key),
-            )
-        )
+        trusted = None if key is None else read_key(key)
+        report = asyncio.run(audit_directory(data, shown.moved, nats=nats, outside=checkpoints, key=trusted))
     return report.to_json()
-
-
-def _move(shown: Bar, done: int, total: int, rate: float) -> None:
-    shown.span(total)
-    shown.read(done)
-    shown.at(done, total=total or None, rate=rate)
 
 
 def _exit_unable(session: Session, error: LedgerError) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from producers.cli.progress import bar
+from producers.cli.commands.admin import until_done
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table
 from producers.cli.session import AUDIT, Answer, Session, as_operator
 
@@ -45,12 +45,7 @@ def retry(session: Session, position: Position) -> Answer:
 
     Example: kledger refused retry 1234
     """
-    started = session.ledger.retry_parked(position)
-    with bar("retry", None) as shown:
-        done = session.ledger.wait_job(
-            started["id"], lambda job: shown.at(job["done"], total=job["total"] or None, rate=job["rate"])
-        )
-    outcome = done["result"] or {}
+    outcome = until_done(session, session.ledger.retry_parked(position))
     return Answer(outcome, facts(("folded", f"position {position:,}"), ("views as of", f"{outcome['position']:,}")))
 
 

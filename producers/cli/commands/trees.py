@@ -69,13 +69,7 @@ def import_files(
     Example: kledger import-tree knowledge --user ann --project web
     """
     with bar("import", None) as shown:
-
-        def progressed(done: int, total: int) -> None:
-            shown.span(total)
-            shown.read(done)
-            shown.at(done, total=total)
-
-        imported = import_tree(session.ledger, directory, user=session.caller.get("user"), progress=progressed)
+        imported = import_tree(session.ledger, directory, user=session.caller.get("user"), progress=shown.moved)
         searchable = until_searchable(session.ledger, wait, shown)
         session.settled = True
     tree = imported.tree

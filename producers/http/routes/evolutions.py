@@ -12,6 +12,7 @@ from producers.http.parameters import Fresh, From, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import evolutions, processes
+from projections.views.processes.ask import Page
 
 BASE = "/api/evolutions"
 
@@ -34,15 +35,13 @@ def _reads(desk: Desk) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
         """The evolutions that the caller asked for, newest first."""
-        page = processes.Page(status, item_id, limit, offset)
-        return ReadJson(
-            await processes.listed(desk, caller, evolutions.KIND, evolutions.shown, page, freshness=fresh), fresh
-        )
+        page = Page(status, item_id, limit, offset)
+        return ReadJson(await processes.listed(desk, caller, evolutions, page, fresh), fresh)
 
     @router.get(BASE + "/{evolution_id}", responses=documented(Evolution, 404))
     async def get(caller: Who, evolution_id: str) -> Json:
         """One evolution: what was asked, what the model proposed, what became of it and what it cost."""
-        return Json(await evolutions.get(desk, caller, evolution_id))
+        return Json(await processes.get(desk, caller, evolutions, evolution_id))
 
     return router
 

@@ -22,6 +22,7 @@ from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import conflicts, extractions, processes
 from producers.operations.models.processes import PATIENCE
+from projections.views.processes.ask import Page
 
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
@@ -52,15 +53,13 @@ def _extractions(desk: Desk) -> APIRouter:
         offset: Offset = 0,
     ) -> Json:
         """The extractions that the caller asked for, newest first."""
-        page = processes.Page(status, None, limit, offset)
-        return ReadJson(
-            await processes.listed(desk, caller, extractions.KIND, extractions.shown, page, freshness=fresh), fresh
-        )
+        page = Page(status, None, limit, offset)
+        return ReadJson(await processes.listed(desk, caller, extractions, page, fresh), fresh)
 
     @router.get("/api/extractions/{extraction_id}", responses=documented(Extraction, 404))
     async def get(caller: Who, extraction_id: str) -> Json:
         """One extraction: what became of each piece of knowledge that was found, and what it cost."""
-        return Json(await extractions.get(desk, caller, extraction_id))
+        return Json(await processes.get(desk, caller, extractions, extraction_id))
 
     return router
 
@@ -78,15 +77,13 @@ def _conflicts(desk: Desk) -> APIRouter:
         offset: Offset = 0,
     ) -> Json:
         """What contradicts what, newest first, as far as it is the caller's to decide."""
-        page = processes.Page(status, item_id, limit, offset)
-        return ReadJson(
-            await processes.listed(desk, caller, conflicts.KIND, conflicts.shown, page, freshness=fresh), fresh
-        )
+        page = Page(status, item_id, limit, offset)
+        return ReadJson(await processes.listed(desk, caller, conflicts, page, fresh), fresh)
 
     @router.get("/api/conflicts/{conflict_id}", responses=documented(Conflict, 404))
     async def get(caller: Who, conflict_id: str) -> Json:
         """One conflict, with both sides."""
-        return Json(await conflicts.get(desk, caller, conflict_id))
+        return Json(await processes.get(desk, caller, conflicts, conflict_id))
 
     @router.post("/api/conflicts/{conflict_id}/resolve", responses=documented(Resolved, 400, 404, 409))
     async def resolve(caller: Who, lineage: From, retry: Retry, conflict_id: str, body: ResolveRequest) -> Json:

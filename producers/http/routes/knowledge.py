@@ -42,7 +42,8 @@ from producers.operations.knowledge import changes as knowledge
 from producers.operations.knowledge import importing, reading, reverting, sharing, verdicts
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
-from producers.operations.updated import Evolving
+from projections.fold_kit.page import Window
+from projections.views.knowledge.listing import Wanted
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -92,21 +93,9 @@ def _reads(desk: Desk) -> APIRouter:
         status: ItemFilter = "active",
     ) -> Json:
         """The items that the caller may see, newest first."""
+        wanted = Wanted(types, scopes, owner, visibility, status)
         return ReadJson(
-            await reading.list_items(
-                desk,
-                caller,
-                limit=limit,
-                offset=offset,
-                before=before,
-                types=types,
-                scopes=scopes,
-                owner=owner,
-                visibility=visibility,
-                status=status,
-                as_of=as_of,
-                freshness=fresh,
-            ),
+            await reading.list_items(desk, caller, wanted, Window(limit, offset, before), as_of=as_of, freshness=fresh),
             fresh,
         )
 
@@ -157,7 +146,7 @@ def _writes(desk: Desk) -> APIRouter:
     ) -> Json:
         """Judge an item; its owner and writers may state fields anew, or have a model rewrite it (202 meanwhile)."""
         done = await feedback.update(desk, caller, lineage, item_id, body, retry, wait=wait)
-        return Json(done, 202 if isinstance(done, Evolving) and not done.done else 200)
+        return Json(done, 200 if done.get("done", True) else 202)
 
     @router.post("/api/knowledge/{item_id}/revert", responses=documented(Reverted, 400, 403, 404, 409, 410))
     async def revert(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: RevertRequest) -> Json:

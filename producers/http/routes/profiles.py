@@ -62,9 +62,8 @@ def _one(desk: Desk, memory_type: ProfileType) -> APIRouter:
     @router.get("/prompt", responses=documented(ProfilePrompt), name=f"prompt_{memory_type}_memory")
     async def prompt(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
         """The memory as a section of a system prompt, between its markers."""
-        found = await profiles.prompt(desk, caller, memory_type, as_of=as_of, freshness=fresh)
-        body = {"memory_type": found.memory_type, "agent_type": found.agent_type, "prompt": found.prompt}
-        return Json(body, headers=in_headers(found.position, fresh.degraded))
+        found, position = await profiles.prompt(desk, caller, memory_type, as_of=as_of, freshness=fresh)
+        return Json(found, headers=in_headers(position, fresh.degraded))
 
     @router.get("/history", responses=documented(ProfileHistory, 404), name=f"history_{memory_type}_memory")
     async def history(caller: Who, fresh: Fresh) -> Json:

@@ -16,6 +16,7 @@ from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.resources import changes as resources
 from producers.operations.resources import reading as resource_reading
+from projections.fold_kit.page import Window
 
 BASE = "/api/resource"
 ONE = BASE + "/{resource_id:path}"
@@ -42,20 +43,16 @@ def routes(desk: Desk) -> list[APIRouter]:
         status: ResourceFilter = "active",
     ) -> Json:
         """The resources that the caller may see, newest first, without their secrets."""
-        return ReadJson(
-            await resource_reading.list_resources(
-                desk,
-                caller,
-                limit=limit,
-                offset=offset,
-                before=before,
-                content_type=content_type,
-                status=status,
-                as_of=as_of,
-                freshness=fresh,
-            ),
-            fresh,
+        page = await resource_reading.list_resources(
+            desk,
+            caller,
+            Window(limit, offset, before),
+            content_type=content_type,
+            status=status,
+            as_of=as_of,
+            freshness=fresh,
         )
+        return ReadJson(page, fresh)
 
     @router.get(ONE + "/history", responses=documented(ResourceHistory, 404))
     async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:

@@ -14,6 +14,7 @@ from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import processes, slims
 from producers.operations.models.processes import MAX_PATIENCE
+from projections.views.processes.ask import Page
 
 BASE = "/api/slims"
 
@@ -49,8 +50,8 @@ def _asked(desk: Desk) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
         """The slims that the caller asked for, newest first, without their groups."""
-        page = processes.Page(status, limit=limit, offset=offset)
-        return ReadJson(await processes.listed(desk, caller, slims.KIND, slims.shown, page, freshness=fresh), fresh)
+        page = Page(status, limit=limit, offset=offset)
+        return ReadJson(await processes.listed(desk, caller, slims, page, fresh), fresh)
 
     @router.get(BASE + "/{slim_id}", responses=documented(ReadSlim, 404))
     async def get(caller: Who, slim_id: str, fresh: Fresh, patience: Patient = 0.0) -> Json:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
-from kledger.contract.words import JobKind
+from kledger.contract.words import StartableJob
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
 from producers.operations.desk import Desk, Freshness
@@ -33,37 +33,29 @@ async def status(desk: Desk, caller: Caller) -> JsonObject:
 
 
 async def start(
-    desk: Desk, caller: Caller, kind: JobKind, *, to: int | datetime | None = None, into: str = "", subject: str = ""
+    desk: Desk,
+    caller: Caller,
+    kind: StartableJob,
+    *,
+    to: int | datetime | None = None,
+    into: str = "",
+    subject: str = "",
 ) -> Job:
     """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload."""
     require_operator(caller)
-    match kind:
-        case "rebuild":
-            return await desk.admin.start_rebuild()
-        case "verify":
-            return await desk.admin.start_verify()
-        case "forget":
-            require_person(subject)
-            return await desk.admin.start_forget(subject, NOBODY)
-        case "snapshot":
-            return await desk.admin.start_snapshot()
-        case "audit":
-            return await desk.admin.start_audit()
-        case "replay":
-            return await desk.admin.start_replay(to, _absolute(into))
-        case "backup":
-            return await desk.admin.start_backup(_absolute(into))
-        case "retry":
-            raise InvalidPayload("a retry names the refused event", errors=[{"field": "position", "reason": "missing"}])
+    if kind == "forget":
+        require_person(subject)
+    if kind in ("replay", "backup"):
+        _require_absolute(into)
+    return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY)
 
 
-def _absolute(into: str) -> str:
+def _require_absolute(into: str) -> None:
     if not PurePath(into).is_absolute() or "\0" in into:
         raise InvalidPayload(
             f"into {into!r} is not an absolute path of the node's machine: write the whole path",
             errors=[{"field": "into", "reason": "is not an absolute path"}],
         )
-    return into
 
 
 async def prove(desk: Desk, caller: Caller, item_id: str, freshness: Freshness) -> JsonObject:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from kledger.answers.sharing import RegisteredScopeType
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from kledger.contract.scopes import PRIORITY, Caller, further_types
 from kledger.requests.knowledge import ScopeTypeRequest
@@ -17,28 +17,10 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.privacy.personal import NOBODY
 from producers.operations.admin.jobs import require_operator
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.scope_types import ask
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A registered type, and the position of its event."""
-
-    type: str
-    priority: float
-    position: int
-    event_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeTypes:
-    """Every type that may be used, the most specific first; `position` of a built-in one is null."""
-
-    scope_types: list[JsonObject]
-    position: int
 
 
 async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
@@ -51,9 +33,8 @@ async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
         return
     known = await desk.view.ask(ask.registered, desk.org)
     if missing := sorted(requested - known.keys()):
-        last = max([await desk.ledger.last_position_of(desk.org, "scope_type", kind) for kind in missing])
-        if desk.view.position < last:  # it may have been registered a moment ago
-            await desk.view.wait_for(last)
+        for kind in missing:  # it may have been registered a moment ago
+            await folded(desk, "scope_type", kind)
         known = await desk.view.ask(ask.registered, desk.org)
     if missing := sorted(requested - known.keys()):
         allowed = ", ".join([*PRIORITY, *sorted(known)])
@@ -66,7 +47,7 @@ async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
 
 async def register(
     desk: Desk, caller: Caller, lineage: Lineage, payload: ScopeTypeRequest, retry: uuid.UUID | None = None
-) -> Registered:
+) -> RegisteredScopeType:
     """Register a scope type, or change its priority.
 
     Raises NotOwner (not the operator), InvalidPayload (a built-in one), BrokerUnavailable.
@@ -79,15 +60,19 @@ async def register(
         )
     fact = ScopeTypeRegistered(type=payload.type, priority=payload.priority)
     own_id = event_id(retry)
+
+    def registered(position: int) -> RegisteredScopeType:
+        return RegisteredScopeType(type=payload.type, priority=payload.priority, position=position, event_id=own_id)
+
     if retry is not None and (before := await earlier_event(desk, [NOBODY], own_id, request_fields(fact))) is not None:
-        return Registered(payload.type, payload.priority, before.position, own_id)
+        return registered(before.position)
     event = NewEvent(fact, payload.type, NOBODY, desk.org, lineage, id=own_id)
     (appended,) = await publish(desk.ledger, desk.tally, [event])
-    return Registered(payload.type, payload.priority, appended.position, event.id)
+    return registered(appended.position)
 
 
-async def listed(desk: Desk, *, freshness: Freshness = ANY) -> ScopeTypes:
-    """The built-in types and the registered ones. Raises ViewBehind."""
+async def listed(desk: Desk, *, freshness: Freshness = ANY) -> JsonObject:
+    """The built-in types and the registered ones (ScopeTypes), the most specific first. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     known = await desk.view.ask(ask.registered, desk.org)
@@ -99,4 +84,5 @@ async def listed(desk: Desk, *, freshness: Freshness = ANY) -> ScopeTypes:
         {"type": each.type, "priority": each.priority, "built_in": False, "position": each.position}
         for each in known.values()
     ]
-    return ScopeTypes(sorted(rows, key=lambda each: (-each["priority"], each["type"])), position)
+    rows.sort(key=lambda each: (-each["priority"], each["type"]))
+    return {"scope_types": rows, "position": position}

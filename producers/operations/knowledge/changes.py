@@ -12,10 +12,9 @@ import re
 import secrets
 import uuid
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
+from kledger.answers.parts import Moved, Saved
 from kledger.contract.errors import (
-    IllegalState,
     KnowledgeExists,
     NotOwner,
     UnknownKnowledge,
@@ -30,11 +29,11 @@ from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, Knowled
 from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import Desk, reach_head
+from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.outcomes import ATTEMPTS, Changed, Saved
+from producers.operations.outcomes import ATTEMPTS, as_saved, refuse_status
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
@@ -77,9 +76,10 @@ async def save(
     saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
-            await desk.view.wait_for(saved.position)
+            await desk.view.wait_for(saved["position"])
     by_item = await warnings(desk, caller, {0: referring(fact, shared)})
-    return replace(saved, warnings=by_item[0]) if by_item else saved
+    saved["warnings"] = by_item.get(0, [])
+    return saved
 
 
 def referring(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> Referring:
@@ -120,7 +120,7 @@ async def _saved(
             appended = (await publish(desk.ledger, desk.tally, [*resource_events, *batch]))[len(resource_events) :]
         except VersionConflict:
             before, expects = await _after_conflict(desk, event, fact, shared, expects, bool(named))
-            if before is not None and retry is not None and before.event_id == own_id:
+            if before is not None and retry is not None and before["event_id"] == own_id:
                 return await _earlier_save(retry, desk, caller, payload, fact, shared) or before
             if before is not None:
                 await keep_alone(desk, caller, lineage, payload.resources, fact, retry)
@@ -130,7 +130,7 @@ async def _saved(
             await desk.view.wait_for(appended[0].position)
             if (before := await _earlier_save(retry, desk, caller, payload, fact, shared)) is not None:
                 return before
-        return Saved(item_id, appended[-1].position, len(batch), own_id, appended[0].duplicate)
+        return as_saved(item_id, appended[-1].position, len(batch), own_id, appended[0].duplicate)
     raise VersionConflict(f"others keep writing to {named or 'the new item'!r}: try again")
 
 
@@ -146,13 +146,16 @@ async def _earlier_save(
     own_id = event_id(retry)
     if (before := await _appended_save(desk, possible_actors(caller, fact.owner), own_id)) is None:
         return None
-    named = None if _FRESH.fullmatch(before.id) else before.id
-    if payload.id not in (named, before.id) or (before.version > 1) != (shared is not None):  # two events where shared
+    item_id = before["id"]
+    two_events = before["version"] > 1  # the second one shares it
+    if payload.id not in (None if _FRESH.fullmatch(item_id) else item_id, item_id) or two_events != (
+        shared is not None
+    ):
         raise mismatch()
     fields = fact.model_dump(mode="json", include=_FIRST)
     await earlier_event(desk, possible_actors(caller, fact.owner), own_id, {name: fields.get(name) for name in _FIRST})
-    await refuse_other_save(desk, before.id, own_id, fact, shared)
-    await refuse_others(desk, caller, payload.resources, fact, retry, before.position)
+    await refuse_other_save(desk, item_id, own_id, fact, shared)
+    await refuse_others(desk, caller, payload.resources, fact, retry, before["position"])
     return before
 
 
@@ -160,7 +163,7 @@ async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Sa
     by_id = await desk.view.ask(events.kept_events, desk.org, actors, [own_id, share_id(own_id)])
     if own_id not in by_id:
         return None
-    return Saved(by_id[own_id].entity_id, max(each.position for each in by_id.values()), len(by_id), own_id, True)
+    return as_saved(by_id[own_id].entity_id, max(each.position for each in by_id.values()), len(by_id), own_id, True)
 
 
 async def _after_conflict(
@@ -180,7 +183,7 @@ async def _after_conflict(
         if not same_statement(fact, shared, taken):
             raise exists(event.entity_id)
         more = shared is not None
-        return Saved(event.entity_id, taken.position + more, 1 + more, taken.event_id, True), expects
+        return as_saved(event.entity_id, taken.position + more, 1 + more, taken.event_id, True), expects
     # A history without an item holds only events that the gate refused: the id is still free.
     return None, await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
 
@@ -206,9 +209,7 @@ def fresh_id(seed: uuid.UUID | None = None) -> str:
 
 async def latest(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
     """An item with its whole history folded, and its last position. Raises UnknownKnowledge, ViewBehind."""
-    last = await desk.ledger.last_position_of(desk.org, "knowledge", item_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    last = await folded(desk, "knowledge", item_id)
     item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
     if item is None:
         raise unknown(item_id)
@@ -233,9 +234,10 @@ async def retire(
     item_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Changed:
+) -> Moved:
     """Retire an item: no search returns it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
-    return await _set_status(desk, caller, lineage, item_id, "retired", reason, retry)
+    fact = KnowledgeRetired(reason=reason)
+    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("retired"), retry)
 
 
 async def restore(
@@ -245,32 +247,14 @@ async def restore(
     item_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Changed:
+) -> Moved:
     """Restore a retired item. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
-    return await _set_status(desk, caller, lineage, item_id, "active", reason, retry)
+    fact = KnowledgeRestored(reason=reason)
+    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("active"), retry)
 
 
-async def _set_status(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    item_id: str,
-    status: ResourceStatus,
-    reason: str | None,
-    retry: uuid.UUID | None,
-) -> Changed:
-    fact = KnowledgeRetired(reason=reason) if status == "retired" else KnowledgeRestored(reason=reason)
-
-    def check(item: ask.Standing) -> None:
-        if item.status == status:
-            raise IllegalState(
-                f"{item_id} is {status} already: "
-                + ("restore it first" if status == "retired" else "there is nothing to restore"),
-                id=item_id,
-                status=status,
-            )
-
-    return await publish_as_owner(desk, caller, lineage, item_id, fact, check, retry)
+def _unless(status: ResourceStatus) -> Callable[[ask.Standing], None]:
+    return lambda item: refuse_status(item.id, item.status, status)
 
 
 async def owned_or_earlier(
@@ -300,7 +284,7 @@ async def publish_as_owner(
     fact: Fact,
     check: Callable[[ask.Standing], None],
     retry: uuid.UUID | None,
-) -> Changed:
+) -> Moved:
     """Publish a change by the owner on the item as it is now; `check` raises where the item does not allow it.
 
     Raises UnknownKnowledge, NotOwner, VersionConflict, BrokerUnavailable, ViewBehind.
@@ -309,7 +293,7 @@ async def publish_as_owner(
     for _ in range(ATTEMPTS):
         earlier = await owned_or_earlier(desk, caller, item_id, own_id, request_fields(fact), retry)
         if isinstance(earlier, StatedEvent):
-            return Changed(item_id, earlier.position, own_id)
+            return Moved(id=item_id, position=earlier.position, event_id=own_id)
         item, last = earlier
         check(item)
         event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
@@ -317,5 +301,5 @@ async def publish_as_owner(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Changed(item_id, appended.position, own_id)
+        return Moved(id=item_id, position=appended.position, event_id=own_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)

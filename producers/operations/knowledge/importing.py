@@ -14,6 +14,8 @@ from typing import Literal
 
 import orjson
 
+from kledger.answers.knowledge import SavedOne
+from kledger.answers.parts import Fault
 from kledger.contract.errors import LedgerError, VersionConflict
 from kledger.contract.scopes import Caller, further_types
 from kledger.contract.words import ImportOutcome
@@ -43,34 +45,11 @@ OF_THE_NODE = ("broker_unavailable", "broker_misconfigured", "view_behind")
 """Errors of the node, not of any item."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of one payload of a batch."""
-
-    index: int
-    id: str | None
-    outcome: ImportOutcome
-    position: int | None = None
-    error: JsonObject | None = None
-    warnings: list[JsonObject] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class SavedMany:
-    """The outcome of a batch; `position` is the last one of its items."""
-
-    results: list[Outcome]
-    saved: int
-    unchanged: int
-    refused: int
-    position: int
-
-
 @dataclass(slots=True)
 class _Batch:
     """A batch in progress: settled outcomes, open saves, and the ACLs, cases and resources of some of them."""
 
-    results: dict[int, Outcome]
+    results: dict[int, SavedOne]
     open: dict[int, NewEvent]
     shared: dict[int, KnowledgeShared] = field(default_factory=dict)
     cases: dict[int, list[KnowledgeRated]] = field(default_factory=dict)
@@ -92,15 +71,28 @@ class _Batch:
             yield index, event.fact
 
     def refuse(self, index: int, item_id: str | None, error: LedgerError) -> None:
-        self.results[index] = Outcome(index, item_id, "refused", error=error_body(error))
+        self._keep(index, item_id, "refused", None, error_body(error))
         self.open.pop(index, None)
 
     def settle(self, index: int, outcome: Literal["saved", "unchanged"], position: int) -> None:
-        self.results[index] = Outcome(index, self.open.pop(index).entity_id, outcome, position)
+        self._keep(index, self.open.pop(index).entity_id, outcome, position)
+
+    def repeat(self, index: int, first: int) -> None:
+        """The outcome of a payload that repeats an earlier one of the batch."""
+        before = self.results[first]
+        outcome = "unchanged" if before["outcome"] == "saved" else before["outcome"]
+        self._keep(index, before["id"], outcome, before["position"], before["error"])
+
+    def _keep(
+        self, index: int, item_id: str | None, outcome: ImportOutcome, position: int | None, error: Fault | None = None
+    ) -> None:
+        self.results[index] = SavedOne(
+            index=index, id=item_id, outcome=outcome, position=position, error=error, warnings=[]
+        )
 
 
-async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest) -> SavedMany:
-    """Save many new items: each is saved, unchanged, or refused with its error.
+async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest) -> JsonObject:
+    """Save many new items (SavedMany): each is saved, unchanged, or refused with its error.
 
     Raises BrokerUnavailable, ViewBehind; then some may be saved, and sending the same again is safe.
     """
@@ -129,17 +121,15 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
             await _one_by_one(desk, caller, batch)
             break
     for index, first in repeated.items():
-        before = batch.results[first]
-        outcome = "unchanged" if before.outcome == "saved" else before.outcome
-        batch.results[index] = Outcome(index, before.id, outcome, before.position, before.error)
+        batch.repeat(index, first)
     await _save_resources_of_unchanged(desk, caller, batch, with_resources)
-    accepted = {index: each for index, each in referred.items() if batch.results[index].outcome != "refused"}
+    accepted = {index: each for index, each in referred.items() if batch.results[index]["outcome"] != "refused"}
     for index, item_warnings in (await warnings(desk, caller, accepted)).items():
-        batch.results[index] = replace(batch.results[index], warnings=item_warnings)
+        batch.results[index]["warnings"] = item_warnings
     results = [batch.results[index] for index in sorted(batch.results)]
-    counts = {name: sum(r.outcome == name for r in results) for name in ("saved", "unchanged", "refused")}
-    position = max((r.position for r in results if r.position), default=desk.view.position)
-    return SavedMany(results, counts["saved"], counts["unchanged"], counts["refused"], position)
+    counts = {name: sum(r["outcome"] == name for r in results) for name in ("saved", "unchanged", "refused")}
+    position = max((r["position"] for r in results if r["position"]), default=desk.view.position)
+    return {"results": results, **counts, "position": position}
 
 
 async def _judged(
@@ -241,7 +231,7 @@ async def _save_resources_of_unchanged(
     """Save changed resources of items that are unchanged; where that is refused, so is the payload."""
     for index, event in with_resources.items():
         assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
-        if batch.results[index].outcome != "unchanged":
+        if batch.results[index]["outcome"] != "unchanged":
             continue
         try:
             await keep_alone(desk, caller, event.lineage, batch.resources[index], event.fact)

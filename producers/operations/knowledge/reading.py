@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge, UnknownReference
@@ -14,32 +12,13 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.knowledge.changes import unknown
 from producers.operations.not_then import not_then
-from producers.operations.outcomes import Listed
+from producers.operations.outcomes import listed
+from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
-from projections.views.knowledge import listing
+from projections.views.knowledge.listing import Wanted, items
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """An item's versions and the cases that judged it, oldest first."""
-
-    id: str
-    versions: list[JsonObject]
-    feedback: list[JsonObject]
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Lineage of a reference in both directions: `events`, each once with its role, and their `edges`."""
-
-    ref: str
-    events: list[JsonObject]
-    edges: list[JsonObject]
-    position: int
 
 
 async def get(
@@ -85,42 +64,22 @@ async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:
 async def list_items(
     desk: Desk,
     caller: Caller,
+    wanted: Wanted,
+    window: Window,
     *,
-    limit: int = 10,
-    offset: int = 0,
-    before: int | None = None,
-    types: Sequence[str] = (),
-    scopes: Sequence[str] = (),
-    owner: str | None = None,
-    visibility: Sequence[str] = (),
-    status: str = "active",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
-) -> Listed:
+) -> JsonObject:
     """The items visible to the caller. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
     await reach(desk, freshness)
-    await require_types(desk, [*scopes, *filter(None, [owner])])
+    await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    page = await desk.view.ask(
-        listing.items,
-        desk.org,
-        caller,
-        limit=limit,
-        offset=offset,
-        before=before,
-        types=types,
-        scopes=scopes,
-        owner=owner,
-        visibility=visibility,
-        status=status,
-        as_of=then,
-        moment=await moment_of(desk, as_of, then),
-    )
-    return Listed(page.results, len(page.results), page.total, page.next, position)
+    moment = await moment_of(desk, as_of, then)
+    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment), position)
 
 
-async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> History:
+async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:
     """All versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
@@ -129,10 +88,10 @@ async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshn
     if timeline is None:
         raise unknown(item_id)
     versions, cases = timeline
-    return History(item_id, versions, cases, position)
+    return {"id": item_id, "versions": versions, "feedback": cases, "position": position}
 
 
-async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> Links:
+async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> JsonObject:
     """The lineage of an item, `trace:ID`, `message:ID` or `event:ID`, in both directions.
 
     Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
@@ -146,4 +105,5 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
-    return Links(ref, *lineage_of_ref, position)
+    named, edges = lineage_of_ref
+    return {"ref": ref, "events": named, "edges": edges, "position": position}

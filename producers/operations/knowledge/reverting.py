@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 
+from kledger.answers.models import Reverted
 from kledger.contract.errors import Erased, InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
 from ledger.event import Lineage, NewEvent
@@ -15,17 +15,6 @@ from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, publish
 from projections.views.knowledge.versions import Version, version_made_at, version_of
 from projections.views.lineage.ask import StatedEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Reverted:
-    """The event that reverts an item to `to_version`, and the new version that it creates."""
-
-    id: str
-    position: int
-    event_id: str
-    to_version: int
-    version: int
 
 
 async def revert(
@@ -44,12 +33,16 @@ async def revert(
     Raises UnknownKnowledge, NotOwner, InvalidPayload (no such version), VersionConflict (`expected_version`), Erased,
     Forbidden, BrokerUnavailable, ViewBehind.
     """
+
+    def reverted(position: int, version: int) -> Reverted:
+        return Reverted(id=item_id, position=position, event_id=own_id, to_version=to_version, version=version)
+
     own_id, fields = event_id(retry), {"to_version": to_version, "cause": cause}
     for _ in range(ATTEMPTS):
         standing = await owned_or_earlier(desk, caller, item_id, own_id, fields, retry)
         if isinstance(standing, StatedEvent):
             version = await desk.view.ask(version_made_at, desk.org, item_id, standing.position)
-            return Reverted(item_id, standing.position, own_id, to_version, version)
+            return reverted(standing.position, version)
         item, last = standing
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
@@ -65,7 +58,7 @@ async def revert(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Reverted(item_id, appended.position, own_id, to_version, item.version + 1)
+        return reverted(appended.position, item.version + 1)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 

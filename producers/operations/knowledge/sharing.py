@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 
+from kledger.answers.parts import Moved
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import ShareRequest
 from ledger.event import JsonObject, Lineage
@@ -17,14 +18,13 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
 from producers.operations.knowledge.changes import latest, publish_as_owner, unknown
-from producers.operations.outcomes import Changed
 from producers.operations.stating import not_owner
 from projections.views.knowledge import ask, why
 
 
 async def share(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: ShareRequest, retry: uuid.UUID | None = None
-) -> Changed:
+) -> Moved:
     """Replace the ACL of an item; with an empty one only its scopes decide who reads it.
 
     Raises UnknownKnowledge, NotOwner, Forbidden (somebody new whom the caller's token may not name), IllegalScope,

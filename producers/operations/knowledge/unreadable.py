@@ -6,13 +6,11 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kledger.answers.parts import Warned
 from kledger.contract.errors import ViewBehind
 from kledger.contract.scopes import PUBLIC, Caller
-from ledger.event import JsonObject
 from producers.operations.desk import Desk, reach_head
 from projections.views.resources.ask import readers_of
-
-CODE = "unreadable_resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Referring:
     readers: Sequence[str]
 
 
-async def warnings(desk: Desk, caller: Caller, items: Mapping[int, Referring]) -> dict[int, list[JsonObject]]:
+async def warnings(desk: Desk, caller: Caller, items: Mapping[int, Referring]) -> dict[int, list[Warned]]:
     """The warnings of each item: `code`, `resource_id`, `readers` that cannot read it, and a `message`.
 
     A resource that the caller may not see counts as missing.
@@ -44,7 +42,7 @@ async def warnings(desk: Desk, caller: Caller, items: Mapping[int, Referring]) -
     return by_item
 
 
-def _warning(resource_id: str, readers: Sequence[str], able: Sequence[str] | None) -> JsonObject | None:
+def _warning(resource_id: str, readers: Sequence[str], able: Sequence[str] | None) -> Warned | None:
     if able is None:
         left = list(readers)
         message = (
@@ -57,4 +55,6 @@ def _warning(resource_id: str, readers: Sequence[str], able: Sequence[str] | Non
             f"{', '.join(left[:10])} may read the item and not the resource {resource_id[:200]!r}: save the resource "
             "with scopes that name them"
         )
-    return {"code": CODE, "resource_id": resource_id, "readers": left, "message": message} if left else None
+    if not left:
+        return None
+    return Warned(code="unreadable_resource", resource_id=resource_id, readers=left, message=message)

@@ -49,19 +49,10 @@ UNDER_WAY = 3
 _FEEDBACK = TypeAdapter(list[FeedbackBody])
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """The outcome of a batch of verdicts. `refused` has `index`, `knowledge_id`, `error`."""
-
-    updated: int
-    refused: list[JsonObject]
-    position: int
-
-
 async def rate_many(
     desk: Desk, caller: Caller, lineage: Lineage, request: FeedbackRequest, retry: uuid.UUID | None = None
-) -> Rated:
-    """Append many verdicts, in their order within each batch.
+) -> JsonObject:
+    """Append many verdicts, in their order within each batch; what became of them (RatedMany).
 
     Raises IdempotencyMismatch (nothing is appended then), PayloadTooLarge, BrokerUnavailable, ViewBehind; then some
     may be appended, and sending the same again with the same key is safe.
@@ -85,7 +76,8 @@ async def rate_many(
         for task in keeping:  # nothing is sent after this function has ended
             task.cancel()
         await asyncio.gather(*keeping, return_exceptions=True)
-    return Rated(updated, sorted(judging.refused, key=lambda row: int(row["index"])), position or desk.view.position)
+    refused = sorted(judging.refused, key=lambda row: int(row["index"]))
+    return {"updated": updated, "refused": refused, "position": position or desk.view.position}
 
 
 @dataclass(slots=True)

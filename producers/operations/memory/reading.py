@@ -11,7 +11,7 @@ from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
-from producers.operations.outcomes import Listed
+from producers.operations.outcomes import listed
 from projections.views.knowledge import memories as ask
 
 
@@ -60,7 +60,7 @@ async def timeline(
     concern: MemoryConcern | None = None,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
-) -> Listed:
+) -> JsonObject:
     """The memories visible to the caller, the latest first. Raises InvalidPayload (as_of), IllegalScope, ViewBehind."""
     await reach(desk, freshness)
     await require_types(desk, [*filter(None, [owner])])
@@ -82,4 +82,4 @@ async def timeline(
         as_of=then,
         moment=await moment_of(desk, as_of, then),
     )
-    return Listed(page.results, len(page.results), page.total, page.next, position)
+    return listed(page, position)

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from kledger.answers.memory import Remembered
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryLayer
 from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
 from kledger.requests.memory import RememberRequest
 from ledger.event import Lineage
 from producers.operations.desk import Desk
 from producers.operations.knowledge import changes
 from producers.operations.lifetimes import lifetime_of
-from producers.operations.outcomes import Saved
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered(Saved):
-    """A saved memory, its layer, and the fields of the request that follow from events and were not kept."""
-
-    layer: MemoryLayer
-    ignored: list[str]
 
 
 async def remember(
@@ -32,16 +22,7 @@ async def remember(
     request = as_item(payload, desk.lifetimes)
     saved = await changes.save(desk, caller, lineage, request, retry)
     assert request.memory is not None
-    return Remembered(
-        saved.id,
-        saved.position,
-        saved.version,
-        saved.event_id,
-        saved.duplicate,
-        warnings=saved.warnings,
-        layer=request.memory.layer,
-        ignored=payload.read_over(),
-    )
+    return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over())
 
 
 def as_item(payload: RememberRequest, lifetimes: Mapping[str, int]) -> SaveRequest:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 
+from kledger.answers.models import Resolved
 from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
 from kledger.requests.models import ResolveRequest
@@ -21,18 +21,6 @@ from projections.views.processes.ask import Process
 KIND = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The decision; `retired` is the item that was retired, null where none was; `merged`: the winner was revised."""
-
-    id: str
-    status: str
-    winner: str | None
-    retired: str | None
-    merged: bool
-    position: int
-
-
 def shown(process: Process) -> JsonObject:
     """A conflict as JSON for every interface: both items in the versions that contradict each other."""
     recorded, resolved = process.requested, process.said.get("resolved", {})
@@ -43,11 +31,6 @@ def shown(process: Process) -> JsonObject:
         "winner": resolved.get("winner"),
         "decision": resolved.get("reason"),
     }
-
-
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One conflict of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))
 
 
 async def resolve(
@@ -96,7 +79,11 @@ async def resolve(
         events.append(NewEvent(retired, item.id, item.owner, desk.org, by, id=ids["retired"]))
     appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
-    return Resolved(process_id, "resolved", winner, gone, revision is not None, appended[-1].position)
+    return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)
+
+
+def _resolved(process_id: str, winner: str | None, retired: str | None, merged: bool, position: int) -> Resolved:
+    return Resolved(id=process_id, status="resolved", winner=winner, retired=retired, merged=merged, position=position)
 
 
 def _ids(retry: uuid.UUID | None) -> dict[str, str]:
@@ -134,4 +121,4 @@ async def _before(
         raise mismatch()
     retired = await earlier_event(desk, await past_actors(desk, caller, loser), ids["retired"], {})
     last = (retired or merged or resolved).position
-    return Resolved(process.id, "resolved", payload.winner, loser if retired else None, merged is not None, last)
+    return _resolved(process.id, payload.winner, loser if retired else None, merged is not None, last)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from typing import Literal
 
+from kledger.answers.models import Decided
 from kledger.contract.errors import IllegalState, VersionConflict
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -24,20 +25,17 @@ KIND = "evolution"
 _ENDED = {"applied", "reverted", "rejected", "failed"}
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The decision on an evolution, and the position of its event."""
-
-    id: str
-    status: str
-    item_id: str
-    position: int
-    event_id: str
-
-
 def evolution_id(requested_event: str) -> str:
     """The id of the evolution that an event requests."""
     return f"evolution-{uuid.uuid5(NAMESPACE, requested_event).hex[:16]}"
+
+
+def _decided(
+    process: Process, status: Literal["applied", "rejected", "reverted"], position: int, event_id: str
+) -> Decided:
+    return Decided(
+        id=process.id, status=status, item_id=process.requested["item_id"], position=position, event_id=event_id
+    )
 
 
 def shown(process: Process) -> JsonObject:
@@ -81,11 +79,6 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
     return answer, done
 
 
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One evolution of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))
-
-
 async def apply(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
 ) -> Decided:
@@ -124,14 +117,14 @@ async def apply(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Decided(process.id, "applied", item.id, appended.position, own_id)
+        return _decided(process, "applied", appended.position, own_id)
     raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
 
 
 async def _applied(desk: Desk, process: Process, own_id: str) -> Decided | None:
     """The decision of an earlier request with the same key."""
     before = await earlier_event(desk, [process.owner], own_id, {"evolution": process.id})
-    return None if before is None else Decided(process.id, "applied", before.entity_id, before.position, own_id)
+    return None if before is None else _decided(process, "applied", before.position, own_id)
 
 
 async def reject(
@@ -145,19 +138,18 @@ async def reject(
     """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
-    item_id = process.requested["item_id"]
-    fact, own_id = EvolutionRejected(item_id=item_id, reason=reason), event_id(retry)
+    fact, own_id = EvolutionRejected(item_id=process.requested["item_id"], reason=reason), event_id(retry)
     if (
         retry is not None
         and (before := await earlier_event(desk, [process.owner], own_id, request_fields(fact))) is not None
     ):
-        return Decided(process.id, "rejected", item_id, before.position, own_id)
+        return _decided(process, "rejected", before.position, own_id)
     if process.status != "proposed":
         raise _illegal_state(process, "rejected", "proposed")
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     (appended,) = await publish(desk.ledger, desk.tally, [event])
-    return Decided(process.id, "rejected", item_id, appended.position, event.id)
+    return _decided(process, "rejected", appended.position, own_id)
 
 
 async def revert(
@@ -174,7 +166,7 @@ async def revert(
         retry is not None
         and (before := await earlier_event(desk, [process.owner], own_id, {"cause": process.id})) is not None
     ):
-        return Decided(process.id, "reverted", before.entity_id, before.position, own_id)
+        return _decided(process, "reverted", before.position, own_id)
     if process.status != "applied":
         raise _illegal_state(process, "reverted", "applied")
     reverted = await revert_item(
@@ -187,7 +179,7 @@ async def revert(
         cause=process.id,
         retry=retry,
     )
-    return Decided(process.id, "reverted", reverted.id, reverted.position, reverted.event_id)
+    return _decided(process, "reverted", reverted["position"], reverted["event_id"])
 
 
 async def _is_stale(desk: Desk, caller: Caller, process: Process) -> bool:

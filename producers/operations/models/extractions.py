@@ -10,7 +10,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.models.processes import PATIENCE, own, settled
+from producers.operations.models.processes import PATIENCE, settled
 from producers.operations.publish import event_id
 from producers.operations.stated_before import begun
 from producers.operations.stating import default_owner, not_owner
@@ -84,8 +84,3 @@ async def extract(
 def _context_scopes(caller: Caller) -> list[str]:
     """Default scopes of what is found: user, agent and project of the context."""
     return Caller(user=caller.user, agent=caller.agent, project=caller.project).entities()
-
-
-async def get(desk: Desk, caller: Caller, process_id: str) -> JsonObject:
-    """One extraction of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    return shown(await own(desk, caller, KIND, process_id))

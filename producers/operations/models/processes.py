@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from projections.views.processes import ask
-from projections.views.processes.ask import Process
+from projections.views.processes.ask import Page, Process
 
 PATIENCE = 25.0
 """Default number of seconds that an answer waits for a model: less than the timeout of clients."""
 MAX_PATIENCE = 300.0
 
 IsSettled = Callable[[Process], Awaitable[bool]]
-ToJson = Callable[[Process], JsonObject]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Filter and page of a list of processes."""
+class Kind(Protocol):
+    """One kind of process: its module."""
 
-    status: str | None = None
-    item_id: str | None = None
-    limit: int = 20
-    offset: int = 0
+    KIND: str
+
+    def shown(self, process: Process, /) -> JsonObject:
+        """A process of this kind as JSON for every interface."""
 
 
 def caused(lineage: Lineage, process: Process) -> Lineage:
@@ -44,9 +42,7 @@ def caused(lineage: Lineage, process: Process) -> Lineage:
 
 async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process:
     """A process of the caller's, as of its last event. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
-    last = await desk.ledger.last_position_of(desk.org, kind, process_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    await folded(desk, kind, process_id)
     process: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
     if process is None or not caller.may_act_for(process.owner):
         raise UnknownProcess(
@@ -55,40 +51,18 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     return process
 
 
-@dataclass(frozen=True, slots=True)
-class ListedProcesses:
-    """One page, newest first: `count` processes on it, `total` that match."""
-
-    results: list[JsonObject]
-    count: int
-    total: int
-    position: int
+async def get(desk: Desk, caller: Caller, of: Kind, process_id: str) -> JsonObject:
+    """One process of the caller's. Raises UnknownProcess, ViewBehind, BrokerUnavailable."""
+    return of.shown(await own(desk, caller, of.KIND, process_id))
 
 
-async def listed(
-    desk: Desk,
-    caller: Caller,
-    kind: str,
-    to_json: ToJson,
-    page: Page,
-    *,
-    freshness: Freshness = ANY,
-) -> ListedProcesses:
-    """The processes of the caller; for the operator, all of them. Raises ViewBehind."""
+async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Freshness = ANY) -> JsonObject:
+    """A page (ProcessPage) of the caller's processes; for the operator, of all of them. Raises ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
-    rows, total = await desk.view.ask(
-        ask.processes,
-        desk.org,
-        kind,
-        owners,
-        status=page.status,
-        item_id=page.item_id,
-        limit=page.limit,
-        offset=page.offset,
-    )
-    return ListedProcesses([to_json(each) for each in rows], len(rows), total, position)
+    rows, total = await desk.view.ask(ask.processes, desk.org, of.KIND, owners, page)
+    return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
 
 
 async def settled(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from kledger.answers.profiles import DisabledProfile
 from kledger.contract.errors import IllegalState, InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
@@ -35,18 +36,6 @@ from projections.views.profiles import ask
 from projections.views.profiles.content import default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
 from projections.views.profiles.stamping import says_the_same, stamped
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """A disabled memory."""
-
-    id: str
-    owner: str
-    memory_type: ProfileType
-    status: str
-    position: int
-    event_id: str
 
 
 async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
@@ -95,7 +84,7 @@ async def replace(
         whole = _checked(memory_type, stamped(memory_type, content, _before(memory_type, profile), now))
         return ProfileReplaced(owner=owner, memory_type=memory_type, content=whole), whole
 
-    return await _change(desk, owner, lineage, memory_type, build, {"content": content}, retry)
+    return await _change(desk, owner, lineage, memory_type, build, {"content": content}, event_id(retry), retry)
 
 
 async def patch(
@@ -127,7 +116,7 @@ async def patch(
         merged = _checked(memory_type, merge_patch(before, timed))
         return ProfilePatched(owner=owner, memory_type=memory_type, patch=timed), merged
 
-    return await _change(desk, owner, lineage, memory_type, build, {"patch": changes}, retry)
+    return await _change(desk, owner, lineage, memory_type, build, {"patch": changes}, event_id(retry), retry)
 
 
 async def _change(
@@ -137,9 +126,10 @@ async def _change(
     memory_type: ProfileType,
     build: Callable[[ask.Profile | None], tuple[ProfileFact, JsonObject]],
     fields: JsonObject,
+    own_id: str,
     retry: uuid.UUID | None,
 ) -> Memory:
-    own_id = event_id(retry)
+    """Append the event that `build` makes; a retry, whose event states the same `fields`, appends nothing."""
     for _ in range(ATTEMPTS):
         standing = await _standing(desk, owner)
         profile = standing.found.get(memory_type)
@@ -218,29 +208,25 @@ async def disable(
     memory_type: ProfileType,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Disabled:
+) -> DisabledProfile:
     """Disable a memory. Raises IllegalState (disabled already), BrokerUnavailable."""
     owner = owner_of(caller)
-    own_id = event_id(retry)
-    entity_id = str(memory_id(desk.org, owner, memory_type))
-    for _ in range(ATTEMPTS):
-        standing = await _standing(desk, owner)
-        profile = standing.found.get(memory_type)
-        if retry is not None and profile is not None:
-            before = await stated_before.earlier_event(desk, [owner], own_id, {"reason": reason})
-            if before is not None:
-                return Disabled(entity_id, owner, memory_type, "disabled", before.position, own_id)
+
+    def build(profile: ask.Profile | None) -> tuple[ProfileFact, JsonObject]:
         if profile is not None and profile.status != "active":
             raise IllegalState(f"the {memory_type} memory of {owner} is disabled already: PUT it to use it again")
-        fact = ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason)
-        try:
-            appended = await publish(
-                desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
-            )
-        except VersionConflict:
-            continue
-        return Disabled(entity_id, owner, memory_type, "disabled", appended[-1].position, own_id)
-    raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
+        return ProfileDisabled(owner=owner, memory_type=memory_type, reason=reason), {}
+
+    own_id = event_id(retry)
+    done = await _change(desk, owner, lineage, memory_type, build, {"reason": reason}, own_id, retry)
+    return DisabledProfile(
+        id=str(memory_id(desk.org, owner, memory_type)),
+        owner=owner,
+        memory_type=memory_type,
+        status="disabled",
+        position=done.position,
+        event_id=own_id,
+    )
 
 
 def _before(memory_type: ProfileType, profile: ask.Profile | None) -> JsonObject:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kledger.answers.profiles import ProfilePrompt
 from kledger.contract.errors import InvalidPayload, UnknownProfile
 from kledger.contract.scopes import Caller
-from kledger.contract.words import AgentType, ProfileType
+from kledger.contract.words import ProfileType
 from ledger.event import JsonObject
 from ledger.events.profile import memory_id
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
@@ -35,28 +36,6 @@ class Memory:
     """The complete content of one memory, and its log position."""
 
     content: JsonObject | None
-    position: int
-    is_begun: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPrompt:
-    """A memory as prompt text for its agent; `prompt` is None for a disabled or missing memory."""
-
-    memory_type: ProfileType
-    agent_type: AgentType
-    prompt: str | None
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryHistory:
-    """Every version of one memory, oldest first, each with its complete content."""
-
-    id: str
-    owner: str
-    memory_type: ProfileType
-    versions: list[JsonObject]
     position: int
 
 
@@ -95,7 +74,7 @@ async def one(
     """One memory of the user, now or as of a moment. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     memories = await both(desk, caller, as_of=as_of, freshness=freshness)
     content = memories.user_memory if memory_type == "user" else memories.work_memory
-    return Memory(content, memories.position, memory_type in memories.begun)
+    return Memory(content, memories.position)
 
 
 async def stated_in(desk: Desk, caller: Caller, position: int) -> dict[str, JsonObject]:
@@ -110,11 +89,12 @@ async def prompt(
     *,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
-) -> MemoryPrompt:
-    """One memory as the section of a system prompt. Raises InvalidPayload (no user named; as_of), ViewBehind."""
+) -> tuple[ProfilePrompt, int]:
+    """A memory as a prompt's section, and its position. Raises InvalidPayload (no user; as_of), ViewBehind."""
     memories = await both(desk, caller, as_of=as_of, freshness=freshness)
     section = (await sections(desk, caller, memories))[memory_type]
-    return MemoryPrompt(memory_type, READERS[memory_type], section, memories.position)
+    answer = ProfilePrompt(memory_type=memory_type, agent_type=READERS[memory_type], prompt=section)
+    return answer, memories.position
 
 
 async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[ProfileType, str | None]:
@@ -129,7 +109,7 @@ async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[Profi
     }
 
 
-async def history(desk: Desk, caller: Caller, memory_type: ProfileType, *, freshness: Freshness = ANY) -> MemoryHistory:
+async def history(desk: Desk, caller: Caller, memory_type: ProfileType, *, freshness: Freshness = ANY) -> JsonObject:
     """Every version of one memory, oldest first. Raises InvalidPayload (no user named), UnknownProfile, ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
@@ -139,7 +119,8 @@ async def history(desk: Desk, caller: Caller, memory_type: ProfileType, *, fresh
         raise _no_memory(owner, memory_type)
     for version in versions:
         version["content"] = filled(memory_type, version["content"])
-    return MemoryHistory(str(memory_id(desk.org, owner, memory_type)), owner, memory_type, versions, position)
+    name = str(memory_id(desk.org, owner, memory_type))
+    return {"id": name, "owner": owner, "memory_type": memory_type, "versions": versions, "position": position}
 
 
 def _no_memory(owner: str, memory_type: ProfileType) -> UnknownProfile:

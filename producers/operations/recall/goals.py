@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,47 +30,9 @@ from projections.views.goals import ask
 from projections.views.lineage import ask as events
 
 _GOAL_ID: TypeAdapter[str] = TypeAdapter(NewId)
+_OF_LAST_FOCUS = ("focuses", "created_at", "focused_at", "recall_id", "trace_id", "message_id", "position")
 CATCH_UP = 2.0
 """Seconds that a focus waits for the head of the log; after that it uses what the view has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Focused:
-    """The answer to a focus: `title`, `output`, `metadata.items`, and the position of its event."""
-
-    title: str
-    output: str
-    metadata: JsonObject
-    goal_id: str
-    owner: str
-    description: str
-    count: int
-    recall_id: str | None
-    event_id: str
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class GoalShown:
-    """A goal with the knowledge that its reader may see now, also as text for the goal tree (`section`).
-
-    `left_out` counts injected items that were hidden, retired or erased since; `focuses` counts the focuses of the
-    goal. Each item has its `focused_id` and `focused_version` beside its current content.
-    """
-
-    goal_id: str
-    owner: str
-    description: str
-    knowledge: list[JsonObject]
-    section: str
-    left_out: int
-    focuses: int
-    created_at: str
-    focused_at: str
-    recall_id: str | None
-    trace_id: str | None
-    message_id: str | None
-    position: int
 
 
 async def focus(
@@ -83,8 +45,8 @@ async def focus(
     *,
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
-) -> Focused:
-    """Focus a goal: inject knowledge that matches its description; repeating it adds what is new.
+) -> JsonObject:
+    """Focus a goal (FocusedGoal): inject knowledge that matches its description; repeating it adds what is new.
 
     Raises InvalidPayload, IllegalSubject, PayloadTooLarge, SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
@@ -111,7 +73,7 @@ async def focus(
         freshness=freshness,
     )
     recall = recall_event(
-        desk, caller, lineage, "focus", payload.description, recalled.results, recalled.position, retry
+        desk, caller, lineage, "focus", payload.description, recalled["results"], recalled["position"], retry
     )
     assert isinstance(recall.fact, RecallServed)  # this is what recall_event makes
     fact = GoalFocused(
@@ -128,7 +90,7 @@ async def focus(
         await desk.view.wait_for(appended[-1].position)
         if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
             return before
-    return _focused(fact, recalled.results, own_id, appended[-1].position, language)
+    return _focused(fact, recalled["results"], own_id, appended[-1].position, language)
 
 
 async def _wait_for_head(desk: Desk, freshness: Freshness) -> None:
@@ -143,7 +105,7 @@ async def _wait_for_head(desk: Desk, freshness: Freshness) -> None:
 
 async def _kept(
     desk: Desk, caller: Caller, owner: str, goal_id: str, own_id: str, language: Language
-) -> Focused | None:
+) -> JsonObject | None:
     """The answer to a focus that is in the log already."""
     if own_id not in await desk.view.ask(events.kept_events, desk.org, [owner], [own_id]):
         return None
@@ -155,19 +117,19 @@ async def _kept(
     return _focused(fact, items, own_id, goal.position, language)
 
 
-def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> Focused:
-    return Focused(
-        title=WORDS[language].focused,
-        output=goal_text(fact.description, items, language),
-        metadata={"items": items},
-        goal_id=fact.goal_id,
-        owner=fact.owner,
-        description=fact.description,
-        count=len(items),
-        recall_id=fact.recall,
-        event_id=own_id,
-        position=position,
-    )
+def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> JsonObject:
+    return {
+        "title": WORDS[language].focused,
+        "output": goal_text(fact.description, items, language),
+        "metadata": {"items": items},
+        "goal_id": fact.goal_id,
+        "owner": fact.owner,
+        "description": fact.description,
+        "count": len(items),
+        "recall_id": fact.recall,
+        "event_id": own_id,
+        "position": position,
+    }
 
 
 async def goal(
@@ -178,8 +140,8 @@ async def goal(
     owner: str | None = None,
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
-) -> GoalShown:
-    """A goal of the caller, as of its last focus. The operator reads any goal by naming the `owner`.
+) -> JsonObject:
+    """A goal of the caller (Goal), as of its last focus. The operator reads any goal by naming the `owner`.
 
     Without `owner` it is the caller's own, the most specific identity first. Raises UnknownGoal, Erased, ViewBehind.
     """
@@ -196,18 +158,12 @@ async def goal(
     if shown.erased:
         raise Erased(f"what {goal_id} said was erased with the person it belonged to", id=goal_id)
     items, left_out = await desk.view.ask(ask.shown_items, desk.org, caller, shown)
-    return GoalShown(
-        goal_id=goal_id,
-        owner=shown.owner,
-        description=shown.description,
-        knowledge=items,
-        section=knowledge_section(items, language),
-        left_out=left_out,
-        focuses=shown.focuses,
-        created_at=shown.created_at,
-        focused_at=shown.focused_at,
-        recall_id=shown.recall_id,
-        trace_id=shown.trace_id,
-        message_id=shown.message_id,
-        position=shown.position,
-    )
+    return {
+        "goal_id": goal_id,
+        "owner": shown.owner,
+        "description": shown.description,
+        "knowledge": items,
+        "section": knowledge_section(items, language),
+        "left_out": left_out,
+        **{name: getattr(shown, name) for name in _OF_LAST_FOCUS},
+    }

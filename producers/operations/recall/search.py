@@ -6,7 +6,6 @@ import asyncio
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -24,6 +23,7 @@ from producers.operations.desk import ANY, Desk, Freshness, first_entity, positi
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recording import is_recorded
+from projections.search.ask import Asked
 from projections.views.knowledge import ask
 
 RECALL_PATIENCE = 2.0
@@ -31,27 +31,6 @@ RECALL_PATIENCE = 2.0
 
 RecallKind = Literal["search", "startup", "focus"]
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """Items served, best first; `recall_id` is None when not recorded.
-
-    `position` is the least position of all parts that answered: the answer reflects all events up to it.
-    """
-
-    results: list[JsonObject]
-    count: int
-    position: int
-    recall_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Routed(Recalled):
-    """The answer to a search with routing; `reason` says why no model picked."""
-
-    routed: bool
-    reason: str | None
 
 
 async def search(
@@ -70,10 +49,11 @@ async def search(
     record: bool = True,
     route: bool | None = None,
     freshness: Freshness = ANY,
-) -> Recalled:
-    """The best matches among the items visible to the caller; what was served is recorded as an event.
+) -> JsonObject:
+    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
 
-    With `route` (None: the node's default) a model picks first; the answer (Routed) says whether it did.
+    With `route` (None: the node's default) a model picks first; the answer says whether it did. `position` is the least
+    position of all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -101,7 +81,7 @@ async def search(
         return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
     async def ranked(most: int) -> list[JsonObject]:
-        return await desk.searcher.search(
+        asked = Asked(
             org=desk.org,
             query=query,
             visible=caller.searched_scopes(),
@@ -114,6 +94,7 @@ async def search(
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
         )
+        return await desk.searcher.search(asked)
 
     began = time.perf_counter()
     if then != 0:
@@ -127,9 +108,8 @@ async def search(
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
-    if choice is not None:
-        return Routed(results, len(results), position, recall_id, choice.routed, choice.reason)
-    return Recalled(results, len(results), position, recall_id)
+    chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
+    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
 
 
 def recall_event(

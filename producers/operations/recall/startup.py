@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
@@ -19,26 +18,6 @@ from projections.search.startup import best_items, profile_items
 MOST_SEARCHED = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The context of an agent at startup.
-
-    `profile` are user_profile items by confidence and helpful, `results` related knowledge, each with its relevance;
-    a memory is null where none is active. `sections` are the same as prompt text (null where empty), `prompt` joins
-    them. `count` is the number of served items.
-    """
-
-    user_memory: JsonObject | None
-    work_memory: JsonObject | None
-    profile: list[JsonObject]
-    results: list[JsonObject]
-    count: int
-    sections: dict[str, str | None]
-    prompt: str
-    position: int
-    recall_id: str | None
-
-
 async def startup(
     desk: Desk,
     caller: Caller,
@@ -52,8 +31,9 @@ async def startup(
     record: bool = True,
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
-) -> Started:
-    """Load the profile, then `top_k` related items: matches of `query`, or without one the best and latest used.
+) -> JsonObject:
+    """The context of an agent at startup (Startup): its user_profile items by confidence and helpful, then `top_k`
+    related items, matches of `query` or without one the best and latest used; each with its relevance.
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
@@ -77,17 +57,17 @@ async def startup(
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
-    return Started(
-        user_memory=memories.user_memory,
-        work_memory=memories.work_memory,
-        profile=profile,
-        results=related,
-        count=len(served),
-        sections=sections,
-        prompt="\n\n".join(section for section in sections.values() if section),
-        position=position,
-        recall_id=recall_id,
-    )
+    return {
+        "user_memory": memories.user_memory,
+        "work_memory": memories.work_memory,
+        "profile": profile,
+        "results": related,
+        "count": len(served),
+        "sections": sections,
+        "prompt": "\n\n".join(section for section in sections.values() if section),
+        "position": position,
+        "recall_id": recall_id,
+    }
 
 
 async def _related(
@@ -124,6 +104,6 @@ async def _related(
         freshness=freshness,
     )
     loaded = {item["id"] for item in profile}
-    rest = [item for item in recalled.results if item["id"] not in loaded]
+    rest = [item for item in recalled["results"] if item["id"] not in loaded]
     most_relevant = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
-    return [item for item in rest if item["id"] in most_relevant], recalled.position
+    return [item for item in rest if item["id"] in most_relevant], recalled["position"]

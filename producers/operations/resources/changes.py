@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from kledger.contract.errors import IllegalState, UnknownResource, VersionConflict
+from kledger.answers.parts import Moved, Saved
+from kledger.contract.errors import UnknownResource, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ResourceStatus
 from kledger.requests.resources import ResourceRequest
@@ -15,7 +16,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSe
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from producers.operations.desk import Desk
-from producers.operations.outcomes import ATTEMPTS, Changed, Saved
+from producers.operations.outcomes import ATTEMPTS, as_saved, refuse_status
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,
@@ -63,7 +64,7 @@ async def save(
             await refuse_other_save(desk, payload, owner, scopes, own_id, possible_actors(caller, owner))
             return before
         if standing is not None and await is_unchanged(desk, payload, scopes, standing):
-            return Saved(payload.id, standing.position, standing.version, standing.event_id, True)
+            return as_saved(payload.id, standing.position, standing.version, standing.event_id, True)
         event = await saving(desk, lineage, payload, standing, last, (owner, scopes), own_id)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])
@@ -74,15 +75,14 @@ async def save(
             if (before := await _appended_save(desk, possible_actors(caller, owner), own_id)) is not None:
                 await refuse_other_save(desk, payload, owner, scopes, own_id, possible_actors(caller, owner))
                 return before
-        return Saved(
-            payload.id, appended.position, 1 if standing is None else standing.version + 1, own_id, appended.duplicate
-        )
+        version = 1 if standing is None else standing.version + 1
+        return as_saved(payload.id, appended.position, version, own_id, appended.duplicate)
     raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
 
 
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
     version = await desk.view.ask(ask.kept_version, desk.org, actors, own_id)
-    return None if version is None else Saved(version[0], version[2], version[1], own_id, True)
+    return None if version is None else as_saved(version[0], version[2], version[1], own_id, True)
 
 
 async def retire(
@@ -94,7 +94,7 @@ async def retire(
     retry: uuid.UUID | None = None,
     *,
     destroy_secret: bool = False,
-) -> Changed:
+) -> Moved:
     """Retire a resource. With `destroy_secret` its key is destroyed first, permanently and for every version.
 
     Raises UnknownResource, NotOwner, IllegalState (retired already, unless a secret is to be destroyed),
@@ -129,7 +129,7 @@ async def restore(
     resource_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Changed:
+) -> Moved:
     """Restore a retired resource. Raises as `retire` does."""
     return await _publish_as_owner(desk, caller, lineage, resource_id, ResourceRestored(reason=reason), event_id(retry))
 
@@ -145,31 +145,19 @@ async def _owned(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Stan
 
 async def _publish_as_owner(
     desk: Desk, caller: Caller, lineage: Lineage, resource_id: str, fact: Fact, own_id: str
-) -> Changed:
+) -> Moved:
     for _ in range(ATTEMPTS):
         standing, last = await _owned(desk, caller, resource_id)
         if (before := await earlier_event(desk, [standing.owner], own_id, request_fields(fact))) is not None:
-            return Changed(resource_id, before.position, own_id)
-        _check_status(resource_id, fact, standing.status)
+            return Moved(id=resource_id, position=before.position, event_id=own_id)
+        refuse_status(resource_id, standing.status, _BECOMES.get(type(fact)))
         event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Changed(resource_id, appended.position, own_id)
+        return Moved(id=resource_id, position=appended.position, event_id=own_id)
     raise VersionConflict(f"others keep writing to {resource_id}: try again", id=resource_id)
 
 
-def _check_status(resource_id: str, fact: Fact, status: str) -> None:
-    becomes: ResourceStatus | None = None
-    if isinstance(fact, ResourceRetired):
-        becomes = "retired"
-    elif isinstance(fact, ResourceRestored):
-        becomes = "active"
-    if status == becomes:
-        raise IllegalState(
-            f"{resource_id} is {status} already: "
-            + ("restore it first" if status == "retired" else "there is nothing to restore"),
-            id=resource_id,
-            status=status,
-        )
+_BECOMES: dict[type[Fact], ResourceStatus] = {ResourceRetired: "retired", ResourceRestored: "active"}

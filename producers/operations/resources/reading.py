@@ -5,7 +5,7 @@ The only place where an interface opens a secret. An expired or retired resource
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownResource
@@ -16,24 +16,13 @@ from ledger.privacy.sealed import ERASED
 from ledger.privacy.secure_body import may_open, open_secure
 from producers.operations.desk import ANY, Desk, Freshness, position_as_of, reach
 from producers.operations.not_then import not_then
-from producers.operations.outcomes import Listed
+from producers.operations.outcomes import listed
 from producers.operations.resources.changes import unknown
 from producers.operations.resources.stating import vault_of
+from projections.fold_kit.page import Window
 from projections.views.resources import ask
 
-"""State of `secure_body`: absent, given, not readable by the caller, no longer valid, or erased."""
-
-
 _OLD = frozenset({"expired", "retired", "superseded"})
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceHistory:
-    """A resource's versions, oldest first, none with its secret."""
-
-    id: str
-    versions: list[JsonObject]
-    position: int
 
 
 async def get(
@@ -93,15 +82,13 @@ def _with_validity(resource: JsonObject, current: bool = True) -> JsonObject:
 async def list_resources(
     desk: Desk,
     caller: Caller,
+    window: Window,
     *,
-    limit: int = 10,
-    offset: int = 0,
-    before: int | None = None,
     content_type: str | None = None,
     status: str = "active",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
-) -> Listed:
+) -> JsonObject:
     """The resources visible to the caller, without secrets; a list as of a moment reports none of them as valid.
 
     Raises InvalidPayload (as_of), ViewBehind.
@@ -110,25 +97,17 @@ async def list_resources(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     page = await desk.view.ask(
-        ask.resources,
-        desk.org,
-        caller,
-        limit=limit,
-        offset=offset,
-        before=before,
-        content_type=content_type,
-        status=status,
-        as_of=then,
+        ask.resources, desk.org, caller, window, content_type=content_type, status=status, as_of=then
     )
     results = [_with_validity(each, current=then is None) for each in page.results]
-    return Listed(results, len(results), page.total, page.next, position)
+    return listed(replace(page, results=results), position)
 
 
-async def history(desk: Desk, caller: Caller, resource_id: str, *, freshness: Freshness = ANY) -> ResourceHistory:
+async def history(desk: Desk, caller: Caller, resource_id: str, *, freshness: Freshness = ANY) -> JsonObject:
     """Every version of a resource that the caller may read. Raises UnknownResource, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
     versions = await desk.view.ask(ask.versions, desk.org, caller, resource_id)
     if versions is None:
         raise unknown(resource_id)
-    return ResourceHistory(resource_id, versions, position)
+    return {"id": resource_id, "versions": versions, "position": position}

@@ -19,7 +19,7 @@ from ledger.privacy.secure_body import key_name, seal_secure, unsealed
 from ledger.privacy.vault import Tombstone, Vault
 from ledger.wire.subjects import stated_by
 from producers.access.principal import require_addressable
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, folded
 from producers.operations.publish import lifted, mismatch
 from producers.operations.stated_before import earlier_event
 from producers.operations.stating import default_owner, not_owner
@@ -38,9 +38,7 @@ def vault_of(desk: Desk) -> Vault:
 
 async def resource_now(desk: Desk, caller: Caller, resource_id: str) -> tuple[ask.Standing | None, int]:
     """The resource with its whole history folded, and its last position."""
-    last = await desk.ledger.last_position_of(desk.org, "resource", resource_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    last = await folded(desk, "resource", resource_id)
     return await desk.view.ask(ask.standing, desk.org, caller, resource_id), last
 
 

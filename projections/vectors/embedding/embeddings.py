@@ -36,7 +36,6 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 row for each text; a blank text is a row of zeros. Raises EmbeddingFailed."""
-        ...
 
 
 class HashedEmbedder:

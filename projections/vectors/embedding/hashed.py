@@ -65,11 +65,11 @@ def _features(
     at, word = at[kept], word[kept]
     left = np.where(letter[at - 1], wide[at - 1], 0)
     right = np.where(letter[at + 1], wide[at + 1], 0)
-    trigram = _mix(np.bitwise_or(left << np.uint64(42) | wide[at] << np.uint64(21), right))
+    trigram = mix(np.bitwise_or(left << np.uint64(42) | wide[at] << np.uint64(21), right))
     one = np.flatnonzero(cjk)
     two = one[cjk[one + 1]]
-    single = _mix(np.bitwise_or(wide[one], np.uint64(1 << 63)))
-    pair = _mix(wide[two] << np.uint64(21) | wide[two + 1] | np.uint64(1 << 63))
+    single = mix(np.bitwise_or(wide[one], np.uint64(1 << 63)))
+    pair = mix(wide[two] << np.uint64(21) | wide[two + 1] | np.uint64(1 << 63))
     return (
         np.concatenate((trigram, single, pair)),
         # normalised by length, so that a long word does not outweigh a short one
@@ -84,10 +84,10 @@ def _word_keys(
     """One hash for each word, from its letters and their places."""
     place = (at - starts[word]).astype(np.uint64)
     edges = np.flatnonzero(np.r_[True, word[1:] != word[:-1]])
-    return np.asarray(np.add.reduceat(_mix(np.bitwise_or(codes[at], place << np.uint64(21))), edges), np.uint64)
+    return np.asarray(np.add.reduceat(mix(np.bitwise_or(codes[at], place << np.uint64(21))), edges), np.uint64)
 
 
-def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spread every bit of a number over all its bits (the finaliser of SplitMix64)."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -34,11 +34,9 @@ class EmbeddingStore(Protocol):
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
         """The stored ones of these embeddings."""
-        ...
 
     async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
         """Store these; returns when they are durable."""
-        ...
 
 
 class MemoryEmbeddings:
@@ -48,11 +46,9 @@ class MemoryEmbeddings:
         self._kept: dict[EmbeddingKey, Vector] = {}
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
-        """See `EmbeddingStore.get_many`."""
         return {key: self._kept[key] for key in keys if key in self._kept}
 
     async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
-        """See `EmbeddingStore.put_many`."""
         self._kept.update(embeddings)
 
 
@@ -70,7 +66,6 @@ class KeptEmbedder:
         self._store = store
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`."""
         keys = [self._key(text) for text in texts]
         wanted = {key: text for key, text in zip(keys, texts, strict=True) if text.strip()}
         known = await self._store.get_many(wanted)

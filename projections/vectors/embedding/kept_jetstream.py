@@ -33,8 +33,6 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 class EmbeddingNotKept(LedgerError):
     """The stream did not take an embedding; it was paid for, and is lost unless it is put again."""
 
-    code = "embedding_not_kept"
-
 
 def stream_settings(replicas: int = 1) -> JsonObject:
     """The stream's configuration for the broker's API."""

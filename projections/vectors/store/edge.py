@@ -66,7 +66,10 @@ _LEAST_KEPT = 2_000  # changed points after which the frequencies are written to
 
 
 class EdgeStore:
-    """One model's points in a folder of their own. Raises VectorStoreFailed when the folder does not load."""
+    """One model's points in a folder of their own; its methods are those of `port.VectorStore`.
+
+    Raises VectorStoreFailed when the folder does not load.
+    """
 
     waits_on_network = False
 
@@ -110,7 +113,6 @@ class EdgeStore:
         return shard
 
     def upsert(self, points: Sequence[Point]) -> int:
-        """See `port.VectorStore.upsert`."""
         fresh = newest(points)
         stored_before = self._stored(fresh)
         written: list[edge.Point] = []
@@ -128,7 +130,6 @@ class EdgeStore:
         return len(written)
 
     def close_version(self, item_id: str, version: int, valid_to: int) -> None:
-        """See `port.VectorStore.close_version`."""
         key = point_id(item_id, version)
         before = self._stored([key]).get(key)
         if before is not None and before.applied <= valid_to:
@@ -136,7 +137,6 @@ class EdgeStore:
             self._changed(ceased(before), valid_to)
 
     def erase(self, item_ids: Sequence[str]) -> None:
-        """See `port.VectorStore.erase`."""
         if item_ids:
             drop(self._folder)
             theirs = edge.Filter(must=[any_of("item_id", item_ids)])
@@ -145,7 +145,6 @@ class EdgeStore:
             self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
 
     def clear(self) -> None:
-        """See `port.VectorStore.clear`."""
         replace_file(self._folder / "checkpoint", "0")  # first, so that a crash from here on leads to a rebuild
         self._shard.close()
         self._checkpoint = 0
@@ -156,7 +155,6 @@ class EdgeStore:
     def search(
         self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
     ) -> list[Found]:
-        """See `port.VectorStore.search`."""
         if not options.visible_scopes:
             return []
         admitted = admitted_by(options)
@@ -186,7 +184,6 @@ class EdgeStore:
         return merged(hits.get(TERMS, []), hits.get(_DENSE, []))
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
-        """See `port.VectorStore.read`."""
         by_key = {point_id(*version): version for version in versions}
         with reading():
             records = self._shard.retrieve(list(by_key), with_payload=True, with_vector=True)
@@ -201,17 +198,14 @@ class EdgeStore:
         return whole
 
     def awaiting(self, most: int) -> list[Awaiting]:
-        """See `port.VectorStore.awaiting`."""
         page, _ = self._shard.scroll(edge.ScrollRequest(limit=most, filter=AWAITING, with_payload=_WANTED))
         payloads = [record.payload or {} for record in page]
         return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in payloads]
 
     def count_awaiting(self) -> int:
-        """See `port.VectorStore.count_awaiting`."""
         return self._shard.count(edge.CountRequest(filter=AWAITING, exact=True))
 
     def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
-        """See `port.VectorStore.embed`."""
         by_key = {point_id(*version): vector for version, vector in vectors.items()}
         there = list(self._stored(by_key))
         given = [
@@ -223,15 +217,12 @@ class EdgeStore:
             self._shard.update(edge.UpdateOperation.set_payload(list(keys), {"awaits": state}))
 
     def count(self) -> int:
-        """See `port.VectorStore.count`."""
         return self._shard.count(edge.CountRequest(exact=True))
 
     def checkpoint(self) -> int:
-        """See `port.VectorStore.checkpoint`."""
         return self._checkpoint
 
     def set_checkpoint(self, position: int) -> None:
-        """See `port.VectorStore.set_checkpoint`."""
         if position > self._checkpoint:
             self._shard.flush()
             replace_file(self._folder / "checkpoint", str(position))
@@ -251,7 +242,6 @@ class EdgeStore:
             self._uncounted = 0
 
     def digest(self) -> str:
-        """See `port.VectorStore.digest`."""
         digest = Digest(self.model)
         for page in pages(self._shard, None, True, True):
             for record in page:
@@ -261,11 +251,10 @@ class EdgeStore:
         return digest.hexdigest()
 
     def optimize(self) -> bool:
-        """See `port.VectorStore.optimize`. Blocks all other requests: 1.8 s at 9,000 items."""
+        """Blocks all other requests: 1.8 s at 9,000 items."""
         return self._shard.optimize()
 
     def close(self) -> None:
-        """See `port.VectorStore.close`."""
         self._shard.flush()
         self._keep_frequencies()
         self._shard.close()

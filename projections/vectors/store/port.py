@@ -109,15 +109,12 @@ class VectorStore(Protocol):
 
     def upsert(self, points: Sequence[Point]) -> int:
         """Store points; those not newer than the stored state change nothing. Returns how many were written."""
-        ...
 
     def close_version(self, item_id: str, version: int, valid_to: int) -> None:
         """Record that a version was superseded at position `valid_to`. Unknown versions are ignored."""
-        ...
 
     def erase(self, item_ids: Sequence[str]) -> None:
         """Remove every version of these items."""
-        ...
 
     def search(
         self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
@@ -128,51 +125,39 @@ class VectorStore(Protocol):
         document frequencies count only what is valid now and visible to the caller: nothing else may influence a score
         or the order.
         """
-        ...
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
         """The stored ones of these versions (item, version)."""
-        ...
 
     def awaiting(self, most: int) -> list[Awaiting]:
         """Up to `most` versions that are not embedded yet."""
-        ...
 
     def count_awaiting(self) -> int:
         """The number of versions that are not embedded yet."""
-        ...
 
     def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
         """Set the dense vectors of versions (item, version); None: there is none. Missing versions are skipped."""
-        ...
 
     def clear(self) -> None:
         """Remove every point, and the checkpoint: the store is empty."""
-        ...
 
     def count(self) -> int:
         """The number of points: versions, superseded ones included."""
-        ...
 
     def checkpoint(self) -> int:
         """The position up to which everything is stored, 0 for a new store."""
-        ...
 
     def set_checkpoint(self, position: int) -> None:
         """Make all writes so far durable, then store the position. A lower one than before is ignored."""
-        ...
 
     def digest(self) -> str:
         """A digest of all points, the same for any order of writes that ends in the same state."""
-        ...
 
     def optimize(self) -> bool:
         """Build the search indexes; may take long. True when there was something to do."""
-        ...
 
     def close(self) -> None:
         """Flush, and close files and connections."""
-        ...
 
 
 def point_id(item_id: str, version: int) -> str:

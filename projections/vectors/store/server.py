@@ -59,7 +59,10 @@ LEAST_SERVER = [1, 19]
 
 
 class ServerStore:
-    """One model's points in a collection of their own. Raises VectorStoreFailed when the server refuses."""
+    """One model's points in a collection of their own; its methods are those of `port.VectorStore`.
+
+    Raises VectorStoreFailed when the server refuses.
+    """
 
     waits_on_network = True
 
@@ -86,7 +89,6 @@ class ServerStore:
             self._client.create_payload_index(self._name, field, kind)
 
     def upsert(self, points: Sequence[Point]) -> int:
-        """See `port.VectorStore.upsert`."""
         fresh = newest(points)
         with _named(self._name):
             known = self._applied(fresh)
@@ -100,7 +102,6 @@ class ServerStore:
         return len(written)
 
     def close_version(self, item_id: str, version: int, valid_to: int) -> None:
-        """See `port.VectorStore.close_version`."""
         key = point_id(item_id, version)
         with _named(self._name):
             known = self._applied([key])
@@ -108,14 +109,12 @@ class ServerStore:
                 self._client.set_payload(self._name, closing(valid_to), points=[key], wait=True)
 
     def erase(self, item_ids: Sequence[str]) -> None:
-        """See `port.VectorStore.erase`."""
         if item_ids:
             theirs = models.Filter(must=[_any("item_id", item_ids)])
             with _named(self._name):
                 self._client.delete(self._name, models.FilterSelector(filter=theirs), wait=True)
 
     def clear(self) -> None:
-        """See `port.VectorStore.clear`."""
         with _named(self._name):
             self._client.delete_collection(self._name)
             self._create()
@@ -123,7 +122,6 @@ class ServerStore:
     def search(
         self, options: SearchOptions, *, dense: NDArray[np.float32] | None, sparse: Sparse | None
     ) -> list[Found]:
-        """See `port.VectorStore.search`."""
         if not options.visible_scopes:
             return []
         admitted = _filter(options)
@@ -156,7 +154,6 @@ class ServerStore:
         return merged(hits.get(_TERMS, []), hits.get(_DENSE, []))
 
     def read(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Whole]:
-        """See `port.VectorStore.read`."""
         by_key = {point_id(*version): version for version in versions}
         with _named(self._name):
             records = self._client.retrieve(self._name, list(by_key), with_payload=True, with_vectors=True)
@@ -171,19 +168,16 @@ class ServerStore:
         return whole
 
     def awaiting(self, most: int) -> list[Awaiting]:
-        """See `port.VectorStore.awaiting`."""
         with _named(self._name):
             page, _ = self._client.scroll(self._name, limit=most, scroll_filter=_AWAITING, with_payload=_WANTED)
         payloads = [record.payload or {} for record in page]
         return [Awaiting(each["item_id"], each["version"], each["valid_from"]) for each in payloads]
 
     def count_awaiting(self) -> int:
-        """See `port.VectorStore.count_awaiting`."""
         with _named(self._name):
             return self._client.count(self._name, count_filter=_AWAITING, exact=True).count
 
     def embed(self, vectors: Mapping[tuple[str, int], NDArray[np.float32] | None]) -> None:
-        """See `port.VectorStore.embed`."""
         by_key = {point_id(*version): vector for version, vector in vectors.items()}
         with _named(self._name):
             there = list(self._applied(by_key))
@@ -198,26 +192,23 @@ class ServerStore:
                 self._client.set_payload(self._name, {"awaits": state}, points=list(keys), wait=True)
 
     def count(self) -> int:
-        """See `port.VectorStore.count`."""
         with _named(self._name):
             everything = self._client.count(self._name, exact=True).count
             return everything - len(self._client.retrieve(self._name, [_CHECKPOINT], with_payload=False))
 
     def checkpoint(self) -> int:
-        """See `port.VectorStore.checkpoint`."""
         with _named(self._name):
             records = self._client.retrieve(self._name, [_CHECKPOINT], with_payload=True)
         return int((records[0].payload or {})["checkpoint"]) if records else 0
 
     def set_checkpoint(self, position: int) -> None:
-        """See `port.VectorStore.set_checkpoint`. Writes return once they are applied, so their order is enough."""
+        """Writes return once they are applied, so their order is enough."""
         if position > self.checkpoint():
             with _named(self._name):
                 mark = models.PointStruct(id=_CHECKPOINT, vector={}, payload={"checkpoint": position})
                 self._client.upsert(self._name, [mark], wait=True)
 
     def digest(self) -> str:
-        """See `port.VectorStore.digest`."""
         digest = Digest(self.model)
         for record in self._records():
             vectors = record.vector if isinstance(record.vector, dict) else {}
@@ -240,11 +231,10 @@ class ServerStore:
                 return
 
     def optimize(self) -> bool:
-        """See `port.VectorStore.optimize`. A server does it by itself, in the background."""
+        """A server does it by itself, in the background."""
         return False
 
     def close(self) -> None:
-        """See `port.VectorStore.close`."""
         self._client.close()
 
     def _applied(self, keys: Iterable[str]) -> dict[str, int]:

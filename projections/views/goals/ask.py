@@ -17,6 +17,7 @@ from projections.fold_kit.sql_text import among
 from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
 from projections.views.knowledge.lives import alive
 
+_OF_FOCUS = "owner, description, recall_id, trace_id, message_id, event_id, position"
 MAX_MERGES = 16
 """How many merges in a row are followed."""
 
@@ -53,33 +54,28 @@ def goal(
     cursor: duckdb.DuckDBPyConnection, org: str, owners: Sequence[str], goal_id: str, event_id: str | None = None
 ) -> Goal | None:
     """The goal with this id of the first of `owners` who has one, as of its last focus or of the focus by an event."""
-    rows = cursor.execute(
-        f"""SELECT owner, description, item_id, item_version, relevance, recall_id, trace_id, message_id, event_id,
-                position, epoch_us(time) FROM goal_focuses
-            WHERE org = ? AND goal_id = ? AND owner IN ({LISTED}) ORDER BY position, rank""",
+    rows = named_rows(
+        cursor,
+        f"""SELECT {_OF_FOCUS}, item_id AS id, item_version AS version, relevance, epoch_us(time) AS time
+            FROM goal_focuses WHERE org = ? AND goal_id = ? AND owner IN ({LISTED}) ORDER BY position, rank""",
         [org, goal_id, listed(owners)],
-    ).fetchall()
-    owner = next((each for each in owners if any(row[0] == each for row in rows)), None)
-    own = [row for row in rows if row[0] == owner]
-    matching = [row for row in own if event_id in (None, row[8])]
+    )
+    owner = next((each for each in owners if any(row["owner"] == each for row in rows)), None)
+    own = [row for row in rows if row["owner"] == owner]
+    matching = [row for row in own if event_id in (None, row["event_id"])]
     if not matching:
         return None
     last = matching[-1]
-    position = last[9]
+    position = last["position"]
+    items = [row for row in own if row["position"] == position and row["id"] is not None]
     return Goal(
         goal_id=goal_id,
-        owner=last[0],
-        description=last[1],
-        injected=[Injected(*row[2:5]) for row in own if row[9] == position and row[2] is not None],
-        recall_id=last[5],
-        trace_id=last[6],
-        message_id=last[7],
-        event_id=last[8],
-        position=position,
-        focuses=len({row[9] for row in own if row[9] <= position}),
-        created_at=rfc3339(own[0][10]),
-        focused_at=rfc3339(last[10]),
-        erased=last[1] == ERASED and bool(positions_of(cursor, [position], "description")),
+        injected=[Injected(row["id"], row["version"], row["relevance"]) for row in items],
+        focuses=len({row["position"] for row in own if row["position"] <= position}),
+        created_at=rfc3339(own[0]["time"]),
+        focused_at=rfc3339(last["time"]),
+        erased=last["description"] == ERASED and bool(positions_of(cursor, [position], "description")),
+        **{name: last[name] for name in _OF_FOCUS.split(", ")},
     )
 
 

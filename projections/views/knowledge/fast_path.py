@@ -30,14 +30,20 @@ _KNOWN = """
 SELECT org, id, owner, version, version_position FROM knowledge_state
 WHERE id IN (SELECT entity_id FROM envelopes)
 """
-# Whether each rated item exists and may be read by its rater: in a batch of ratings only (_RATED_ALONE), and in any
-# (_RATED, _READ). Public items may be read by everybody and are skipped.
-_RATED_ALONE = f"""
+# In a batch of ratings only: whether each rated item exists (_RATED_ALONE), whether any of them is not public, and then
+# whether their raters may read these (_READ_ALONE). In any other batch: _RATED, _READ. Everybody reads public items.
+_RATED_ALONE = """
 AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id)
-AND NOT EXISTS (
+"""
+_NOT_PUBLIC = """
+FROM knowledge_versions
+WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
+"""
+_ANY_NOT_PUBLIC = f"SELECT EXISTS ({_NOT_PUBLIC})"
+_READ_ALONE = f"""
+SELECT NOT EXISTS (
     FROM envelopes AS e JOIN (
-        SELECT org, id, {readers()} AS readers, {shared(readers())} AS shared FROM knowledge_versions
-        WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
+        SELECT org, id, {readers()} AS readers, {shared(readers())} AS shared {_NOT_PUBLIC}
     ) AS c ON c.org = e.org AND c.id = e.entity_id
     WHERE NOT {may_judge("e.actor", "e.through", "c.readers", "c.shared")}
 )
@@ -130,7 +136,7 @@ def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None
     if not _holds(bench, _NEW.format(more="" if some_make else _RATED_ALONE)):
         return None
     if not some_make:
-        return pa.table({})
+        return pa.table({}) if not _holds(bench, _ANY_NOT_PUBLIC) or _holds(bench, _READ_ALONE) else None
     bench.present({"known": bench.table(_KNOWN)})
     if KnowledgeRated in facts:
         bench.present({"closed": bench.table(_CLOSED)})

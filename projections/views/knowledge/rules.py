@@ -24,7 +24,7 @@ from kledger.contract.errors import (
 )
 from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
-from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 from projections.fold_kit.sql_text import among, insert, text
 from projections.views.knowledge.memory_rules import Lives, may_recall
 from projections.views.knowledge.tables import STATE, STATUS
@@ -79,7 +79,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 _BECOMES = {fact.name: status for fact, status in STATUS.items()}
 
 
-class KnowledgeRules:
+class KnowledgeRules(Rules):
     """The rules over the state of a batch's items."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, *about: str) -> None:
@@ -92,7 +92,6 @@ class KnowledgeRules:
         self._lives = Lives(con, self._held)
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event in stream order; see projections.engine.gate.Rules."""
         if event.served is not None:
             return self._recalled(event)
         key = (event.org, event.entity_id)

@@ -60,6 +60,16 @@ class Process:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which processes: those of a status, those about an item, and which page of them."""
+
+    status: str | None = None
+    item_id: str | None = None
+    limit: int = 20
+    offset: int = 0
+
+
 def process(cursor: duckdb.DuckDBPyConnection, org: str, kind: str, process_id: str) -> Process | None:
     """One process with the trace and message of its request; None when its request does not count."""
     row = cursor.execute(
@@ -72,34 +82,23 @@ def process(cursor: duckdb.DuckDBPyConnection, org: str, kind: str, process_id: 
 
 
 def processes(
-    cursor: duckdb.DuckDBPyConnection,
-    org: str,
-    kind: str,
-    owners: Sequence[str] | None,
-    *,
-    status: str | None = None,
-    item_id: str | None = None,
-    limit: int = 20,
-    offset: int = 0,
+    cursor: duckdb.DuckDBPyConnection, org: str, kind: str, owners: Sequence[str] | None, page: Page
 ) -> tuple[list[Process], int]:
-    """A page of the processes of these owners (None: of all), newest first, and the total.
-
-    With `item_id`, only those about that item.
-    """
+    """A page of the processes of these owners (None: of all), newest first, and the total."""
     where, values = ["p.org = ?", "p.kind = ?"], [org, kind]
     if owners is not None:
         where.append(f"p.owner IN ({LISTED})")
         values.append(listed(owners))
-    if status is not None:
+    if page.status is not None:
         where.append("coalesce(p.outcome, p.stage) = ?")
-        values.append(status)
-    if item_id is not None:
+        values.append(page.status)
+    if page.item_id is not None:
         where.append("(" + " OR ".join(f"(p.said->'{stage}'->>{field}) = ?" for stage, field in _NAMES) + ")")
-        values += [item_id] * len(_NAMES)
+        values += [page.item_id] * len(_NAMES)
     matching = f"FROM processes AS p WHERE {' AND '.join(where)}"
     rows = cursor.execute(
         f"""SELECT {_COLUMNS} {matching}
-            ORDER BY p.requested_position DESC LIMIT {int(limit)} OFFSET {int(offset)}""",
+            ORDER BY p.requested_position DESC LIMIT {int(page.limit)} OFFSET {int(page.offset)}""",
         values,
     ).fetchall()
     counted = cursor.execute(f"SELECT count(*) {matching}", values).fetchone()

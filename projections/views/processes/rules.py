@@ -13,7 +13,7 @@ import duckdb
 from kledger.contract.errors import IllegalState, NotOwner, UnknownProcess
 from ledger.events import FACTS
 from ledger.events.process import ProcessFact
-from projections.fold_kit.decisions import ACCEPTED, Candidate, Ruling
+from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 
 _FACTS = {name: fact for name, fact in FACTS.items() if issubclass(fact, ProcessFact)}
 KINDS = tuple(dict.fromkeys(fact.entity() for fact in _FACTS.values()))
@@ -27,7 +27,7 @@ class Process:
     stage: str
 
 
-class ProcessRules:
+class ProcessRules(Rules):
     """The rules over the state of a batch's processes, of all kinds."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
@@ -35,7 +35,6 @@ class ProcessRules:
         self._processes = {(org, kind, name): Process(owner, stage) for org, kind, name, owner, stage in rows}
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event in stream order; see projections.engine.gate.Rules."""
         fact = _FACTS[event.type]
         key = (event.org, fact.entity(), event.entity_id)
         named = f"the {fact.entity()} {event.entity_id}"
@@ -57,6 +56,3 @@ class ProcessRules:
         if not fact.repeatable:
             process.stage = fact.verb()
         return ACCEPTED
-
-    def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Nothing: the fold keeps the stages."""

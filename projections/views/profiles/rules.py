@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from kledger.contract.errors import IllegalState, NotOwner, UnknownProfile
-from projections.fold_kit.decisions import Candidate, Ruling
+from projections.fold_kit.decisions import Candidate, Rules, Ruling
 
 _STATE = """
 SELECT org, concat(owner, '/', memory_type), version, status = 'active', valid_from
@@ -26,7 +26,7 @@ class Profile:
     version_position: int
 
 
-class ProfileRules:
+class ProfileRules(Rules):
     """The rules over the state of a batch's profiles."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
@@ -36,7 +36,6 @@ class ProfileRules:
         }
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event in stream order; see projections.engine.gate.Rules."""
         key = (event.org, event.entity_id)
         owner = event.entity_id.rpartition("/")[0]
         if event.actor != owner:
@@ -56,6 +55,3 @@ class ProfileRules:
         profile.version_position = event.position
         profile.active = event.type != "profile.disabled"
         return Ruling(version=profile.version, closes=closes)
-
-    def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Nothing: the versions are the state, and the fold appends them."""

@@ -20,7 +20,7 @@ from ledger.privacy.sealed import ERASED
 from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.page import Page, Selection, page_of
+from projections.fold_kit.page import Page, Selection, Window, page_of
 from projections.views.knowledge.ask import LISTED, listed, readable_by, seen_by, with_times
 from projections.views.resources.tables import HAS_SECURE
 
@@ -116,10 +116,8 @@ def resources(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
     caller: Caller,
+    window: Window,
     *,
-    limit: int,
-    offset: int = 0,
-    before: int | None = None,
     content_type: str | None = None,
     status: str = "active",
     as_of: int | None = None,
@@ -137,7 +135,7 @@ def resources(
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
     selection = Selection(source, where, [*first, *values])
-    page = page_of(cursor, _COLUMNS, selection, limit=limit, offset=offset, before=before)
+    page = page_of(cursor, _COLUMNS, selection, window)
     return replace(page, results=[_as_json(row, "created_at", "updated_at") for row in page.results])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from kledger.contract.errors import IllegalState, NotOwner, UnknownResource, VersionConflict
-from projections.fold_kit.decisions import Candidate, Ruling
+from projections.fold_kit.decisions import Candidate, Rules, Ruling
 
 _STATE = """
 SELECT org, id, owner, version, status = 'active', valid_from FROM resource_versions
@@ -25,7 +25,7 @@ class Resource:
     version_position: int
 
 
-class ResourceRules:
+class ResourceRules(Rules):
     """The rules over the state of a batch's resources."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, about: str) -> None:
@@ -35,7 +35,6 @@ class ResourceRules:
         }
 
     def decide(self, event: Candidate) -> Ruling:
-        """Judge one event in stream order; see projections.engine.gate.Rules."""
         resource = self._resources.get((event.org, event.entity_id))
         named = event.entity_id
         if event.type == "resource.saved" and event.owner != event.actor:
@@ -70,6 +69,3 @@ class ResourceRules:
             )
         self._resources[event.org, named] = Resource(event.actor, 1, True, event.position)
         return Ruling(version=1)
-
-    def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Nothing: the versions are the state, and the fold appends them."""

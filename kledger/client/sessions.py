@@ -1,0 +1,123 @@
+"""Requests about sessions: what is said in one, what fits a model's window, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from kledger.answers.sessions import (
+    AppendedMessages,
+    Expanded,
+    MessageList,
+    SessionContext,
+    SessionList,
+    SessionMoved,
+    SessionScratchpad,
+)
+from kledger.client.faces import Endpoint
+from kledger.client.wire import Wire, segment
+from kledger.contract.words import SessionFilter
+
+SESSIONS = "/api/sessions"
+
+
+def _path(wire: Wire, rest: str = "") -> str:
+    return f"{SESSIONS}/{segment(wire.session_id)}{rest}"
+
+
+async def append(wire: Wire, messages: Sequence[Mapping[str, Any]]) -> AppendedMessages:
+    """Append messages in order: objects with `role` and `content`, and what else a message has.
+
+    One without an `id` gets one. A message id that the session has already changes nothing, so that what is sent again
+    after an error is there once. The session opens with its first message. InvalidPayload, PayloadTooLarge.
+    """
+    said = [{"id": uuid4().hex, **message} for message in messages]
+    kept: AppendedMessages = await wire.write("POST", _path(wire, "/messages"), {"messages": said})
+    return kept
+
+
+async def messages(wire: Wire, *, after: str | None = None, limit: int = 100, owner: str | None = None) -> MessageList:
+    """A page of the messages in order; `next` is the `after` of the next page, null at the end. UnknownSession."""
+    page: MessageList = await wire.look(_path(wire, "/messages"), {"after": after, "limit": limit, "owner": owner})
+    return page
+
+
+async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owner: str | None = None) -> SessionContext:
+    """What of the session fits a model's window of `max_tokens`: at most 70 % of it, as the node is set up.
+
+    Kept in this order: system prompts > the user's last message > tool results > the rest. `model` chooses the tokens
+    that are counted. What was shortened or left out is said, and `expand` gives it back. UnknownSession.
+    """
+    params = {"max_tokens": max_tokens, "model": model, "owner": owner}
+    cut: SessionContext = await wire.look(_path(wire, "/context"), params)
+    return cut
+
+
+async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
+    """The words behind an id, whole: a message, or the messages that a summary stands for. UnknownSession."""
+    found: Expanded = await wire.look(_path(wire, f"/expand/{segment(id)}"), {"owner": owner})
+    return found
+
+
+async def scratchpad(
+    wire: Wire, patch: Mapping[str, Any] | None = None, *, owner: str | None = None
+) -> SessionScratchpad:
+    """Where the work stands: `current_goal`, `sub_goals`, `completed`, `current_step`, `decisions`, `blockers`.
+
+    A `patch` is merged in (RFC 7396): None removes a field, a list is replaced whole. It ends after 30 idle minutes.
+    UnknownSession.
+    """
+    path, params = _path(wire, "/scratchpad"), {"owner": owner}
+    noted: SessionScratchpad
+    if patch is None:
+        noted = await wire.look(path, params)
+    else:
+        noted = await wire.write("PATCH", path, {"scratchpad": dict(patch)}, params=params)
+    return noted
+
+
+async def close(wire: Wire, *, owner: str | None = None) -> SessionMoved:
+    """Close the session; a further message opens it again. UnknownSession."""
+    moved: SessionMoved = await wire.write("POST", _path(wire, "/close"), params={"owner": owner})
+    return moved
+
+
+async def remove(wire: Wire, *, owner: str | None = None) -> SessionMoved:
+    """Remove the words of the session for good. UnknownSession."""
+    moved: SessionMoved = await wire.write("DELETE", _path(wire), params={"owner": owner})
+    return moved
+
+
+async def sessions(
+    wire: Wire,
+    *,
+    status: SessionFilter | None = None,
+    owner: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> SessionList:
+    """A page of the caller's sessions, the one that was opened or closed last first.
+
+    Without a `status` those that have words: open and closed ones.
+    """
+    page: SessionList = await wire.read(SESSIONS, {"status": status, "owner": owner, "limit": limit, "offset": offset})
+    return page
+
+
+class SessionEndpoints:
+    """One session: what is said in it, and its end."""
+
+    append = Endpoint(append)
+    messages = Endpoint(messages)
+    context = Endpoint(context)
+    expand = Endpoint(expand)
+    scratchpad = Endpoint(scratchpad)
+    close = Endpoint(close)
+    remove = Endpoint(remove)
+
+
+class SessionListEndpoints:
+    """The sessions of the caller."""
+
+    sessions = Endpoint(sessions)

@@ -1,0 +1,82 @@
+"""Request bodies of sessions; typos are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from kledger.contract.bounds import Document, Short
+from kledger.contract.sessions import (
+    MOST_ENTRIES,
+    MOST_MESSAGES,
+    Attachments,
+    Content,
+    MessageId,
+    Role,
+    ScratchpadList,
+    ScratchpadText,
+    SessionId,
+    StatedTokens,
+    ToolCalls,
+)
+from kledger.requests.body import Asked
+
+
+class SessionMessageBody(Asked):
+    """One message. The session holds an id once, however often it is sent.
+
+    `tool_calls` are what an assistant asks tools for, each with an `id`; a message of the role `tool` names the call
+    that it answers in `tool_call_id`. `tokens` is the count of the model's own tokenizer, where that is known.
+    """
+
+    id: MessageId
+    role: Role
+    content: Content = ""
+    tool_calls: ToolCalls | None = None
+    tool_call_id: Short | None = None
+    attachments: Attachments | None = None
+    tokens: StatedTokens | None = None
+    created_at: Short | None = None
+
+
+def _each_once(messages: list[SessionMessageBody]) -> list[SessionMessageBody]:
+    if len({message.id for message in messages}) < len(messages):
+        raise ValueError("names a message twice: state each once")
+    return messages
+
+
+class AppendRequest(Asked):
+    """Messages to append to a session, in order; it opens with its first one."""
+
+    messages: Annotated[
+        list[SessionMessageBody], Field(min_length=1, max_length=MOST_MESSAGES), AfterValidator(_each_once)
+    ]
+
+
+class Decided(Asked):
+    """What was decided, and why."""
+
+    what: ScratchpadText
+    why: ScratchpadText = ""
+
+
+class Scratchpad(Asked):
+    """Where an agent stands in its work: goal, steps, decisions, what it waits for."""
+
+    current_goal: ScratchpadText | None = None
+    sub_goals: ScratchpadList | None = None
+    completed: ScratchpadList | None = None
+    current_step: ScratchpadText | None = None
+    decisions: Annotated[list[Decided], Field(max_length=MOST_ENTRIES)] | None = None
+    blockers: ScratchpadList | None = None
+
+
+class ScratchpadRequest(Asked):
+    """A merge patch (RFC 7396) of a session's scratchpad: null removes, a list is replaced whole.
+
+    `session_id` may be there, as the answer has it, and is then the session's.
+    """
+
+    session_id: SessionId | None = None
+    scratchpad: Document | None

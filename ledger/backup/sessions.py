@@ -1,0 +1,148 @@
+"""Words of sessions in a backup: a copy of the stream of words at the time of the backup, in one zstd Parquet file.
+
+Each run writes it anew, so that a session which was removed disappears from the backup too. `sessions.json` names the
+file with its SHA-256, and is replaced last: an interrupted run leaves the copy of before. What belongs to a person is
+sealed in it as it is in the stream.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kledger.contract.errors import BackupDamaged
+from ledger.backup.manifest import sync_directory
+from ledger.backup.segments import file_digest
+from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server_config import write_private
+from ledger.event import JsonObject
+from ledger.sessions.head import head_read
+from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
+from ledger.sessions.port import NewRecord, Record, SessionStream
+from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
+from ledger.sessions.subjects import SessionKey, key_of
+
+NAME = "sessions.json"
+FILES = "sessions-*.parquet"
+_PART = "sessions.part"
+_READ = 500
+_SCHEMA = pa.schema(
+    [
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("body", pa.binary(), nullable=False),
+    ]
+)
+
+
+async def keep_sessions(stream: SessionStream, directory: Path) -> int:
+    """Copy the words of all sessions into a backup; returns the number of records. Raises BrokerUnavailable."""
+    part = directory / _PART
+    part.unlink(missing_ok=True)
+    count = 0
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with pq.ParquetWriter(file, _SCHEMA, compression="zstd", use_dictionary=False) as writer:
+            async for records in _all(stream):
+                columns = [
+                    pa.array(values, field.type)
+                    for values, field in zip(zip(*records, strict=True), _SCHEMA, strict=True)
+                ]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
+                count += len(records)
+        file.flush()
+        os.fsync(file.fileno())
+    _put_in_place(directory, part, count)
+    return count
+
+
+def _put_in_place(directory: Path, part: Path, count: int) -> None:
+    """Have `sessions.json` name the new copy, and remove the one before."""
+    digest = file_digest(part)
+    path = directory / f"sessions-{digest[:16]}.parquet"
+    part.replace(path)
+    sync_directory(directory)
+    about = {"format": 1, "file": path.name, "sha256": digest, "records": count}
+    write_private(directory / NAME, orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
+    sync_directory(directory)
+    for old in directory.glob(FILES):
+        if old != path:
+            old.unlink()
+
+
+def check_sessions(directory: Path) -> Path | None:
+    """The file with the words in a backup, None where it has none. Raises BackupDamaged."""
+    named = directory / NAME
+    if not named.exists():
+        return None
+    try:
+        about: JsonObject = orjson.loads(named.read_bytes())
+        path = directory / str(about["file"])
+        if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != named.read_bytes():
+            raise ValueError("it is not what was written")
+        if path.parent != directory or file_digest(path) != about["sha256"]:
+            raise ValueError(f"{path.name} was changed: its SHA-256 is another one")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BackupDamaged(
+            f"{named} is damaged ({error}): the words of sessions cannot be read without it; run kledger backup again",
+            problems=[f"{NAME} is damaged"],
+        ) from error
+    return path
+
+
+async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, directory: Path, position: int) -> int:
+    """Copy a backup's sessions into the stream of words; returns the number of records. Needs role `admin`.
+
+    Leaves out sessions that were opened after `position`, the end of the restored log. An existing record stays.
+    Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
+    """
+    path = check_sessions(directory)
+    if path is None:
+        return 0
+    await ensure_sessions_stream(access)
+    stream = JetStreamSessions(connection)
+    later = {
+        key_of(record.subject)
+        for records in _read(path)
+        for record in records
+        if record.subject.endswith(".head") and head_read(record.body, record.position).opened > position
+    }
+    count = 0
+    for records in _read(path):
+        for batch in _batches(records, later):
+            count += len(batch)
+            if await stream.put(batch) is None:  # an interrupted restore has stored some of them
+                for record in batch:
+                    await stream.put([record])
+    return count
+
+
+def _batches(records: list[Record], later: set[SessionKey]) -> Iterator[list[NewRecord]]:
+    batch: list[NewRecord] = []
+    for record in records:
+        if key_of(record.subject) in later:
+            continue
+        if len(batch) == BATCH_RECORDS or sum(len(each.body) for each in batch) + len(record.body) > BATCH_BYTES:
+            yield batch
+            batch = []
+        batch.append(NewRecord(record.subject, record.body, 0))
+    if batch:
+        yield batch
+
+
+async def _all(stream: SessionStream) -> AsyncIterator[list[Record]]:
+    position = 0
+    while records := await stream.after(SESSION_SUBJECTS, position, _READ):
+        yield records
+        position = records[-1].position
+
+
+def _read(path: Path) -> Iterator[list[Record]]:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        for batch in file.iter_batches(_READ, use_threads=False):
+            yield [Record(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]

@@ -1,0 +1,322 @@
+"""Store of sessions: appends messages once each, reads them in order, and removes whole sessions.
+
+The last messages of the sessions in use are kept in memory, as far as MOST_REMEMBERED bytes go. Each use compares with
+the head of the session at the stream's leader, so another node's appends are seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from kledger.contract.errors import BrokerUnavailable
+from ledger.event import JsonObject
+from ledger.privacy.vault import Vault
+from ledger.sessions.head import Head, head_read
+from ledger.sessions.port import NewRecord, Record, SessionStream
+from ledger.sessions.settings import SessionSettings
+from ledger.sessions.subjects import SessionKey, of_owner
+from ledger.sessions.tokens import Counter
+from ledger.sessions.words import Message, Sealer, about_of, document_of, written
+
+MOST_REMEMBERED = 64 * 1024 * 1024
+"""Bytes of words in memory, of all sessions together."""
+BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
+PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
+"""A page is read in parts of so many messages, until it has so many bytes."""
+MOST_COSTS = 2_000
+_LOOKUPS = 64
+_TRIES = 10
+
+
+class Outcome(NamedTuple):
+    """What became of messages, and the session's head after it."""
+
+    head: Head
+    appended: int
+    duplicates: int
+
+
+class Noted(NamedTuple):
+    """A scratchpad, when it was written, and where its record is (0: there is none)."""
+
+    document: JsonObject
+    at_us: int
+    position: int
+
+
+@dataclass(slots=True)
+class Tail:
+    """The last messages of a session as of a head; `size` is their bytes as stored."""
+
+    head: Head
+    messages: list[Message]
+    size: int
+    sizes: dict[str, int] = field(default_factory=dict)
+    older: dict[str, Message] = field(default_factory=dict)
+    """Messages before these that are looked at again and again: system prompts, the user's last one."""
+    costs: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """Tokens of texts, by the name of the counter, and the text's length and hash."""
+
+    def counting(self, counter: Counter) -> Callable[[str], int]:
+        """The counter, with the counts so far remembered."""
+
+        def count(text: str) -> int:
+            key = (counter.name, len(text), hash(text))
+            if (cost := self.costs.get(key)) is None:
+                if len(self.costs) >= MOST_COSTS:
+                    self.costs.clear()
+                cost = self.costs[key] = counter(text)
+            return cost
+
+        return count
+
+
+class SessionStore:
+    """The sessions of one node, over a stream of words."""
+
+    def __init__(self, stream: SessionStream, vault: Vault | None, settings: SessionSettings | None = None) -> None:
+        self.stream = stream
+        self.settings = settings or SessionSettings()
+        self._sealer = Sealer(vault)
+        self._tails: OrderedDict[SessionKey, Tail] = OrderedDict()
+        self._turns: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, key: SessionKey) -> asyncio.Lock:
+        """The lock of whoever changes a session on this node."""
+        return self._turns.setdefault(key, asyncio.Lock())
+
+    def drop(self) -> None:
+        """Forget all words and keys in memory: somebody's key was destroyed."""
+        self._tails.clear()
+        self._sealer.drop()
+
+    async def require_writable(self, owner: str) -> None:
+        """Raise SubjectForgotten for an owner who was forgotten."""
+        await self._sealer.key_to_seal(owner)
+
+    async def head(self, key: SessionKey) -> Head | None:
+        """What a session is; None where there are no words of it. Raises BrokerUnavailable."""
+        record = await self.stream.last(key.head())
+        return None if record is None else head_read(record.body, record.position)
+
+    async def put_head(self, key: SessionKey, head: Head) -> Head | None:
+        """Replace the head that is at `head.position`; None when there is another one by now."""
+        position = await self.stream.put([NewRecord(key.head(), head.written(), head.position)])
+        if position is None:
+            return None
+        after = replace(head, position=position)
+        if (tail := self._tails.get(key)) is not None and tail.head.position == head.position:
+            tail.head = after  # no message came
+        return after
+
+    async def append(self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int) -> Outcome:
+        """Append messages (with their `id`) after a head; position 0 begins the session. An id counts once.
+
+        The caller holds the session's turn. Raises PayloadTooLarge, IllegalSubject, SubjectForgotten,
+        BrokerUnavailable; then the first ones may be stored.
+        """
+        data_key = await self._sealer.key_to_seal(key.owner)
+        tail = self._tails.get(key)
+        known = set(tail.sizes) if tail is not None and tail.head.position == head.position else set()
+        left = [document for document in said if document["id"] not in known]
+        appended = 0
+        for _ in range(_TRIES):
+            records: list[NewRecord] = []
+            messages: list[Message] = []
+            sizes: list[int] = []
+            for document in left:
+                rest = {name: value for name, value in document.items() if name != "id"}
+                message = Message(document["id"], head.count + len(messages) + 1, at_us, rest)
+                about = {"id": message.id, "n": message.number, "at": at_us}
+                bodies = written(about, rest, key, data_key)
+                own = [NewRecord(key.one("said", message.id), bodies[0], 0)]
+                own += [NewRecord(key.one("part", message.id, at), body) for at, body in enumerate(bodies[1:], 1)]
+                size = sum(map(len, bodies))
+                if records and (len(records) + len(own) > BATCH_RECORDS or sum(sizes) + size > BATCH_BYTES):
+                    break
+                records += own
+                messages.append(message)
+                sizes.append(size)
+            if not messages:
+                return Outcome(head, appended, len(said) - appended)
+            after = head.with_messages(messages)
+            records.append(NewRecord(key.head(), after.written(), head.position))
+            position = await self.stream.put(records)
+            if position is not None:
+                before, head = head, replace(after, position=position)
+                self._extend(key, before, head, messages, sizes)
+                appended += len(messages)
+                left = left[len(messages) :]
+                continue
+            now = await self.head(key)
+            if now is None or now.position != head.position:
+                head = now or replace(head, count=0, position=0)
+            left = await self._not_there(key, left)
+        raise BrokerUnavailable(f"others append to the session {key.session_id[:80]!r} all the time: retry")
+
+    async def message(self, key: SessionKey, message_id: str) -> Message | None:
+        """One message; None where the session has none of this id."""
+        tail = self._tails.get(key)
+        if tail is not None and message_id in tail.sizes:
+            return next(message for message in tail.messages if message.id == message_id)
+        record = await self.stream.last(key.one("said", message_id))
+        return None if record is None else (await self._messages(key, [record]))[0]
+
+    async def page(self, key: SessionKey, after: int, limit: int) -> list[Message]:
+        """Messages in order, after a position of the stream (`position_of`); fewer where they are large."""
+        found: list[Message] = []
+        size = 0
+        while len(found) < limit and size < PAGE_BYTES:
+            wanted = min(PAGE_MESSAGES, limit - len(found))
+            records = await self.stream.after(key.kind("said"), after, wanted)
+            found += await self._messages(key, records)
+            size += sum(len(record.body) for record in records)
+            if len(records) < wanted:
+                break
+            after = records[-1].position
+        return found
+
+    async def last(self, key: SessionKey, head: Head, count: int) -> list[Message]:
+        """The last `count` messages as of a head, in order. Raises BrokerUnavailable."""
+        wanted = min(count, head.count)
+        records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
+        messages = await self._messages(key, records)
+        if len(messages) < wanted or (messages and messages[-1].number != head.count):
+            raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
+        return messages
+
+    async def position_of(self, key: SessionKey, message_id: str) -> int | None:
+        """Where a message is in the stream; None where the session has none of this id."""
+        record = await self.stream.last(key.one("said", message_id))
+        return None if record is None else record.position
+
+    async def tail(self, key: SessionKey, head: Head) -> Tail:
+        """The last messages as of a head, as many as the settings show in full."""
+        known = self._tails.get(key)
+        if known is not None and known.head.position == head.position:
+            self._tails.move_to_end(key)
+            return known
+        wanted = min(self.settings.messages, head.count)
+        records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
+        messages = await self._messages(key, records)
+        if len(messages) < wanted or (messages and messages[-1].number != head.count):
+            raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
+        sizes = {message.id: len(record.body) for message, record in zip(messages, records, strict=True)}
+        tail = Tail(head, messages, sum(sizes.values()), sizes)
+        self._remember(key, tail)
+        return tail
+
+    async def older(self, key: SessionKey, tail: Tail, ids: Iterable[str]) -> dict[str, Message]:
+        """Messages of a session by id, those of them that it has."""
+        wanted = dict.fromkeys(ids)
+        missing = [each for each in wanted if each not in tail.older and each not in tail.sizes]
+        found = await asyncio.gather(*(self.message(key, each) for each in missing))
+        tail.older |= {message.id: message for message in found if message is not None}
+        tail.older = {each: tail.older[each] for each in wanted if each in tail.older}
+        last = {message.id: message for message in tail.messages}
+        return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
+
+    async def scratchpad(self, key: SessionKey, head: Head, now_us: int) -> Noted:
+        """The scratchpad of a session; empty where it has ended, or was erased with its person."""
+        record = await self.stream.last(key.scratchpad())
+        if record is None:
+            return Noted({}, 0, 0)
+        about = about_of(record.body)
+        noted = Noted({}, about["at"], record.position)
+        idle = now_us - max(about["at"], head.last_us) > self.settings.idle_us
+        if idle or about["at"] < head.fresh_us:
+            return noted
+        words = record.body[record.body.index(b"\n") + 1 :]
+        document = document_of(about, words, key, await self._sealer.key_to_open(key.owner))
+        return noted._replace(document=document or {})
+
+    async def note(self, key: SessionKey, document: JsonObject, at_us: int, position: int) -> bool:
+        """Replace the scratchpad that is at `position`, 0 for none; False when there is another one by now.
+
+        Raises SubjectForgotten, PayloadTooLarge, BrokerUnavailable.
+        """
+        data_key = await self._sealer.key_to_seal(key.owner)
+        (body,) = written({"id": "scratchpad", "at": at_us}, document, key, data_key)
+        return await self.stream.put([NewRecord(key.scratchpad(), body, position)]) is not None
+
+    async def active_us(self, key: SessionKey, head: Head) -> int:
+        """When something was last said or noted in a session."""
+        record = await self.stream.last(key.scratchpad())
+        return max(head.last_us, about_of(record.body)["at"] if record is not None else 0)
+
+    async def end_scratchpad(self, key: SessionKey) -> None:
+        """Remove the scratchpad of a session."""
+        await self.stream.purge(key.scratchpad())
+
+    async def purge(self, key: SessionKey) -> None:
+        """Remove everything of a session."""
+        self._tails.pop(key, None)
+        await self.stream.purge(key.all())
+
+    async def purge_owner(self, org: str, owner: str) -> int:
+        """Remove everything of all sessions of an owner; returns the number of records."""
+        self.drop()
+        return await self.stream.purge(of_owner(org, owner))
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.stream.close()
+
+    async def _not_there(self, key: SessionKey, said: Sequence[JsonObject]) -> list[JsonObject]:
+        """Those of the messages that the session does not have."""
+        limit = asyncio.Semaphore(_LOOKUPS)
+
+        async def is_there(message_id: str) -> bool:
+            async with limit:
+                return await self.stream.last(key.one("said", message_id)) is not None
+
+        there = await asyncio.gather(*(is_there(document["id"]) for document in said))
+        return [document for document, known in zip(said, there, strict=True) if not known]
+
+    async def _messages(self, key: SessionKey, records: Sequence[Record]) -> list[Message]:
+        """The messages of records, opened; their further parts are read as well."""
+        held = await self._sealer.key_to_open(key.owner)
+        messages = []
+        for record in records:
+            about = about_of(record.body)
+            words = record.body[record.body.index(b"\n") + 1 :]
+            for part in range(1, about["parts"]):
+                more = await self.stream.last(key.one("part", about["id"], part))
+                words += more.body if more is not None else b""
+            said = document_of(about, words, key, held)
+            messages.append(
+                Message(about["id"], about["n"], about["at"], said or {}, said is None, position=record.position)
+            )
+        return messages
+
+    def _extend(
+        self, key: SessionKey, before: Head, head: Head, messages: Sequence[Message], sizes: Sequence[int]
+    ) -> None:
+        """Add new messages to the tail in memory, where that is as of the head before."""
+        tail = self._tails.get(key)
+        if tail is None and not before.count:
+            tail = Tail(before, [], 0)
+        if tail is None or tail.head.position != before.position:
+            self._tails.pop(key, None)
+            return
+        tail.head = head
+        # Where each is in the stream is looked up when it is asked for.
+        tail.messages += messages
+        for message, size in zip(messages, sizes, strict=True):
+            tail.sizes[message.id] = size
+            tail.size += size
+        for old in tail.messages[: -self.settings.messages]:
+            tail.size -= tail.sizes.pop(old.id)
+        del tail.messages[: -self.settings.messages]
+        self._remember(key, tail)
+
+    def _remember(self, key: SessionKey, tail: Tail) -> None:
+        self._tails.pop(key, None)
+        self._tails[key] = tail
+        while sum(each.size for each in self._tails.values()) > MOST_REMEMBERED and len(self._tails) > 1:
+            self._tails.popitem(last=False)

@@ -1,0 +1,1 @@
+"""Operations on sessions: append, read, close and remove; everybody reads their own alone."""

@@ -1,0 +1,79 @@
+"""What of a session fits a model's window, as `ledger/sessions/context.py` cuts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from ledger.sessions.context import Context, Conversation, context_of
+from ledger.sessions.store import SessionStore
+from ledger.sessions.tokens import counter_for
+from producers.operations.desk import Desk
+from producers.operations.sessions.whose import Found, found, store_of
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """What fits `budget`: the messages with what each costs, summaries, the overview, and what was left out by what.
+
+    `pending` says which level waits for what; None where none does.
+    """
+
+    session_id: str
+    budget: int
+    used: int
+    counter: str
+    level: int
+    messages: list[JsonObject]
+    summaries: list[JsonObject]
+    overview: JsonObject | None
+    left_out: list[JsonObject]
+    pending: JsonObject | None
+
+
+async def context(
+    desk: Desk, caller: Caller, session_id: str, *, max_tokens: int, model: str | None = None, owner: str | None = None
+) -> ContextShown:
+    """What of the session fits a window of `max_tokens`. Raises UnknownSession, BrokerUnavailable."""
+    session = await found(desk, caller, session_id, owner)
+    store = store_of(desk)
+    counter = counter_for(model)
+    tail = await store.tail(session.key, session.head)
+    conversation = await conversation_of(store, session)
+    budget = int(max_tokens * store.settings.share)
+    cut = context_of(conversation, budget, tail.counting(counter), store.settings)
+    return ContextShown(
+        session_id=session_id,
+        budget=budget,
+        used=cut.used,
+        counter=counter.name,
+        level=cut.level,
+        messages=cut.messages,
+        summaries=[each.shown() for each in cut.summaries],
+        overview=cut.overview.shown() if cut.overview is not None else None,
+        left_out=cut.left_out,
+        pending=_pending(cut),
+    )
+
+
+async def conversation_of(store: SessionStore, session: Found) -> Conversation:
+    """What a context is made of. Raises BrokerUnavailable."""
+    head = session.head
+    tail = await store.tail(session.key, head)
+    ids = [*head.prompts, *([head.last_user] if head.last_user is not None else [])]
+    known = await store.older(session.key, tail, ids)
+    return Conversation(
+        messages=list(tail.messages),
+        total=head.count,
+        prompts=[known[each] for each in head.prompts if each in known],
+        last_user=known.get(head.last_user) if head.last_user is not None else None,
+    )
+
+
+def _pending(cut: Context) -> JsonObject | None:
+    """The level that the conversation asks for, and why it is not applied."""
+    if cut.level >= cut.wanted:
+        return None
+    reason = "no model sums up what is older: level 1 and the window hold the budget; set KLEDGER_MODEL where it runs"
+    return {"level": cut.wanted, "reason": reason}

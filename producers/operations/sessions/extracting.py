@@ -1,0 +1,75 @@
+"""Asking extraction about a session: at its close, and every so many turns, with the ids of the messages since then.
+
+The log gets the ids and not the words: the reactor reads those where they stand. Ids of the requests follow from the
+session and the messages, so what is asked again, after a crash or by another node, is one request.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import structlog
+
+from kledger.contract.errors import LedgerError, NotAvailable, VersionConflict
+from ledger.event import Lineage, NewEvent
+from ledger.events.extraction import ExtractionRequested
+from ledger.named_ids import named_id
+from ledger.sessions.head import Head
+from ledger.sessions.subjects import SessionKey
+from producers.operations.desk import Desk
+from producers.operations.publish import publish
+from producers.operations.sessions.whose import store_of
+
+log = structlog.get_logger(__name__)
+
+SLICE = 100
+"""Messages of one request, which is one prompt."""
+MOST_ASKED = 1_000
+"""So many of the last messages at most: of a conversation that was imported as a whole, its end."""
+_SPEAK = ("user", "assistant")
+_NAMESPACE = uuid.UUID("5b1d0c56-8f0b-5c0e-8a7b-3a1c0d7e9f21")
+
+
+async def ask_extraction(desk: Desk, key: SessionKey, head: Head, agent: str | None) -> Head:
+    """Ask for what was said since extraction was asked last; the head that knows of it.
+
+    The caller holds the session's turn. What cannot be asked now is asked the next time: no append and no close fails
+    for it.
+    """
+    store = store_of(desk)
+    if head.asked >= head.count or not store.settings.extract:
+        return head
+    try:
+        desk.models.named("extract")
+    except NotAvailable:
+        return head
+    try:
+        messages = await store.last(key, head, min(MOST_ASKED, head.count - head.asked))
+        spoken = [each for each in messages if each.role in _SPEAK and each.content.strip()]
+        for at in range(0, len(spoken), SLICE):
+            ids = [each.id for each in spoken[at : at + SLICE]]
+            await _ask(desk, key, head, ids, agent)
+        return await store.put_head(key, replace(head, asked=head.count, asked_turns=head.turns)) or head
+    except LedgerError as error:
+        log.warning("extraction of a session is asked later", code=error.code)
+        return head
+
+
+async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str], agent: str | None) -> None:
+    fact = ExtractionRequested(
+        kind="conversation",
+        messages=[{"id": each, "session": key.session_id} for each in ids],
+        owner=key.owner,
+        scopes=[key.owner],
+        agent_id=agent,
+    )
+    own_id = named_id(_NAMESPACE, "\n".join((key.name, str(head.opened), ids[0], ids[-1])))
+    name = f"extraction-{uuid.UUID(own_id).hex[:16]}"
+    lineage = Lineage(message_id=ids[-1])
+    try:
+        await publish(
+            desk.ledger, desk.tally, [NewEvent(fact, name, key.owner, desk.org, lineage, id=own_id, expects=0)]
+        )
+    except VersionConflict:  # it was asked before
+        log.debug("extraction was asked before", extraction=name)

@@ -1,0 +1,126 @@
+"""Reading sessions: the list of them, their messages in order, and the words behind an id."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import get_args
+
+from kledger.contract.errors import UnknownSession
+from kledger.contract.scopes import Caller
+from kledger.contract.words import SessionFilter, SessionStatus
+from ledger.event import JsonObject
+from ledger.sessions.head import Head
+from ledger.sessions.subjects import SessionKey
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.sessions.whose import found, owners_of, store_of
+from projections.views.knowledge.ask import rfc3339
+from projections.views.sessions import ask
+from projections.views.sessions.ask import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """One page of a session's messages; `next` is the `after` of the next one."""
+
+    session_id: str
+    messages: list[JsonObject]
+    count: int
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The messages behind an id."""
+
+    session_id: str
+    id: str
+    messages: list[JsonObject]
+
+
+async def messages(
+    desk: Desk,
+    caller: Caller,
+    session_id: str,
+    *,
+    after: str | None = None,
+    limit: int = 100,
+    owner: str | None = None,
+) -> Messages:
+    """Messages in order, after the one with the id `after`. Raises UnknownSession, BrokerUnavailable."""
+    session = await found(desk, caller, session_id, owner)
+    store = store_of(desk)
+    position = 0
+    if after is not None:
+        at = await store.position_of(session.key, after)
+        if at is None:
+            raise no_message(session_id, after)
+        position = at
+    page = await store.page(session.key, position, limit)
+    # More may have come since the head was read.
+    ends = not page or page[-1].number >= session.head.count
+    shown = [message.shown() for message in page]
+    return Messages(session_id, shown, len(shown), session.head.count, None if ends else page[-1].id)
+
+
+async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *, owner: str | None = None) -> Expanded:
+    """The words of a message. Raises UnknownSession, BrokerUnavailable."""
+    session = await found(desk, caller, session_id, owner)
+    message = await store_of(desk).message(session.key, record_id)
+    if message is None:
+        raise no_message(session_id, record_id)
+    return Expanded(session_id, record_id, [message.shown()])
+
+
+async def listed(
+    desk: Desk,
+    caller: Caller,
+    *,
+    status: SessionFilter | None = None,
+    owner: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+    freshness: Freshness = ANY,
+) -> JsonObject:
+    """The caller's sessions, the one that changed last first; without a status those that have words.
+
+    Raises ViewBehind, BrokerUnavailable.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+    statuses: tuple[str, ...] = ("open", "closed") if status is None else (status,)
+    if status == "all":
+        statuses = get_args(SessionStatus)
+    rows, total = await desk.view.ask(
+        ask.sessions, desk.org, owners_of(caller, owner), statuses, limit=limit, offset=offset
+    )
+    store = store_of(desk)
+    heads = await asyncio.gather(
+        *(store.head(SessionKey(desk.org, row.owner, row.session_id)) for row in rows),
+    )
+    results = [_shown(row, head) for row, head in zip(rows, heads, strict=True)]
+    return {"results": results, "count": len(rows), "total": total, "position": position}
+
+
+def no_message(session_id: str, record_id: str) -> UnknownSession:
+    """The error for an id that the session has no words of."""
+    return UnknownSession(
+        f"the session {session_id[:200]!r} has no message or summary {record_id[:200]!r}: check the id",
+        id=record_id[:200],
+    )
+
+
+def _shown(row: Session, head: Head | None) -> JsonObject:
+    return {
+        "session_id": row.session_id,
+        "owner": row.owner,
+        "status": row.status,
+        "messages": head.count if head is not None else None,
+        "opened_at": row.opened_at,
+        "last_at": rfc3339(head.last_us) if head is not None and head.last_us else None,
+        "closed_at": row.closed_at,
+        "closed_by": row.closed_by,
+        "summaries": row.summaries,
+        "position": row.position,
+    }

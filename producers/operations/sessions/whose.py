@@ -1,0 +1,93 @@
+"""Whose session it is: the words behind an id, for those alone who may know that there are any.
+
+A session belongs to who appends to it; a caller of several identities appends as the most specific one, and reads the
+sessions of each. To everybody else it does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from kledger.contract.errors import InvalidPayload, NotAvailable, UnknownSession
+from kledger.contract.scopes import Caller
+from kledger.contract.sessions import SessionId
+from ledger.events.session import session_entity_id
+from ledger.sessions.head import Head
+from ledger.sessions.store import SessionStore
+from ledger.sessions.subjects import SessionKey
+from producers.operations.desk import Desk
+from producers.requests.reading import refusal
+from projections.views.sessions import ask
+from projections.views.sessions.ask import Session
+
+_ID: TypeAdapter[str] = TypeAdapter(SessionId)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session of the caller's that has words."""
+
+    key: SessionKey
+    head: Head
+
+
+def store_of(desk: Desk) -> SessionStore:
+    """The store of words. Raises NotAvailable where the node has none."""
+    if desk.sessions is None:
+        raise NotAvailable("this node keeps no sessions")
+    return desk.sessions
+
+
+def now_us() -> int:
+    """Microseconds since 1970, by this node's clock."""
+    return time.time_ns() // 1_000
+
+
+def checked(session_id: str) -> str:
+    """A legal id of a session. Raises InvalidPayload."""
+    try:
+        return _ID.validate_python(session_id)
+    except ValidationError as error:
+        raise refusal(error.errors(include_url=False, include_input=False), "the id of the session") from error
+
+
+def unknown(session_id: str) -> UnknownSession:
+    """The error for a session that is not there, or not the caller's."""
+    return UnknownSession(
+        f"there is no session {session_id[:200]!r} of yours that has words: append to it first, or check the id and "
+        "your identity headers",
+        id=session_id[:200],
+    )
+
+
+def owners_of(caller: Caller, owner: str | None) -> list[str]:
+    """Whose sessions the caller may mean, the most specific identity first; none where `owner` is somebody else."""
+    owners = [owner] if owner is not None else caller.reading_as()
+    return [each for each in owners if caller.may_act_for(each)]
+
+
+async def found(desk: Desk, caller: Caller, session_id: str, owner: str | None = None) -> Found:
+    """The caller's session with this id. Raises UnknownSession, BrokerUnavailable."""
+    store = store_of(desk)
+    try:
+        keys = [SessionKey(desk.org, each, checked(session_id)) for each in owners_of(caller, owner)]
+    except InvalidPayload:  # no session can have this id
+        keys = []
+    heads = await asyncio.gather(*map(store.head, keys))
+    for key, head in zip(keys, heads, strict=True):
+        if head is not None:
+            return Found(key, head)
+    raise unknown(session_id)
+
+
+async def as_logged(desk: Desk, key: SessionKey) -> Session | None:
+    """What the log knows of a session, as of its last event. Raises BrokerUnavailable, ViewBehind."""
+    entity_id = session_entity_id(key.owner, key.session_id)
+    last = await desk.ledger.last_position_of(desk.org, "session", entity_id)
+    if desk.view.position < last:
+        await desk.view.wait_for(last)
+    return await desk.view.ask(ask.session, desk.org, key.owner, key.session_id)

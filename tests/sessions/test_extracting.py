@@ -1,0 +1,103 @@
+"""Closing a session, and every so many turns, asks extraction with ids; the words are read where they stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kledger import LedgerClient
+from tests.journeys.running_node import caught_up, running, until
+from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.reactors.conftest import models
+
+FOUND = {"type": "strategy", "task": "t", "category": "c", "domain": "d", "message_ids": ["m-1"]}
+
+
+@pytest.fixture
+def endpoint() -> Iterator[EmbeddingEndpoint]:
+    with embedding_endpoint() as server:
+        server.chat.says({"items": [{**FOUND, "content": "以后都用中文回答"}]}, to="<message id=")
+        server.chat.says({"verdicts": []}, to="<new item=")
+        yield server
+
+
+@pytest.fixture
+def op(tmp_path: Path, endpoint: EmbeddingEndpoint) -> Iterator[LedgerClient]:
+    with running(tmp_path / "data", env=models(endpoint, KLEDGER_SESSION_TURNS="3")) as node, node.client() as client:
+        yield client
+
+
+def said(*numbers: int) -> list[dict[str, Any]]:
+    return [
+        message
+        for n in numbers
+        for message in (
+            {"id": f"m-{n}", "role": "user", "content": f"the secretword {n}"},
+            {"id": f"a-{n}", "role": "assistant", "content": f"answer {n}"},
+        )
+    ]
+
+
+def extractions(op: LedgerClient) -> list[dict[str, Any]]:
+    caught_up(op)
+    rows = op.sql("SELECT id, status, messages FROM extractions ORDER BY requested_position")["rows"]
+    return [dict(zip(("id", "status", "messages"), row, strict=True)) for row in rows]
+
+
+def test_closing_offers_what_was_said_since_to_extraction_and_the_log_has_no_word_of_it(
+    op: LedgerClient, endpoint: EmbeddingEndpoint
+) -> None:
+    session = op.acting_as(user="mei").session("s1")
+    session.append(said(1, 2))
+    assert extractions(op) == []
+    session.close()
+    until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
+    (prompt,) = [asked.text for asked in endpoint.chat.asked if "<message id=" in asked.text]
+    assert "the secretword 2" in prompt
+    assert "answer 1" in prompt
+    events = op.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%secretword%'")["rows"]
+    assert events == [[0]]
+    (item,) = op.acting_as(user="mei").list()["results"]
+    assert (item["owner"], item["tags"]["message_ids"]) == ("user:mei", ["m-1"])
+    session.close()
+    session.append(said(2))
+    session.close()
+    assert len(extractions(op)) == 1, "what was asked is not asked again"
+    session.append(said(3))
+    session.close()
+    until(lambda: len(extractions(op)) == 2, "what is new is asked")
+    named = [each["id"] for each in json.loads(extractions(op)[1]["messages"])]
+    assert named == ["m-3", "a-3"]
+
+
+def test_every_so_many_turns_ask_too(op: LedgerClient) -> None:
+    session = op.acting_as(user="mei").session("s1")
+    session.append(said(1, 2))
+    assert extractions(op) == []
+    session.append(said(3))
+    assert len(extractions(op)) == 1
+    session.append(said(4, 5))
+    assert len(extractions(op)) == 1
+    session.append(said(6))
+    assert len(extractions(op)) == 2
+
+
+def test_words_that_are_gone_when_they_are_read_are_a_failure_with_its_reason(
+    op: LedgerClient, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.chat.held.clear()
+    session = op.acting_as(user="mei").session("s1")
+    session.append(said(1))
+    session.close()
+    until(lambda: endpoint.chat.calls == 1, "the model is asked")
+    other = op.acting_as(user="mei").session("s2")
+    other.append(said(1))
+    other.close()
+    other.remove()
+    endpoint.chat.held.set()
+    until(lambda: [each["status"] for each in extractions(op)] == ["completed", "failed"], "both end")
+    assert op.sql("SELECT code FROM extractions WHERE status = 'failed'")["rows"] == [["unknown_session"]]
