@@ -1,6 +1,6 @@
 """Settings of the chat models, from the environment: endpoint, models, prices and budget.
 
-KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM and _ROUTE another one for a task.
+KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM, _ROUTE and _SUMMARISE another one for a task.
 KLEDGER_ROUTING=on lets the routing model choose in every search that does not set it otherwise.
 KLEDGER_MODEL_URL is an OpenAI-compatible endpoint (by default OpenAI's), the key KLEDGER_MODEL_KEY or OPENAI_API_KEY.
 """
@@ -39,6 +39,7 @@ class ModelSettings(BaseSettings):
     extract: str = ""
     slim: str = ""
     route: str = ""
+    summarise: str = ""
     timeout: float = Field(default=60.0, gt=0)
     retries: int = Field(default=3, ge=0, le=20)
     concurrency: int = Field(default=4, ge=1, le=1_000)
@@ -49,15 +50,23 @@ class ModelSettings(BaseSettings):
 
     def named(self) -> frozenset[str]:
         """All models that the settings name."""
-        return frozenset({self.model, self.evolve, self.extract, self.slim, self.route} - {""})
+        return frozenset({self.model, *self._by_task().values()} - {""})
+
+    def _by_task(self) -> dict[ModelTask, str]:
+        return {
+            "evolve": self.evolve,
+            "extract": self.extract,
+            "slim": self.slim,
+            "route": self.route,
+            "summarise": self.summarise,
+        }
 
     def model_for(self, task: ModelTask, requested: str | None = None) -> str:
         """The model for a task: the requested one, else the task's own, else the default.
 
         Raises NotAvailable when none is configured, or when a budget is set that its unknown price could break.
         """
-        own = {"evolve": self.evolve, "extract": self.extract, "slim": self.slim, "route": self.route}[task]
-        chosen = own or self.model
+        chosen = self._by_task()[task] or self.model
         if not chosen:
             raise NotAvailable(
                 f"to {task} is a model's work, and none is configured: set KLEDGER_MODEL (and KLEDGER_MODEL_URL, "

@@ -17,10 +17,11 @@ from ledger.events import (
     session,
     slim,
     subject,
+    summary,
 )
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session),
+    *(model, session, summary),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import JsonObject
-from ledger.privacy.vault import Vault
+from ledger.privacy.vault import Held, Vault
 from ledger.sessions.head import Head, head_read
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, of_owner
+from ledger.sessions.summaries import Summary, summary_read
 from ledger.sessions.tokens import Counter
 from ledger.sessions.words import Message, Sealer, about_of, document_of, written
 
@@ -29,6 +30,8 @@ BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
 PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 """A page is read in parts of so many messages, until it has so many bytes."""
 MOST_COSTS = 2_000
+MOST_SUMMARIES, MOST_SUMMED = 1_000, 500
+"""Of one session; sessions whose summaries are in memory."""
 _LOOKUPS = 64
 _TRIES = 10
 
@@ -47,6 +50,14 @@ class Noted(NamedTuple):
     document: JsonObject
     at_us: int
     position: int
+
+
+class Summed(NamedTuple):
+    """The summaries of a session that are known, up to a position of the stream, since its opening at `opened`."""
+
+    opened: int
+    position: int
+    summaries: list[Summary]
 
 
 @dataclass(slots=True)
@@ -84,6 +95,8 @@ class SessionStore:
         self.settings = settings or SessionSettings()
         self._sealer = Sealer(vault)
         self._tails: OrderedDict[SessionKey, Tail] = OrderedDict()
+        self._summaries: OrderedDict[SessionKey, Summed] = OrderedDict()
+        self._beside: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
 
     def turn(self, key: SessionKey) -> asyncio.Lock:
@@ -93,6 +106,7 @@ class SessionStore:
     def drop(self) -> None:
         """Forget all words and keys in memory: somebody's key was destroyed."""
         self._tails.clear()
+        self._summaries.clear()
         self._sealer.drop()
 
     async def require_writable(self, owner: str) -> None:
@@ -221,6 +235,40 @@ class SessionStore:
         last = {message.id: message for message in tail.messages}
         return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
 
+    async def summaries(self, key: SessionKey, head: Head) -> list[Summary]:
+        """The summaries of a session, in the order in which they were made; those known before are not read again."""
+        known = self._summaries.get(key)
+        if known is None or known.opened != head.opened:
+            known = Summed(head.opened, 0, [])
+        records = await self.stream.after(key.kind("summary"), known.position, MOST_SUMMARIES)
+        if records:
+            held = await self._sealer.key_to_open(key.owner)
+            read = [_summary(key, record, held) for record in records]
+            found = [*known.summaries, *(each for each in read if each is not None)]
+            known = Summed(head.opened, records[-1].position, found[-MOST_SUMMARIES:])
+        self._summaries[key] = known
+        self._summaries.move_to_end(key)
+        while len(self._summaries) > MOST_SUMMED:
+            self._summaries.popitem(last=False)
+        return known.summaries
+
+    async def summary(self, key: SessionKey, record_id: str) -> Summary | None:
+        """One summary; None where the session has none of this id, or it was erased."""
+        record = await self.stream.last(key.one("summary", record_id))
+        return None if record is None else _summary(key, record, await self._sealer.key_to_open(key.owner))
+
+    async def put_summary(self, key: SessionKey, summary: Summary, at_us: int) -> bool:
+        """Store a summary unless there is one of its id. Raises SubjectForgotten, BrokerUnavailable."""
+        data_key = await self._sealer.key_to_seal(key.owner)
+        (body,) = written({"id": summary.id, "at": at_us}, summary.document(), key, data_key)
+        return await self.stream.put([NewRecord(key.one("summary", summary.id), body, 0)]) is not None
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside a request, until it is done or the store is closed."""
+        task = asyncio.create_task(work, name="session")
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
     async def scratchpad(self, key: SessionKey, head: Head, now_us: int) -> Noted:
         """The scratchpad of a session; empty where it has ended, or was erased with its person."""
         record = await self.stream.last(key.scratchpad())
@@ -256,6 +304,7 @@ class SessionStore:
     async def purge(self, key: SessionKey) -> None:
         """Remove everything of a session."""
         self._tails.pop(key, None)
+        self._summaries.pop(key, None)
         await self.stream.purge(key.all())
 
     async def purge_owner(self, org: str, owner: str) -> int:
@@ -264,7 +313,10 @@ class SessionStore:
         return await self.stream.purge(of_owner(org, owner))
 
     async def close(self) -> None:
-        """Close the connection."""
+        """End what is done beside, and close the connection."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
         await self.stream.close()
 
     async def _not_there(self, key: SessionKey, said: Sequence[JsonObject]) -> list[JsonObject]:
@@ -320,3 +372,9 @@ class SessionStore:
         self._tails[key] = tail
         while sum(each.size for each in self._tails.values()) > MOST_REMEMBERED and len(self._tails) > 1:
             self._tails.popitem(last=False)
+
+
+def _summary(key: SessionKey, record: Record, held: Held | None) -> Summary | None:
+    about = about_of(record.body)
+    document = document_of(about, record.body[record.body.index(b"\n") + 1 :], key, held)
+    return None if document is None else summary_read(about["id"], document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ledger.event import JsonObject
 
@@ -22,6 +22,9 @@ class Summary:
     decisions: tuple[str, ...] = ()
     todos: tuple[str, ...] = ()
     agreements: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    """The ids of the messages; of an overview those of the first and the last."""
+    usage: JsonObject | None = None
 
     def numbers(self) -> set[int]:
         """The messages that it stands for."""
@@ -43,3 +46,41 @@ class Summary:
             return about
         lists = {"decisions": self.decisions, "todos": self.todos, "agreements": self.agreements}
         return about | {name: list(values) for name, values in lists.items()}
+
+    def document(self) -> JsonObject:
+        """As it is stored."""
+        return {name: value for name, value in asdict(self).items() if name != "id"}
+
+
+def summary_id(level: int, first: int, last: int) -> str:
+    """The id of the summary of these messages: there is one."""
+    return f"summary-{level}-{first}-{last}"
+
+
+def summary_read(record_id: str, document: JsonObject) -> Summary:
+    """Parse the output of `document`."""
+    decisions, todos, agreements, messages = (
+        tuple(document.get(name, ())) for name in ("decisions", "todos", "agreements", "messages")
+    )
+    return Summary(
+        id=record_id,
+        level=document["level"],
+        first_number=document["first_number"],
+        last_number=document["last_number"],
+        text=document["text"],
+        decisions=decisions,
+        todos=todos,
+        agreements=agreements,
+        messages=messages,
+        usage=document.get("usage"),
+    )
+
+
+def segments_wanted(count: int, kept: int, size: int, first_seen: int, there: set[int]) -> list[tuple[int, int]]:
+    """The segments that have no summary (`there`: their first numbers), oldest first: first and last number of each.
+
+    Of those alone that reach into the window, which begins with `first_seen`: a conversation that was imported as a
+    whole is not summed up from its beginning.
+    """
+    ends = range(size, max(0, count - kept) + 1, size)
+    return [(end - size + 1, end) for end in ends if end >= first_seen and end - size + 1 not in there]

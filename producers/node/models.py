@@ -12,6 +12,7 @@ from consumers.reactors.evolve import Evolving
 from consumers.reactors.extract import Extracting
 from consumers.reactors.slim import Slimming
 from consumers.reactors.subscription import Reactor
+from consumers.reactors.summarise import Summarising
 from consumers.reactors.work import Work
 from consumers.routing import ModelRouter
 from kledger.contract.errors import NotAvailable
@@ -49,7 +50,11 @@ async def with_models(
     if settings.named():
         model.get_ready()
     work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model, desk.sessions)
-    known: list[tuple[ModelTask, Reactor]] = [("evolve", Evolving(work)), ("extract", Extracting(work))]
+    known: list[tuple[ModelTask, Reactor]] = [
+        ("evolve", Evolving(work)),
+        ("extract", Extracting(work)),
+        ("summarise", Summarising(work)),
+    ]
     # Without a model, slims keep the best item of each group.
     return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
 

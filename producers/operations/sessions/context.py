@@ -10,6 +10,7 @@ from ledger.sessions.context import Context, Conversation, context_of
 from ledger.sessions.store import SessionStore
 from ledger.sessions.tokens import counter_for
 from producers.operations.desk import Desk
+from producers.operations.sessions.summarising import ask_summaries, may_summarise
 from producers.operations.sessions.whose import Found, found, store_of
 
 
@@ -43,6 +44,9 @@ async def context(
     conversation = await conversation_of(store, session)
     budget = int(max_tokens * store.settings.share)
     cut = context_of(conversation, budget, tail.counting(counter), store.settings)
+    able = may_summarise(desk)
+    if cut.wanted >= 2 and able:
+        store.spawn(ask_summaries(desk, session, conversation, cut))
     return ContextShown(
         session_id=session_id,
         budget=budget,
@@ -53,7 +57,7 @@ async def context(
         summaries=[each.shown() for each in cut.summaries],
         overview=cut.overview.shown() if cut.overview is not None else None,
         left_out=cut.left_out,
-        pending=_pending(cut),
+        pending=_pending(cut, able),
     )
 
 
@@ -63,17 +67,24 @@ async def conversation_of(store: SessionStore, session: Found) -> Conversation:
     tail = await store.tail(session.key, head)
     ids = [*head.prompts, *([head.last_user] if head.last_user is not None else [])]
     known = await store.older(session.key, tail, ids)
+    summed = await store.summaries(session.key, head)
+    overviews = [each for each in summed if each.level == 3]
     return Conversation(
         messages=list(tail.messages),
         total=head.count,
         prompts=[known[each] for each in head.prompts if each in known],
         last_user=known.get(head.last_user) if head.last_user is not None else None,
+        summaries=sorted((each for each in summed if each.level == 2), key=lambda each: each.first_number),
+        overview=max(overviews, key=lambda each: each.last_number, default=None),
     )
 
 
-def _pending(cut: Context) -> JsonObject | None:
+def _pending(cut: Context, able: bool) -> JsonObject | None:
     """The level that the conversation asks for, and why it is not applied."""
     if cut.level >= cut.wanted:
         return None
-    reason = "no model sums up what is older: level 1 and the window hold the budget; set KLEDGER_MODEL where it runs"
+    if able:
+        reason = "a model sums up what is older; until then the level below and the window hold the budget"
+    else:
+        reason = "no model sums up what is older: level 1 and the window hold the budget; set KLEDGER_MODEL at the node"
     return {"level": cut.wanted, "reason": reason}

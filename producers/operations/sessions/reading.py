@@ -8,6 +8,7 @@ from typing import get_args
 
 from kledger.contract.errors import UnknownSession
 from kledger.contract.scopes import Caller
+from kledger.contract.sessions import MOST_MESSAGES
 from kledger.contract.words import SessionFilter, SessionStatus
 from ledger.event import JsonObject
 from ledger.sessions.head import Head
@@ -65,12 +66,24 @@ async def messages(
 
 
 async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *, owner: str | None = None) -> Expanded:
-    """The words of a message. Raises UnknownSession, BrokerUnavailable."""
+    """The words of a message, or of those that a summary stands for: the first 1,000.
+
+    Raises UnknownSession, BrokerUnavailable.
+    """
     session = await found(desk, caller, session_id, owner)
-    message = await store_of(desk).message(session.key, record_id)
-    if message is None:
+    store = store_of(desk)
+    message = await store.message(session.key, record_id)
+    if message is not None:
+        return Expanded(session_id, record_id, [message.shown()])
+    summary = await store.summary(session.key, record_id)
+    if summary is None:
         raise no_message(session_id, record_id)
-    return Expanded(session_id, record_id, [message.shown()])
+    if summary.level == 2:
+        found_there = await asyncio.gather(*(store.message(session.key, each) for each in summary.messages))
+        summed = [each for each in found_there if each is not None]
+    else:  # an overview stands for everything from the first message on
+        summed = await store.page(session.key, 0, min(summary.last_number, MOST_MESSAGES))
+    return Expanded(session_id, record_id, [each.shown() for each in summed])
 
 
 async def listed(
