@@ -163,6 +163,16 @@ async def test_a_short_memory_lives_as_long_as_its_kind_does(door: Door, kind: s
     assert (await read(door, saved["id"]))["lifetime"] == days * 86_400
 
 
+async def test_the_edges_of_the_calendar_are_moments_too(door: Door) -> None:
+    await remembered(door, id="m", layer="episodic", event="x", happened_at="0001-01-01T00:00:00Z")
+    edges: dict[str, Any] = {"since": "0001-01-01T00:00:00+23:59", "until": "9999-12-31T23:59:59-23:59"}
+    assert await ids(door, **edges) == ["m"]
+    assert await ids(door, since="0001-01-01T00:00:00-23:59") == []
+    for wrong in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-03-05T12:00:00", "2026-03-05"):
+        stated = {"layer": "episodic", "event": "x", "happened_at": wrong}
+        refusal(await door.post(M, json=stated, headers=ALICE), 422, "invalid_payload")
+
+
 async def test_a_filter_that_is_no_word_or_no_moment_is_refused(door: Door) -> None:
     for asked in ({"layer": "long"}, {"kind": "No Kind"}, {"since": "4"}, {"until": "soon"}, {"status": "gone"}):
         refusal(await door.get(M, params=asked, headers=ALICE), 422, "invalid_payload")

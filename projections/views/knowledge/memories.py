@@ -95,17 +95,19 @@ def memories(
         if wanted:
             where.append(f"m.{column} IN ({', '.join('?' * len(wanted))})")
             values += wanted
-    for predicate, value in (("m.owner = ?", owner), ("m.happened_at >= ?", since), ("m.happened_at < ?", until)):
-        if value is not None:
-            where.append(predicate)
-            values.append(value)  # type: ignore[arg-type]
+    if owner is not None:
+        where.append("m.owner = ?")
+        values.append(owner)
+    for predicate, bound in ((">=", since), ("<", until)):
+        if bound is not None:  # as a number: the driver takes no moment whose UTC form is beyond Python's years
+            where.append(f"epoch_us(m.happened_at) {predicate} {microseconds(bound)}")
     if status != "all":
         where.append(f"{_status(moment)} = ?")
         values.append(status)
     if only is not None:
-        predicate, bound = concern(only, caller)
-        where.append(predicate)
-        values += bound
+        concerned, concerned_values = concern(only, caller)
+        where.append(concerned)
+        values += concerned_values
     source, first = _source(as_of)
     if as_of is not None:
         where.append(
