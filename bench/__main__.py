@@ -36,6 +36,7 @@ BENCHMARKS = (
     "recall",
     "restart",
     "slim",
+    "sessions",
     "feedback",
 )
 COLUMNS = ("row", "ours", "raw", "unit", "ratio", "target", "note")

@@ -59,7 +59,7 @@ class SessionSummarised(SessionFact):
         session_id=SESSION,
         owner=USER,
         level=2,
-        summary="summary-2-33-42",
+        summary="summary-2-11",
         first="msg-0033",
         last=MESSAGE,
         messages=10,

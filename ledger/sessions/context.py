@@ -102,7 +102,7 @@ class _Cutting:
         self.units, self.torn = units_of(dialogue)
         self.dialogue = sorted((m for unit in self.units for m in unit.messages), key=lambda message: message.number)
         self.whole = {message.number: whole(message, count) for message in (*self.all_prompts, *self.dialogue)}
-        self.trimmed = {number: trimmed(form.message, count) for number, form in self.whole.items()}
+        self.trimmed = {number: trimmed(form.message, count, form) for number, form in self.whole.items()}
         # Its results are what the model is to read next.
         newest = self.units[-1] if self.units else None
         if newest is not None and newest.has_results and newest.last == self.dialogue[-1].number:
@@ -115,7 +115,7 @@ class _Cutting:
         recent = {message.number for message in self.dialogue[-kept:]} if kept else {m.number for m in self.dialogue}
         overview = self.of.overview if level == 3 else None
         summaries = self._after(overview)
-        covered = _covered(summaries) | (overview.numbers() if overview is not None else set())
+        covered = self._stood_for(summaries, overview)
         room = _Room(self.budget)
         self._prompts(room, level)
         self._last_user(room, level)
@@ -147,7 +147,7 @@ class _Cutting:
         recent = self.dialogue[-share.kept_2 :]
         second = prompts + sum(self.whole[message.number].cost for message in recent)
         second += sum(each.cost(self.count) for each in summaries)
-        covered = _covered(summaries)
+        covered = self._stood_for(summaries, None)
         older = [m for m in self.dialogue[: -share.kept_2] if m.number not in covered]
         missing = sum(self.trimmed[message.number].cost for message in older)
         wanted = 3 if second > share.level_3 * self.budget else 2
@@ -161,6 +161,12 @@ class _Cutting:
         """The summaries that stand for what the overview does not."""
         upto = overview.last_number if overview is not None else 0
         return [each for each in self.of.summaries if each.last_number > upto]
+
+    def _stood_for(self, summaries: Sequence[Summary], overview: Summary | None) -> set[int]:
+        """The numbers of the dialogue that these stand for."""
+        upto = overview.last_number if overview is not None else 0
+        covered = _covered(summaries, self.dialogue[0].number if self.dialogue else 1)
+        return {m.number for m in self.dialogue if m.number <= upto or m.number in covered}
 
     def _is_kept(self, unit: Unit, recent: set[int], covered: set[int], level: int) -> bool:
         """Whether a unit is to be shown in its own words."""
@@ -215,34 +221,32 @@ class _Cutting:
         )
 
     def _left_out(self, room: _Room, level: int) -> list[JsonObject]:
-        """Groups of what is not there, each with the reason."""
-        reasons: dict[By, list[int]] = {}
+        """Groups of what is not there, each with the reason, in the order of their first message."""
         known = {message.number: message for message in (*self.of.prompts, *self.of.messages)}
-        stood_for = _covered(room.summaries) | (room.overview.numbers() if room.overview is not None else set())
-        by_level: By = "level 3" if room.overview is not None else "level 2"
-        repeated = {m.number for m in self.all_prompts} - {m.number for m in self.prompts}
-        torn = {message.number for message in self.torn}
-        listed = {message.number for message in self.dialogue}
-        for number in range(1, self.of.total + 1):
-            if number in room.forms:
-                continue
-            message = known.get(number)
-            by: By = "window"
-            if message is not None and message.erased:
-                by = "erased"
-            elif number in stood_for:
-                by = by_level
-            elif number in torn:
-                by = "call"
-            elif number in repeated and level:
-                by = "level 1"
-            elif number in listed or (message is not None and message.role in SYSTEM):
-                by = "budget"
-            reasons.setdefault(by, []).append(number)
-        return [
-            {"by": by, "messages": len(numbers), "first": numbers[0], "last": numbers[-1]}
-            for by, numbers in reasons.items()
+        repeated = {m.number for m in self.all_prompts} - {m.number for m in self.prompts} if level else set()
+        prompts = {number for number, message in known.items() if message.role in SYSTEM}
+        reasons: list[tuple[By, set[int]]] = [
+            ("erased", {number for number, message in known.items() if message.erased}),
+            ("level 2", _covered(room.summaries, 1)),
         ]
+        upto = room.overview.last_number if room.overview is not None else 0
+        rest: list[tuple[By, set[int]]] = [
+            ("call", {message.number for message in self.torn}),
+            ("level 1", repeated),
+            ("budget", prompts | {message.number for message in self.dialogue}),
+        ]
+        told = set(room.forms)
+        groups: list[JsonObject] = []
+        for by, numbers in reasons:
+            groups += _group(by, numbers - told)
+            told |= numbers
+        groups += _rest_of("level 3", 1, upto, told)
+        for by, numbers in rest:
+            left = {number for number in numbers - told if number > upto}
+            groups += _group(by, left)
+            told |= left
+        groups += _rest_of("window", upto + 1, self.of.total, told)
+        return sorted(groups, key=lambda group: (group["first"], group["by"]))
 
 
 def latest_prompts(prompts: Iterable[Message]) -> list[Message]:
@@ -251,5 +255,22 @@ def latest_prompts(prompts: Iterable[Message]) -> list[Message]:
     return sorted(latest.values(), key=lambda message: message.number)
 
 
-def _covered(summaries: Iterable[Summary]) -> set[int]:
-    return {number for summary in summaries for number in summary.numbers()}
+def _covered(summaries: Iterable[Summary], first: int) -> set[int]:
+    """The numbers from `first` on that summaries stand for."""
+    return {number for each in summaries if each.last_number >= first for number in each.numbers()}
+
+
+def _group(by: By, numbers: set[int]) -> list[JsonObject]:
+    return [{"by": by, "messages": len(numbers), "first": min(numbers), "last": max(numbers)}] if numbers else []
+
+
+def _rest_of(by: By, first: int, last: int, told: set[int]) -> list[JsonObject]:
+    """The group of all numbers from `first` to `last` but for those of `told`, without looking at each."""
+    count = max(0, last - first + 1) - sum(first <= number <= last for number in told)
+    if not count:
+        return []
+    while first in told:
+        first += 1
+    while last in told:
+        last -= 1
+    return [{"by": by, "messages": count, "first": first, "last": last}]

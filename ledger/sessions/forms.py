@@ -55,8 +55,9 @@ def whole(message: Message, count: Count) -> Form:
     return Form(message, document, max(cost_of(document, count), int(message.said.get("tokens") or 0)))
 
 
-def trimmed(message: Message, count: Count) -> Form:
-    """The message at level 1: a tool's output as one line, attachments in words; else as it is."""
+def trimmed(message: Message, count: Count, plain: Form | None = None) -> Form:
+    """The message at level 1: a tool's output as one line, attachments in words; else as it is (`plain`)."""
+    plain = plain or whole(message, count)
     document = {name: value for name, value in message.said.items() if name not in ("tokens", "attachments")}
     content = str(document.get("content", ""))
     changed = False
@@ -67,10 +68,9 @@ def trimmed(message: Message, count: Count) -> Form:
         content = "\n".join([*([content] if content else []), *map(described, attachments)])
         changed = True
     if not changed:
-        return whole(message, count)
+        return plain
     document["content"] = content
     short = Form(message, document, cost_of(document, count), "level 1")
-    plain = whole(message, count)
     return short if short.cost < plain.cost else plain
 
 
