@@ -13,8 +13,8 @@ from ledger.sessions.subjects import SessionKey
 from ledger.sessions.words import Message
 from projections.views.processes.ask import Process
 
-MOST_CHARACTERS = 8_000
-"""Of one message, in a prompt."""
+MOST_CHARACTERS, OF_A_PROMPT = 8_000, 120_000
+"""Of one message in a prompt, and of all together."""
 _AT_ONCE = 32
 
 
@@ -36,10 +36,11 @@ async def words_of(work: Work, process: Process, messages: Sequence[JsonObject])
     there = {message.id: message for message in found if message is not None and not message.erased}
     if not there:
         raise UnknownSession(f"the words that {process.id} is about are kept no longer", id=process.id)
+    most = min(MOST_CHARACTERS, OF_A_PROMPT // len(there))
     said: list[JsonObject] = []
     for each in messages:
         if "content" in each:
             said.append(each)
         elif (message := there.get(str(each.get("id")))) is not None:
-            said.append({"id": message.id, "role": message.role, "content": message.content[:MOST_CHARACTERS]})
+            said.append({"id": message.id, "role": message.role, "content": message.content[:most]})
     return said

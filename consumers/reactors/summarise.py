@@ -15,7 +15,15 @@ from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
-from kledger.contract.errors import Erased, LedgerError, ModelFailed, NotAvailable, NotOwner, UnknownSession
+from kledger.contract.errors import (
+    Erased,
+    InvalidPayload,
+    LedgerError,
+    ModelFailed,
+    NotAvailable,
+    NotOwner,
+    UnknownSession,
+)
 from ledger.events.session import SessionSummarised, session_entity_id
 from ledger.events.summary import SummaryCompleted, SummaryFailed, SummaryStarted
 from ledger.events.usage import Usage
@@ -26,8 +34,12 @@ from ledger.sessions.words import Message
 
 MOST_TEXT, MOST_ENTRY, MOST_ENTRIES = 600, 300, 40
 """Characters of each part of a summary, and of an entry of a list; entries of a list."""
-OF_A_MESSAGE, OF_A_RESULT = 4_000, 400
-"""Characters in the prompt of what somebody says, and of what a tool answers."""
+MOST_CALLS = 8
+"""Of a message, in the prompt."""
+MOST_SEGMENT = 100
+"""Messages of a segment, whoever asks for it."""
+OF_A_MESSAGE, OF_A_RESULT, OF_A_PROMPT = 4_000, 400, 60_000
+"""Characters in the prompt of what somebody says, of what a tool answers, and of all together."""
 
 
 class _Strict(BaseModel):
@@ -72,6 +84,10 @@ class Summarising:
             raise NotOwner(f"{state.process.owner} may not have a session of {asked['owner']} summed up")
         if store is None:
             raise NotAvailable("this node keeps no sessions")
+        if asked["last"] - asked["first"] >= MOST_SEGMENT if asked["level"] == 2 else asked["first"] != 1:
+            raise InvalidPayload(
+                f"a segment has {MOST_SEGMENT} messages at most, and an overview begins with the first one", errors=[]
+            )
         key = SessionKey(self._work.org, state.process.owner, asked["session_id"])
         record_id = summary_id(asked["level"], asked["first"], asked["last"])
         summary = await store.summary(key, record_id)
@@ -148,9 +164,10 @@ class Summarising:
 def _of_messages(messages: Sequence[Message]) -> str:
     """The prompt text of messages."""
     parts = []
+    most = min(OF_A_MESSAGE, OF_A_PROMPT // len(messages))
     for message in messages:
-        content = message.content[: OF_A_RESULT if message.role == "tool" else OF_A_MESSAGE]
-        calls = [str(call)[:OF_A_RESULT] for call in message.said.get("tool_calls") or ()]
+        content = message.content[: min(most, OF_A_RESULT) if message.role == "tool" else most]
+        calls = [str(call)[:OF_A_RESULT] for call in (message.said.get("tool_calls") or ())[:MOST_CALLS]]
         parts.append(f'<said by="{message.role}">\n' + "\n".join([content, *calls]) + "\n</said>")
     return "\n".join(parts)
 

@@ -2,7 +2,8 @@
 
 Each run writes it anew, so that a session which was removed disappears from the backup too. `sessions.json` names the
 file with its SHA-256, and is replaced last: an interrupted run leaves the copy of before. What belongs to a person is
-sealed in it as it is in the stream.
+sealed in it as it is in the stream. It is no `.parquet`: whoever reads the events of a backup by that ending reads
+events alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.subjects import SessionKey, key_of
 
 NAME = "sessions.json"
-FILES = "sessions-*.parquet"
+FILES = "sessions-*.words"
 _PART = "sessions.part"
 _READ = 500
 _SCHEMA = pa.schema(
@@ -64,7 +65,7 @@ async def keep_sessions(stream: SessionStream, directory: Path) -> int:
 def _put_in_place(directory: Path, part: Path, count: int) -> None:
     """Have `sessions.json` name the new copy, and remove the one before."""
     digest = file_digest(part)
-    path = directory / f"sessions-{digest[:16]}.parquet"
+    path = directory / f"sessions-{digest[:16]}.words"
     part.replace(path)
     sync_directory(directory)
     about = {"format": 1, "file": path.name, "sha256": digest, "records": count}

@@ -251,6 +251,34 @@ async def of_writes_with_a_key(documented: Documented) -> None:
             documented.check(await door.request(method, path, json=body, headers=who))
 
 
+def sessions(ask: Callable[..., Any]) -> None:
+    """A session: appended, read in each way, noted in, closed, removed, and refused."""
+    one = "/api/sessions/of-the-document"
+    call = {"id": "c", "function": {"name": "look", "arguments": "{}"}}
+    said = [
+        {"id": "m-1", "role": "system", "content": "You are brief.", "tokens": 4},
+        {"id": "m-2", "role": "user", "content": "看", "attachments": [{"type": "image"}], "created_at": "2026-03-05"},
+        {"id": "m-3", "role": "assistant", "tool_calls": [call]},
+        {"id": "m-4", "role": "tool", "content": "found " * 2_000, "tool_call_id": "c"},
+        {"id": "m-5", "role": "user", "content": "more " * 1_000},
+    ]
+    ask("POST", f"{one}/messages", {"messages": said})
+    ask("POST", f"{one}/messages", {"messages": []})
+    ask("GET", f"{one}/messages", limit=2)
+    ask("GET", "/api/sessions/none/messages")
+    ask("GET", f"{one}/context", max_tokens=100_000)
+    assert ask("GET", f"{one}/context", max_tokens=1_000)["pending"] is not None
+    ask("GET", f"{one}/expand/m-4")
+    ask("GET", f"{one}/expand/none")
+    noted = {"current_goal": "g", "sub_goals": ["s"], "decisions": [{"what": "w", "why": "y"}], "blockers": []}
+    ask("PATCH", f"{one}/scratchpad", {"scratchpad": noted})
+    ask("GET", f"{one}/scratchpad")
+    ask("GET", "/api/sessions")
+    ask("POST", f"{one}/close")
+    ask("DELETE", one)
+    ask("GET", "/api/sessions", status="all")
+
+
 async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningNode, tmp_path: Path) -> None:
     documented = Documented()
     await of_models(documented)
@@ -260,6 +288,7 @@ async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningN
         knowledge(asking.ask)
         beside_knowledge(asking.ask)
         remembered(asking.ask)
+        sessions(asking.ask)
         operator(asking, tmp_path)
     assert documented.faults == []
     # A model's work is asked for where there is one: tests/reactors.

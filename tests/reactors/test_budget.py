@@ -11,7 +11,9 @@ from ledger.events import FACTS
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionRequested
 from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, ExtractionRequested
 from ledger.events.model import ModelUsed
+from ledger.events.session import SessionOpened, SessionSummarised
 from ledger.events.slim import Similar, SlimFailed, SlimProposed, SlimRequested
+from ledger.events.summary import SummaryCompleted, SummaryFailed, SummaryRequested
 from ledger.events.usage import MOST_CALLS, MOST_COST, MOST_TOKENS, Usage
 from ledger.privacy.personal import NOBODY
 from projections.views.processes.ask import spent_since
@@ -58,9 +60,25 @@ def claims(usage: Usage) -> list[NewEvent]:
                 SlimFailed(code="x", reason="r", usage=usage),
             ),
         ),
-    ]
+        (
+            SummaryRequested(session_id="s", owner=MALLORY, level=2, first=1, last=10),
+            (
+                SummaryCompleted(summary="summary-2-1-10", usage=usage),
+                SummaryFailed(code="x", reason="r", usage=usage),
+            ),
+        ),
+        (
+            SessionOpened(session_id=f"s-{usage.calls}", owner=MALLORY),
+            (
+                SessionSummarised(
+                    session_id=f"s-{usage.calls}", owner=MALLORY, level=2, summary="s", first="a", last="b",
+                    messages=10, usage=usage,
+                ),
+            ),
+        ),
+    ]  # fmt: skip
     return [
-        NewEvent(fact, f"{usage.calls}-{end.name}", MALLORY)
+        NewEvent(fact, fact.stated_id() or f"{usage.calls}-{end.name}", MALLORY)
         for asked, ends in ways
         for end in ends
         for fact in (asked, end)

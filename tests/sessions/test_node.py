@@ -85,7 +85,7 @@ def test_a_damaged_copy_of_the_words_is_found(tmp_path: Path) -> None:
     with running(tmp_path / "data") as node, node.client() as ledger:
         ledger.acting_as(agent="coder").session("s1").append(said("one"))
         result_of(ledger, "backup", into=tmp_path / "backup")
-    (file,) = (tmp_path / "backup").glob("sessions-*.parquet")
+    (file,) = (tmp_path / "backup").glob("sessions-*.words")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ import pytest
 
 from kledger import LedgerClient
 from kledger.contract.errors import NodeUnreachable, UnknownSession
+from ledger.event import NewEvent
+from ledger.events.summary import SummaryRequested
+from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
@@ -213,3 +217,36 @@ def test_a_hostile_answer_is_bounded_or_refused_and_its_cost_counted(
         assert all(len(each["content"]) < 2_000 for each in cut["summaries"])
         assert op.sql("SELECT count(*) >= 1 FROM model_usage WHERE kind = 'summary'")["rows"] == [[True]]
         assert op.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
+
+
+def test_a_publisher_cannot_have_another_s_session_or_an_endless_segment_summed_up(
+    tmp_path: Path, endpoint: EmbeddingEndpoint
+) -> None:
+    """What a publisher over NATS may state in its own name, appended here as the broker would take it."""
+    with summing(tmp_path / "data", endpoint) as (node, op):
+        op.acting_as(user="mei").session("s1").append(said(1, 200))
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("user:bob", {"owner": "user:mei", "level": 2, "first": 1, "last": 10}),
+            ("user:mei", {"owner": "user:mei", "level": 2, "first": 1, "last": 200}),
+            ("user:mei", {"owner": "user:mei", "level": 2, "first": 1, "last": 10_000}),
+            ("user:mei", {"owner": "user:mei", "level": 3, "first": 5, "last": 10}),
+            ("user:bob", {"owner": "user:bob", "level": 2, "first": 1, "last": 10}),
+        ]
+
+        async def publish() -> None:
+            ledger = await JetStreamLedger.connect(node.access)
+            for number, (actor, about) in enumerate(asked):
+                fact = SummaryRequested(session_id="s1", **about)
+                await ledger.append(NewEvent(fact, f"summary-forged-{number}", actor))
+            await ledger.close()
+
+        asyncio.run(publish())
+        query = "SELECT said->'failed'->>'code' FROM processes WHERE kind = 'summary' ORDER BY requested_position"
+
+        def codes() -> list[Any]:
+            caught_up(op)
+            return [code for (code,) in op.sql(query)["rows"]]
+
+        wanted = ["not_owner", "invalid_payload", "invalid_payload", "invalid_payload", "unknown_session"]
+        until(lambda: codes() == wanted, "each is refused", instead=codes())
+        assert endpoint.chat.calls == 0

@@ -6,6 +6,7 @@ with. Removing takes the words first: what is left without its event has no word
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
 
 _TRIES = 10
-_PAGE = 500
+_PAGE, _AT_ONCE = 500, 50
 _OPENING_US = 60_000_000
 """For so long the words of a session that the log has opened may still be on their way."""
 
@@ -183,9 +184,11 @@ async def _each(
     store, after = store_of(desk), 0
     while True:
         rows = await desk.view.ask(ask.not_removed, desk.org, status, after, _PAGE)
-        for row in rows:
-            key = SessionKey(desk.org, row.owner, row.session_id)
-            await look(row, key, await store.head(key))
+        for at in range(0, len(rows), _AT_ONCE):
+            part = [(row, SessionKey(desk.org, row.owner, row.session_id)) for row in rows[at : at + _AT_ONCE]]
+            heads = await asyncio.gather(*(store.head(key) for _, key in part))
+            for (row, key), head in zip(part, heads, strict=True):
+                await look(row, key, head)
         if len(rows) < _PAGE:
             return
         after = rows[-1].position
