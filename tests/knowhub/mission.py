@@ -32,6 +32,8 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "X2": NAMES,  # several resources an item
     "X3": NAMES,  # secure bodies
     "X4": NAMES,  # expiry
+    "M1": NAMES,  # working memory: window, budget, scratchpad
+    "M2": NAMES,  # levels of compression
     "M3": NAMES,  # short memories: lifetimes, promotion
     "M4": NAMES,  # semantic, episodic and procedural memories
     "M6": NAMES,  # health

@@ -16,6 +16,7 @@ from tests.knowhub import (
     checks_recall,
     checks_resources,
     checks_scopes,
+    checks_sessions,
 )
 from tests.knowhub.doors import NAMES, Name
 from tests.knowhub.mission import ROWS
@@ -25,6 +26,7 @@ from tests.openai_server import embedding_endpoint
 from tests.reactors.conftest import models
 
 FAMILIES = (
+    checks_sessions,
     checks_memory,
     checks_knowledge,
     checks_models,
