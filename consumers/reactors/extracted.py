@@ -6,13 +6,14 @@ import base64
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from consumers.reactors.work import NAMESPACE, ProcessState, Work
 from kledger.contract.bounds import MOST_REASON
 from kledger.contract.knowledge import Case, Source
+from kledger.contract.memory import Memory
 from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
@@ -25,6 +26,17 @@ from projections.views.processes.ask import Process
 MOST_FINDINGS = 60
 PROFILE = "user_profile"
 PROFILE_CATEGORIES = ("preference", "background", "habit", "constraint")
+Passing = Literal["preference", "decision", "follow_up", "mood"]
+"""What a session leaves for a while: a short memory of that kind."""
+_PASSING: tuple[Passing, ...] = get_args(Passing)
+_OF_A_SESSION = """
+They were said in a session. Beside the kinds above, find what matters for the next days only, with one of these as its
+`type`; its `content` says it in one sentence:
+- preference: what the person has come to want otherwise than before.
+- decision: what was decided for the work at hand, with the reason.
+- follow_up: what somebody has yet to do, to answer or to come back to.
+- mood: how the person feels about the work or the answers.
+"""
 
 
 class _Strict(BaseModel):
@@ -34,7 +46,7 @@ class _Strict(BaseModel):
 class Finding(_Strict):
     """One piece of knowledge, as the model states it."""
 
-    type: Literal["user_profile", "strategy", "tool", "usecase", "definition", "plan"]
+    type: Literal["user_profile", "strategy", "tool", "usecase", "definition", "plan", Passing]
     task: str
     content: str
     category: str
@@ -71,16 +83,27 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
         for message in messages
     ]
     about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
+    about += _OF_A_SESSION if _session(requested) is not None else ""
     return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
 
 
+def _session(requested: JsonObject) -> str | None:
+    """The session that the messages of a request are named in; None where they are not."""
+    first = requested["messages"][0]
+    session = first.get("session") if isinstance(first, dict) and "content" not in first else None
+    return session if isinstance(session, str) else None
+
+
 def usable_findings(answer: Findings, requested: JsonObject) -> list[Finding]:
-    """The valid findings: not empty, no profile unless the owner is a user, with message ids of the request only."""
+    """The valid findings: not empty, no profile unless the owner is a user, nothing for a while unless of a session,
+    with message ids of the request only."""
     known_ids = {message["id"] for message in requested["messages"] if isinstance(message, dict) and "id" in message}
     personal = requested["owner"].startswith("user:")
     findings = []
     for finding in answer.items[:MOST_FINDINGS]:
         if not finding.content.strip() or (finding.type == PROFILE and not personal):
+            continue
+        if finding.type in _PASSING and _session(requested) is None:
             continue
         ids = [each for each in dict.fromkeys(finding.message_ids) if each in known_ids]
         if not ids and len(known_ids) == 1:
@@ -147,7 +170,9 @@ def events_of(
             became.append(Extracted(knowledge_id=other["id"], action="revised"))
             continue
         item_id = _item_id(process, number)
-        add(_saved(finding, requested, process.trace_id, process.requested_us), f"saved:{number}", item_id, finding)
+        memory = _short(finding, requested, work.lifetimes)
+        saved = _saved(finding, requested, process.trace_id, process.requested_us, memory)
+        add(saved, f"saved:{number}", item_id, finding)
         conflicting = conflicting and other is not None
         if conflicting and verdict is not None and other is not None:
             recorded = ConflictRecorded(
@@ -169,7 +194,17 @@ def _is_revised(other: JsonObject, requested: JsonObject, revised: Collection[st
     return "memory" in other and other["owner"] == requested["owner"] and other["id"] not in revised
 
 
-def _saved(finding: Finding, requested: JsonObject, trace_id: str | None, requested_us: int) -> KnowledgeSaved:
+def _short(finding: Finding, requested: JsonObject, lifetimes: Mapping[str, int]) -> Memory | None:
+    """What makes a finding a short memory; None where it is none."""
+    session = _session(requested)
+    if finding.type not in _PASSING or session is None:
+        return None
+    return Memory(layer="short", kind=finding.type, lifetime=lifetimes[finding.type], session=session)
+
+
+def _saved(
+    finding: Finding, requested: JsonObject, trace_id: str | None, requested_us: int, memory: Memory | None
+) -> KnowledgeSaved:
     scopes: list[str] = requested["scopes"]
     if finding.type == PROFILE:  # visible to the person, and at most in the request's projects
         scopes = [requested["owner"], *(scope for scope in scopes if scope.startswith("project:"))]
@@ -181,6 +216,7 @@ def _saved(finding: Finding, requested: JsonObject, trace_id: str | None, reques
         tags={name: value for name, value in tags.items() if value},
         scopes=scopes,
         owner=requested["owner"],
+        memory=memory,
         source=Source(
             category="exp",
             agent_id=requested.get("agent_id") or _agent(requested["owner"]),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from consumers.model import Answer, ChatModel, Prompt
 from consumers.structured import A
 from kledger.contract.errors import BrokerUnavailable, Interrupted, LedgerError, SubjectForgotten, VersionConflict
+from kledger.contract.memory import LIFETIMES
 from kledger.contract.words import ModelTask
 from ledger.event import Appended, Fact, Lineage, NewEvent
 from ledger.events.model import ModelUsed
@@ -58,6 +59,8 @@ class Work:
     append: Append
     model: ChatModel
     sessions: SessionStore | None = None
+    lifetimes: Mapping[str, int] = field(default_factory=lambda: LIFETIMES)
+    """Seconds that short memories live, by kind."""
 
     async def state(self, kind: str, process_id: str) -> ProcessState | None:
         """The current state of a process; None when its request was refused. Raises BrokerUnavailable, ViewBehind."""

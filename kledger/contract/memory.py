@@ -17,8 +17,11 @@ from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Text
 from kledger.contract.resource import moment_of
 from kledger.contract.words import MemoryLayer
 
-LONGEST_LIFE = 10 * 365 * 86_400
+_DAY = 86_400
+LONGEST_LIFE = 10 * 365 * _DAY
 """Seconds that a short memory may live without a recall."""
+LIFETIMES: Mapping[str, int] = {"preference": 7 * _DAY, "decision": 7 * _DAY, "follow_up": 3 * _DAY, "mood": _DAY}
+"""Seconds that short memories live by their kind, where a node has no other setting."""
 PROMOTING_RECALLS = 3
 """So many recalls promote a short memory to a semantic one: those of one trace, else of one session, count once."""
 

@@ -49,7 +49,8 @@ async def with_models(
     desk.models = model
     if settings.named():
         model.get_ready()
-    work = Work(desk.org, view, searcher, desk.ledger, partial(publish, desk.ledger, desk.tally), model, desk.sessions)
+    append = partial(publish, desk.ledger, desk.tally)
+    work = Work(desk.org, view, searcher, desk.ledger, append, model, desk.sessions, desk.lifetimes)
     known: list[tuple[ModelTask, Reactor]] = [
         ("evolve", Evolving(work)),
         ("extract", Extracting(work)),

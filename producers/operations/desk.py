@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from kledger.answers.parts import Degraded
 from kledger.contract.errors import InvalidPayload, ViewBehind
 from kledger.contract.language import ENGLISH, Language
+from kledger.contract.memory import LIFETIMES
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ServingPart
 from ledger.event import DEFAULT_ORG, utc_now
@@ -19,7 +20,6 @@ from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.operations.available_models import Models, NoModels, Router
-from producers.operations.lifetimes import LIFETIMES
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally

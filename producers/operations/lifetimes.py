@@ -14,12 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
-from kledger.contract.memory import LONGEST_LIFE
+from kledger.contract.memory import LIFETIMES, LONGEST_LIFE
 
 VARIABLE = "KLEDGER_MEMORY_LIFETIMES"
 _DAY = 86_400
-LIFETIMES: Mapping[str, int] = {"preference": 7 * _DAY, "decision": 7 * _DAY, "follow_up": 3 * _DAY, "mood": _DAY}
-"""Seconds, by kind."""
 _SECONDS = {"d": _DAY, "h": 3_600, "m": 60, "s": 1}
 _ENTRY = re.compile(r"([^=]+)=(\d{1,9})([dhms])", re.ASCII)
 _KIND: TypeAdapter[str] = TypeAdapter(KnowledgeType)

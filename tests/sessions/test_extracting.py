@@ -101,3 +101,35 @@ def test_words_that_are_gone_when_they_are_read_are_a_failure_with_its_reason(
     endpoint.chat.held.set()
     until(lambda: [each["status"] for each in extractions(op)] == ["completed", "failed"], "both end")
     assert op.sql("SELECT code FROM extractions WHERE status = 'failed'")["rows"] == [["unknown_session"]]
+
+
+KINDS = {"preference": 7, "decision": 7, "follow_up": 3, "mood": 1}
+"""The days that each lives: source 004, section 2.2.1."""
+
+
+def test_what_matters_for_a_while_is_a_short_memory_of_its_kind_that_names_the_session(
+    op: LedgerClient, endpoint: EmbeddingEndpoint
+) -> None:
+    found = [{**FOUND, "type": kind, "content": f"{kind} 以后"} for kind in KINDS]
+    endpoint.chat.says({"items": found}, to="<message id=")
+    mei = op.acting_as(user="mei")
+    session = mei.session("s1")
+    session.append(said(1))
+    session.close()
+    until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
+    (prompt,) = [asked.text for asked in endpoint.chat.asked if "<message id=" in asked.text]
+    assert all(f"- {kind}: " in prompt for kind in KINDS)
+    memories = mei.memories(limit=10)["results"]
+    assert {each["kind"]: each.get("lifetime", 0) / 86_400 for each in memories} == KINDS
+    assert {(each["layer"], each["session_id"], *each["scopes"]) for each in memories} == {("short", "s1", "user:mei")}
+
+
+def test_nothing_for_a_while_is_kept_of_a_request_that_is_no_session(
+    op: LedgerClient, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.chat.says({"items": [{**FOUND, "type": "mood", "content": "annoyed"}]}, to="<message id=")
+    mei = op.acting_as(user="mei")
+    mei.extract(messages=[{"id": "m-1", "role": "user", "content": "no!"}], kind="conversation")
+    until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
+    assert mei.list()["results"] == []
+    assert "- mood: " not in endpoint.chat.asked[-1].text
