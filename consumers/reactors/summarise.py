@@ -27,6 +27,7 @@ from kledger.contract.errors import (
 from ledger.events.session import SessionSummarised, session_entity_id
 from ledger.events.summary import SummaryCompleted, SummaryFailed, SummaryStarted
 from ledger.events.usage import Usage
+from ledger.sessions.head import Head
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import Summary, summary_id
@@ -90,10 +91,14 @@ class Summarising:
             )
         key = SessionKey(self._work.org, state.process.owner, asked["session_id"])
         record_id = summary_id(asked["level"], asked["first"], asked["last"])
-        summary = await store.summary(key, record_id)
+        head = await store.head(key)
+        if head is None:
+            raise _gone(state)
+        summary = await store.summary(key, record_id, head)
         if summary is None:
-            summary = await self._made(state, store, key)
-            await store.put_summary(key, summary, time.time_ns() // 1_000)
+            summary = await self._made(state, store, key, head)
+            if not await store.put_summary(key, summary, time.time_ns() // 1_000, head.begun):
+                raise _gone(state)
             state = await self._work.state(self.kind, request.id) or state
         await self._state(state, key, summary)
 
@@ -103,14 +108,13 @@ class Summarising:
         if state is not None and state.process.stage in ("requested", "started"):
             await self._work.record_failure(state, error, lambda **fields: SummaryFailed(**fields))
 
-    async def _made(self, state: ProcessState, store: SessionStore, key: SessionKey) -> Summary:
+    async def _made(self, state: ProcessState, store: SessionStore, key: SessionKey, head: Head) -> Summary:
         """The summary that a model makes. Raises UnknownSession, Erased, Interrupted, and what the model raises."""
         asked = state.process.requested
         model = self._work.model.named("summarise", asked.get("model"))
         first, last, call = asked["first"], asked["last"], f"{state.process.id}:summarise"
-        head = await store.head(key)
-        if head is None or head.count < last or first > last:
-            raise UnknownSession(f"the words that {state.process.id} is about are not there", id=state.process.id)
+        if head.count < last or first > last:
+            raise _gone(state)
         if asked["level"] == 3:
             parts = [each for each in await store.summaries(key, head) if each.last_number <= last]
             text = _of_summaries(parts)
@@ -159,6 +163,10 @@ class Summarising:
                 ),
             ]
         )
+
+
+def _gone(state: ProcessState) -> UnknownSession:
+    return UnknownSession(f"the words that {state.process.id} is about are not there", id=state.process.id)
 
 
 def _of_messages(messages: Sequence[Message]) -> str:

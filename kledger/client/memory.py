@@ -26,7 +26,7 @@ async def remember(
     lifetime: int | None = None,
     category: str | None = None,
     related: Sequence[str] | None = None,
-    tags: Mapping[str, Any] | Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
     session: str | None = None,
     event: str | None = None,
     participants: Sequence[str] | None = None,

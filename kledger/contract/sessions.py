@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -36,4 +37,13 @@ MOST_SCRATCHPAD = 256 * 1024
 ScratchpadText = Annotated[str, Field(max_length=MOST_REASON), AfterValidator(check_text)]
 ScratchpadList = Annotated[list[ScratchpadText], Field(max_length=MOST_ENTRIES)]
 SessionId = NewId
-MessageId = NewId
+
+
+def _not_of_a_summary(value: str) -> str:
+    """Return the id of a message that no summary has; for pydantic."""
+    if re.fullmatch(r"summary-\d+-\d+-\d+", value, re.ASCII):
+        raise ValueError("is the form of the ids of summaries: choose another one")
+    return value
+
+
+MessageId = Annotated[NewId, AfterValidator(_not_of_a_summary)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from kledger.contract.bounds import Document, Short
 from kledger.contract.sessions import (
@@ -38,6 +38,14 @@ class SessionMessageBody(Asked):
     attachments: Attachments | None = None
     tokens: StatedTokens | None = None
     created_at: Short | None = None
+
+    @model_validator(mode="after")
+    def _of_its_role(self) -> Self:
+        if self.tool_calls and self.role != "assistant":
+            raise ValueError(f"has tool_calls, which an assistant makes, and is by the role {self.role}")
+        if self.tool_call_id is not None and self.role != "tool":
+            raise ValueError(f"has a tool_call_id, which a tool's result has, and is by the role {self.role}")
+        return self
 
 
 def _each_once(messages: list[SessionMessageBody]) -> list[SessionMessageBody]:

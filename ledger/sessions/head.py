@@ -25,12 +25,15 @@ State = Literal["open", "closing", "closed"]
 class Head:
     """What a session is; `position` is that of the record in the stream of words.
 
-    `opened` is the log position of its last opening, `turns` counts messages of the user, `prompts` are the ids of its
-    system prompts, `last_user` is that of the user's last message; a scratchpad of before `fresh_us` has ended. Times
-    are microseconds since 1970. Extraction was asked for the first `asked` messages, with `asked_turns` of the user.
+    `opened` is the log position of its last opening, `begun` that of the first one since it had no words: what was
+    stored beside words that were removed has another one. `turns` counts messages of the user, `prompts` are the ids
+    of its system prompts, `last_user` is that of the user's last message; a scratchpad of before `fresh_us` has ended.
+    Times are microseconds since 1970. Extraction was asked for the first `asked` messages, with `asked_turns` of the
+    user.
     """
 
     opened: int
+    begun: int = 0
     state: State = "open"
     count: int = 0
     turns: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ledger.sessions.port import NewRecord, Record
+from ledger.sessions.port import MOST_READ, NewRecord, Record
 
 
 class MemorySessionStream:
@@ -30,9 +30,13 @@ class MemorySessionStream:
             self._records[record.subject] = Record(self._position, record.subject, record.body)
         return self._position
 
-    async def after(self, subjects: str, position: int, limit: int) -> list[Record]:
+    async def after(self, subjects: str, position: int, limit: int, most: int = MOST_READ) -> list[Record]:
         """See SessionStream.after."""
-        return [record for record in self._of(subjects) if record.position > position][:limit]
+        found: list[Record] = []
+        for record in self._of(subjects):
+            if record.position > position and len(found) < limit and sum(len(each.body) for each in found) < most:
+                found.append(record)
+        return found
 
     async def before(self, subjects: str, position: int, limit: int) -> list[Record]:
         """See SessionStream.before."""

@@ -18,14 +18,14 @@ from ledger.broker.access import SESSION_SUBJECTS, SESSIONS_STREAM, BrokerAccess
 from ledger.broker.connection import REQUEST_TIMEOUT, BrokerConnection
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
-from ledger.sessions.port import NewRecord, Record
+from ledger.sessions.port import MOST_READ, NewRecord, Record
 from ledger.store.atomic_batch import send_batch
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of
 
 _NOT_FOUND = frozenset({10037, 404})
 _PATIENCE = 10.0
 _PAUSE = 0.02
-_BATCH = 1_000
+_BATCH, _BATCH_BYTES = 1_000, 8 * 1024 * 1024
 _DENSE = 4  # a session's own share of the stream, as first assumed when its last records are looked for
 _WIDER = 16
 
@@ -110,12 +110,14 @@ class JetStreamSessions:
                 raise error_of(answer, f"a batch of {len(records)} records of a session")
             await asyncio.sleep(_PAUSE)
 
-    async def after(self, subjects: str, position: int, limit: int) -> list[Record]:
+    async def after(self, subjects: str, position: int, limit: int, most: int = MOST_READ) -> list[Record]:
         """See SessionStream.after."""
         found: list[Record] = []
-        while len(found) < limit:
-            more, pending = await self._read(subjects, position + 1, min(_BATCH, limit - len(found)))
+        size = 0
+        while len(found) < limit and size < most:
+            more, pending = await self._read(subjects, position + 1, min(_BATCH, limit - len(found)), most - size)
             found += more
+            size += sum(len(each.body) for each in more)
             if not more or not pending:
                 break
             position = more[-1].position
@@ -142,8 +144,11 @@ class JetStreamSessions:
         """Close the connection."""
         await self._connection.close()
 
-    async def _read(self, subjects: str, start: int, limit: int) -> tuple[list[Record], int]:
-        """Up to `limit` records from position `start` on, and how many more there are. One request, many answers."""
+    async def _read(self, subjects: str, start: int, limit: int, most: int) -> tuple[list[Record], int]:
+        """Up to `limit` records from position `start` on, and how many more there are. One request, many answers.
+
+        The broker cuts a connection off for which too many bytes wait: what is read at once is bounded.
+        """
         if not self._connection.is_connected:
             await self._connection.until_connected(REQUEST_TIMEOUT)
         client = self._connection.client
@@ -156,7 +161,8 @@ class JetStreamSessions:
 
         subscription = await client.subscribe(inbox, cb=receive)
         try:
-            query = orjson.dumps({"seq": start, "next_by_subj": subjects, "batch": limit})
+            most_bytes = min(most, _BATCH_BYTES)
+            query = orjson.dumps({"seq": start, "next_by_subj": subjects, "batch": limit, "max_bytes": most_bytes})
             await self._connection.send(f"$JS.API.DIRECT.GET.{SESSIONS_STREAM}", query, reply=inbox)
             return await _collected(arrived)
         finally:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+MOST_READ = 256 * 1024 * 1024
+"""Bytes of one reading, unless it asks for fewer."""
+
 
 class Record(NamedTuple):
     """The record of a subject, and its position in the stream."""
@@ -36,8 +39,11 @@ class SessionStream(Protocol):
         """
         ...
 
-    async def after(self, subjects: str, position: int, limit: int) -> list[Record]:
-        """Up to `limit` records of these subjects after a position, in order. Raises BrokerUnavailable."""
+    async def after(self, subjects: str, position: int, limit: int, most: int = MOST_READ) -> list[Record]:
+        """Up to `limit` records of these subjects after a position, in order; fewer where they have about `most` bytes.
+
+        At least one, where there is any. Raises BrokerUnavailable.
+        """
         ...
 
     async def before(self, subjects: str, position: int, limit: int) -> list[Record]:

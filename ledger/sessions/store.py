@@ -32,7 +32,11 @@ PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 MOST_COSTS = 2_000
 MOST_SUMMARIES, MOST_SUMMED = 1_000, 500
 """Of one session; sessions whose summaries are in memory."""
-_LOOKUPS = 64
+MOST_OLDER = 16 * 1024 * 1024
+"""Bytes of a session's older system prompts that a context reads, the newest first."""
+_LOOKUPS, _AT_ONCE, _READINGS = 16, 8, 2
+"""Records that are looked for, whole messages that are read, and lists of them, at once on the node's connection: a
+broker cuts a connection off for which too many bytes wait."""
 _TRIES = 10
 
 
@@ -53,9 +57,9 @@ class Noted(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """The summaries of a session that are known, up to a position of the stream, since its opening at `opened`."""
+    """The summaries of a session that are known, up to a position of the stream, since its words began."""
 
-    opened: int
+    begun: int
     position: int
     summaries: list[Summary]
 
@@ -86,6 +90,10 @@ class Tail:
 
         return count
 
+    def held(self) -> int:
+        """Bytes of words in memory."""
+        return self.size + sum(message.size for message in self.older.values())
+
 
 class SessionStore:
     """The sessions of one node, over a stream of words."""
@@ -98,6 +106,9 @@ class SessionStore:
         self._summaries: OrderedDict[SessionKey, Summed] = OrderedDict()
         self._beside: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
+        self._opening = asyncio.Semaphore(_AT_ONCE)
+        self._reading = asyncio.Semaphore(_READINGS)
+        self._looking = asyncio.Semaphore(_LOOKUPS)
 
     def turn(self, key: SessionKey) -> asyncio.Lock:
         """The lock of whoever changes a session on this node."""
@@ -170,7 +181,7 @@ class SessionStore:
             now = await self.head(key)
             if now is None or now.position != head.position:
                 head = now or replace(head, count=0, position=0)
-            left = await self._not_there(key, left)
+            left = await self.not_there(key, left)
         raise BrokerUnavailable(f"others append to the session {key.session_id[:80]!r} all the time: retry")
 
     async def message(self, key: SessionKey, message_id: str) -> Message | None:
@@ -178,8 +189,9 @@ class SessionStore:
         tail = self._tails.get(key)
         if tail is not None and message_id in tail.sizes:
             return next(message for message in tail.messages if message.id == message_id)
-        record = await self.stream.last(key.one("said", message_id))
-        return None if record is None else (await self._messages(key, [record]))[0]
+        async with self._opening:
+            record = await self.stream.last(key.one("said", message_id))
+            return None if record is None else (await self._messages(key, [record]))[0]
 
     async def page(self, key: SessionKey, after: int, limit: int) -> list[Message]:
         """Messages in order, after a position of the stream (`position_of`); fewer where they are large."""
@@ -187,10 +199,14 @@ class SessionStore:
         size = 0
         while len(found) < limit and size < PAGE_BYTES:
             wanted = min(PAGE_MESSAGES, limit - len(found))
-            records = await self.stream.after(key.kind("said"), after, wanted)
-            found += await self._messages(key, records)
-            size += sum(len(record.body) for record in records)
-            if len(records) < wanted:
+            async with self._reading:
+                records = await self.stream.after(key.kind("said"), after, wanted, PAGE_BYTES - size)
+                for record in records:
+                    if found and size >= PAGE_BYTES:
+                        break
+                    found += await self._messages(key, [record])
+                    size += found[-1].size
+            if not records:
                 break
             after = records[-1].position
         return found
@@ -198,8 +214,9 @@ class SessionStore:
     async def last(self, key: SessionKey, head: Head, count: int) -> list[Message]:
         """The last `count` messages as of a head, in order. Raises BrokerUnavailable."""
         wanted = min(count, head.count)
-        records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
-        messages = await self._messages(key, records)
+        async with self._reading:
+            records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
+            messages = await self._messages(key, records)
         if len(messages) < wanted or (messages and messages[-1].number != head.count):
             raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
         return messages
@@ -215,53 +232,73 @@ class SessionStore:
         if known is not None and known.head.position == head.position:
             self._tails.move_to_end(key)
             return known
-        wanted = min(self.settings.messages, head.count)
-        records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
-        messages = await self._messages(key, records)
-        if len(messages) < wanted or (messages and messages[-1].number != head.count):
-            raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
-        sizes = {message.id: len(record.body) for message, record in zip(messages, records, strict=True)}
+        messages = await self.last(key, head, self.settings.messages)
+        sizes = {message.id: message.size for message in messages}
         tail = Tail(head, messages, sum(sizes.values()), sizes)
         self._remember(key, tail)
         return tail
 
     async def older(self, key: SessionKey, tail: Tail, ids: Iterable[str]) -> dict[str, Message]:
-        """Messages of a session by id, those of them that it has."""
-        wanted = dict.fromkeys(ids)
-        missing = [each for each in wanted if each not in tail.older and each not in tail.sizes]
-        found = await asyncio.gather(*(self.message(key, each) for each in missing))
-        tail.older |= {message.id: message for message in found if message is not None}
-        tail.older = {each: tail.older[each] for each in wanted if each in tail.older}
+        """Messages of a session by id, those of them that it has; of many large ones the last of `ids`."""
+        wanted = list(dict.fromkeys(ids))
+        older: dict[str, Message] = {}
+        missing = [each for each in wanted if each not in tail.sizes]
+        while missing and sum(message.size for message in older.values()) < MOST_OLDER:
+            some = [missing.pop() for _ in range(min(_AT_ONCE, len(missing)))]
+            unknown = [each for each in some if each not in tail.older]
+            read = await asyncio.gather(*(self.message(key, each) for each in unknown))
+            tail.older |= {message.id: message for message in read if message is not None}
+            older |= {each: tail.older[each] for each in some if each in tail.older}
+        tail.older = older
+        if self._tails.get(key) is tail:
+            self._remember(key, tail)
         last = {message.id: message for message in tail.messages}
         return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
 
     async def summaries(self, key: SessionKey, head: Head) -> list[Summary]:
         """The summaries of a session, in the order in which they were made; those known before are not read again."""
         known = self._summaries.get(key)
-        if known is None or known.opened != head.opened:
-            known = Summed(head.opened, 0, [])
+        if known is None or known.begun != head.begun:
+            known = Summed(head.begun, 0, [])
         records = await self.stream.after(key.kind("summary"), known.position, MOST_SUMMARIES)
         if records:
             held = await self._sealer.key_to_open(key.owner)
-            read = [_summary(key, record, held) for record in records]
+            read = [_summary(key, record, held, head) for record in records]
             found = [*known.summaries, *(each for each in read if each is not None)]
-            known = Summed(head.opened, records[-1].position, found[-MOST_SUMMARIES:])
+            known = Summed(head.begun, records[-1].position, found[-MOST_SUMMARIES:])
         self._summaries[key] = known
         self._summaries.move_to_end(key)
         while len(self._summaries) > MOST_SUMMED:
             self._summaries.popitem(last=False)
         return known.summaries
 
-    async def summary(self, key: SessionKey, record_id: str) -> Summary | None:
+    async def summary(self, key: SessionKey, record_id: str, head: Head) -> Summary | None:
         """One summary; None where the session has none of this id, or it was erased."""
         record = await self.stream.last(key.one("summary", record_id))
-        return None if record is None else _summary(key, record, await self._sealer.key_to_open(key.owner))
+        return None if record is None else _summary(key, record, await self._sealer.key_to_open(key.owner), head)
 
-    async def put_summary(self, key: SessionKey, summary: Summary, at_us: int) -> bool:
-        """Store a summary unless there is one of its id. Raises SubjectForgotten, BrokerUnavailable."""
+    async def put_summary(self, key: SessionKey, summary: Summary, at_us: int, begun: int) -> bool:
+        """Store a summary of the words that began at `begun`; False where these were removed meanwhile.
+
+        Raises SubjectForgotten, BrokerUnavailable.
+        """
         data_key = await self._sealer.key_to_seal(key.owner)
-        (body,) = written({"id": summary.id, "at": at_us}, summary.document(), key, data_key)
-        return await self.stream.put([NewRecord(key.one("summary", summary.id), body, 0)]) is not None
+        (body,) = written({"id": summary.id, "at": at_us, "begun": begun}, summary.document(), key, data_key)
+        subject = key.one("summary", summary.id)
+        async with self.turn(key):
+            before = await self.stream.last(subject)
+            stale = before is not None and about_of(before.body).get("begun", 0) != begun
+            expects = before.position if before is not None and stale else 0
+            if await self._is_of(key, begun) and (before is None or stale):
+                await self.stream.put([NewRecord(subject, body, expects)])
+            if await self._is_of(key, begun):
+                return True
+            await self.stream.purge(subject)  # another node removed the session in between
+            return False
+
+    async def _is_of(self, key: SessionKey, begun: int) -> bool:
+        head = await self.head(key)
+        return head is not None and head.begun == begun
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside a request, until it is done or the store is closed."""
@@ -277,20 +314,26 @@ class SessionStore:
         about = about_of(record.body)
         noted = Noted({}, about["at"], record.position)
         idle = now_us - max(about["at"], head.last_us) > self.settings.idle_us
-        if idle or about["at"] < head.fresh_us:
+        if idle or about["at"] < head.fresh_us or about.get("begun", 0) != head.begun:
             return noted
         words = record.body[record.body.index(b"\n") + 1 :]
         document = document_of(about, words, key, await self._sealer.key_to_open(key.owner))
         return noted._replace(document=document or {})
 
-    async def note(self, key: SessionKey, document: JsonObject, at_us: int, position: int) -> bool:
-        """Replace the scratchpad that is at `position`, 0 for none; False when there is another one by now.
+    async def note(self, key: SessionKey, document: JsonObject, at_us: int, before: Noted, begun: int) -> bool:
+        """Replace the scratchpad that was `before`, of the words that began at `begun`.
 
+        False when there is another one by now, or the words were removed. The caller holds the session's turn.
         Raises SubjectForgotten, PayloadTooLarge, BrokerUnavailable.
         """
         data_key = await self._sealer.key_to_seal(key.owner)
-        (body,) = written({"id": "scratchpad", "at": at_us}, document, key, data_key)
-        return await self.stream.put([NewRecord(key.scratchpad(), body, position)]) is not None
+        (body,) = written({"id": "scratchpad", "at": at_us, "begun": begun}, document, key, data_key)
+        if await self.stream.put([NewRecord(key.scratchpad(), body, before.position)]) is None:
+            return False
+        if await self._is_of(key, begun):
+            return True
+        await self.end_scratchpad(key)  # another node removed the session in between
+        return False
 
     async def active_us(self, key: SessionKey, head: Head) -> int:
         """When something was last said or noted in a session."""
@@ -319,12 +362,11 @@ class SessionStore:
         await asyncio.gather(*self._beside, return_exceptions=True)
         await self.stream.close()
 
-    async def _not_there(self, key: SessionKey, said: Sequence[JsonObject]) -> list[JsonObject]:
+    async def not_there(self, key: SessionKey, said: Sequence[JsonObject]) -> list[JsonObject]:
         """Those of the messages that the session does not have."""
-        limit = asyncio.Semaphore(_LOOKUPS)
 
         async def is_there(message_id: str) -> bool:
-            async with limit:
+            async with self._looking:
                 return await self.stream.last(key.one("said", message_id)) is not None
 
         there = await asyncio.gather(*(is_there(document["id"]) for document in said))
@@ -341,9 +383,8 @@ class SessionStore:
                 more = await self.stream.last(key.one("part", about["id"], part))
                 words += more.body if more is not None else b""
             said = document_of(about, words, key, held)
-            messages.append(
-                Message(about["id"], about["n"], about["at"], said or {}, said is None, position=record.position)
-            )
+            message = Message(about["id"], about["n"], about["at"], said or {}, said is None)
+            messages.append(replace(message, position=record.position, size=len(words)))
         return messages
 
     def _extend(
@@ -370,11 +411,14 @@ class SessionStore:
     def _remember(self, key: SessionKey, tail: Tail) -> None:
         self._tails.pop(key, None)
         self._tails[key] = tail
-        while sum(each.size for each in self._tails.values()) > MOST_REMEMBERED and len(self._tails) > 1:
+        while sum(each.held() for each in self._tails.values()) > MOST_REMEMBERED and len(self._tails) > 1:
             self._tails.popitem(last=False)
 
 
-def _summary(key: SessionKey, record: Record, held: Held | None) -> Summary | None:
+def _summary(key: SessionKey, record: Record, held: Held | None, head: Head) -> Summary | None:
+    """The summary of a record; None where it was erased, or is of words that were removed."""
     about = about_of(record.body)
+    if about.get("begun", 0) != head.begun:
+        return None
     document = document_of(about, record.body[record.body.index(b"\n") + 1 :], key, held)
     return None if document is None else summary_read(about["id"], document)

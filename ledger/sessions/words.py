@@ -36,6 +36,8 @@ class Message:
     said: JsonObject
     erased: bool = False
     position: int = 0
+    size: int = 0
+    """Bytes of it as stored."""
 
     @property
     def role(self) -> str:

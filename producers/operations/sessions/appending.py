@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from kledger.contract.scopes import Caller
 from kledger.requests.sessions import AppendRequest, SessionMessageBody
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.session import SessionOpened, session_entity_id
+from ledger.events.session import SessionOpened, SessionSummarised, session_entity_id
 from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
+from ledger.wire.subjects import event_subject
 from producers.operations.desk import Desk, first_entity
 from producers.operations.publish import publish, refuse_unkeepable
 from producers.operations.sessions.extracting import ask_extraction
 from producers.operations.sessions.whose import as_logged, checked, now_us, store_of
+
+_LONGEST_VERB = SessionSummarised.verb()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,13 @@ async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
     said = as_documents(payload.messages)
     for document in said:
         key.one("said", document["id"])
+    # Of the events of a session this has the longest subject: what can be opened can be removed as well.
+    event_subject(desk.org, "session", session_entity_id(owner, session_id), _LONGEST_VERB, owner)
     await store.require_writable(owner)
     async with store.turn(key):
         head = await store.head(key)
+        if head is not None and head.state != "open" and not await store.not_there(key, said):
+            return Appended(session_id, 0, len(said), head.count, head.opened)
         if head is None or head.state != "open":
             head = await _opened(desk, lineage, key, head)
         now = now_us()
@@ -77,4 +84,4 @@ async def _opened(desk: Desk, lineage: Lineage, key: SessionKey, head: Head | No
         event = NewEvent(fact, session_entity_id(key.owner, key.session_id), key.owner, desk.org, lineage)
         (appended,) = await publish(desk.ledger, desk.tally, [event])
         position = appended.position
-    return Head(opened=position) if head is None else replace(head, opened=position, state="open")
+    return Head(opened=position, begun=position) if head is None else replace(head, opened=position, state="open")

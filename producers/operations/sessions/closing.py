@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from kledger.contract.errors import UnknownSession, VersionConflict
+import structlog
+
+from kledger.contract.errors import BrokerUnavailable, LedgerError, UnknownSession, VersionConflict, ViewBehind
 from kledger.contract.scopes import Caller
 from kledger.contract.words import SessionEnd, SessionRemoval, SessionStatus
 from ledger.event import NO_LINEAGE, Lineage, NewEvent
@@ -20,9 +22,11 @@ from ledger.sessions.subjects import SessionKey
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
 from producers.operations.sessions.extracting import ask_extraction
-from producers.operations.sessions.whose import as_logged, found, now_us, owners_of, store_of, unknown
+from producers.operations.sessions.whose import as_logged, changed_as, found, now_us, store_of, unknown
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
+
+log = structlog.get_logger(__name__)
 
 _TRIES = 10
 _PAGE, _AT_ONCE = 500, 50
@@ -44,7 +48,7 @@ async def close(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, *
 
     Raises UnknownSession, BrokerUnavailable, ViewBehind.
     """
-    session = await found(desk, caller, session_id, owner)
+    session = await found(desk, caller, session_id, owner, changes=True)
     return Moved(session_id, "closed", await close_now(desk, lineage, session.key, "request"))
 
 
@@ -54,7 +58,7 @@ async def remove(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
     Raises UnknownSession, BrokerUnavailable, ViewBehind.
     """
     try:
-        key = (await found(desk, caller, session_id, owner)).key
+        key = (await found(desk, caller, session_id, owner, changes=True)).key
     except UnknownSession:
         key = await _without_words(desk, caller, session_id, owner)
     return Moved(session_id, "removed", await remove_now(desk, lineage, key, "request"))
@@ -62,7 +66,7 @@ async def remove(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
 
 async def _without_words(desk: Desk, caller: Caller, session_id: str, owner: str | None) -> SessionKey:
     """The caller's session of which the log alone knows. Raises UnknownSession."""
-    for each in owners_of(caller, owner):
+    for each in changed_as(caller, owner):
         key = SessionKey(desk.org, each, session_id)
         if await as_logged(desk, key) is not None:
             return key
@@ -188,7 +192,14 @@ async def _each(
             part = [(row, SessionKey(desk.org, row.owner, row.session_id)) for row in rows[at : at + _AT_ONCE]]
             heads = await asyncio.gather(*(store.head(key) for _, key in part))
             for (row, key), head in zip(part, heads, strict=True):
-                await look(row, key, head)
+                try:
+                    await look(row, key, head)
+                except (BrokerUnavailable, ViewBehind):
+                    raise
+                except LedgerError as error:  # of this session: it keeps no other one from its end
+                    log.warning(
+                        "a session could not be ended", position=row.position, code=error.code, error=error.message
+                    )
         if len(rows) < _PAGE:
             return
         after = rows[-1].position

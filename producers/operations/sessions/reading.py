@@ -75,7 +75,7 @@ async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *,
     message = await store.message(session.key, record_id)
     if message is not None:
         return Expanded(session_id, record_id, [message.shown()])
-    summary = await store.summary(session.key, record_id)
+    summary = await store.summary(session.key, record_id, session.head)
     if summary is None:
         raise no_message(session_id, record_id)
     if summary.level == 2:

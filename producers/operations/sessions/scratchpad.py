@@ -13,7 +13,7 @@ from kledger.contract.sessions import MOST_SCRATCHPAD
 from kledger.requests.sessions import Scratchpad, ScratchpadRequest
 from ledger.event import JsonObject
 from producers.operations.desk import Desk
-from producers.operations.sessions.whose import found, now_us, store_of
+from producers.operations.sessions.whose import found, now_us, store_of, unknown
 from producers.requests.reading import refusal
 from projections.views.profiles.merge_patch import merge_patch
 
@@ -50,14 +50,18 @@ async def patch(
             f"session_id is {payload.session_id[:80]!r}, and this is the scratchpad of {session_id[:80]!r}",
             errors=[{"field": "session_id", "reason": "names another session"}],
         )
-    session = await found(desk, caller, session_id, owner)
     store = store_of(desk)
-    for _ in range(_TRIES):
-        now = now_us()
-        noted = await store.scratchpad(session.key, session.head, now)
-        document = _checked(merge_patch(noted.document, payload.scratchpad) or {})
-        if await store.note(session.key, document, now, noted.position):
-            return ScratchpadShown(session_id, document)
+    key = (await found(desk, caller, session_id, owner, changes=True)).key
+    async with store.turn(key):
+        for _ in range(_TRIES):
+            head = await store.head(key)
+            if head is None:
+                raise unknown(session_id)
+            now = now_us()
+            noted = await store.scratchpad(key, head, now)
+            document = _checked(merge_patch(noted.document, payload.scratchpad) or {})
+            if await store.note(key, document, now, noted, head.begun):
+                return ScratchpadShown(session_id, document)
     raise VersionConflict(f"others note in the scratchpad of {session_id[:80]!r} all the time: try again")
 
 

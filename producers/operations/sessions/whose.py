@@ -19,7 +19,7 @@ from ledger.events.session import session_entity_id
 from ledger.sessions.head import Head
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
-from producers.operations.desk import Desk
+from producers.operations.desk import Desk, first_entity
 from producers.requests.reading import refusal
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
@@ -70,11 +70,25 @@ def owners_of(caller: Caller, owner: str | None) -> list[str]:
     return [each for each in owners if caller.may_act_for(each)]
 
 
-async def found(desk: Desk, caller: Caller, session_id: str, owner: str | None = None) -> Found:
-    """The caller's session with this id. Raises UnknownSession, BrokerUnavailable."""
+def changed_as(caller: Caller, owner: str | None) -> list[str]:
+    """Whose session the caller may change: that of the identity that appends, or of the `owner` that is named.
+
+    A session that is not there any more is not looked for among those of the caller's other identities.
+    """
+    return owners_of(caller, owner if owner is not None else first_entity(caller))
+
+
+async def found(
+    desk: Desk, caller: Caller, session_id: str, owner: str | None = None, *, changes: bool = False
+) -> Found:
+    """The caller's session with this id; `changes`: one that the caller is to change.
+
+    Raises UnknownSession, BrokerUnavailable.
+    """
     store = store_of(desk)
+    owners = changed_as(caller, owner) if changes else owners_of(caller, owner)
     try:
-        keys = [SessionKey(desk.org, each, checked(session_id)) for each in owners_of(caller, owner)]
+        keys = [SessionKey(desk.org, each, checked(session_id)) for each in owners]
     except InvalidPayload:  # no session can have this id
         keys = []
     heads = await asyncio.gather(*map(store.head, keys))
