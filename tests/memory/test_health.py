@@ -9,6 +9,7 @@ import pytest
 
 from ledger.event import JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.recall import RecallServed, ServedItem
 from tests.doors.http_door import ALICE, BOB, Door, http_door
 from tests.memory.test_short_memories import K, M, over, read, recall, said
 from tests.projections.histories import rows
@@ -100,3 +101,13 @@ async def test_cleaning_is_a_preview_first_and_can_be_taken_back(door: Door) -> 
     assert (await said(door, f"{M}/clean", {"dry_run": False}))["ids"] == []
     await said(door, f"{K}/mood/restore")
     assert (await read(door, f"{K}/mood"))["status"] == "active"
+
+
+async def test_a_recall_by_somebody_who_does_not_read_a_memory_is_none(door: Door) -> None:
+    await said(door, M, SURE)
+    served = [ServedItem(id="sure", version=1, relevance=0.5)]
+    for actor in ("user:mallory", "user:alice"):
+        fact = RecallServed(query="q", visible_scopes=[actor], items=served, view_position=1)
+        await door.desk.ledger.append(NewEvent(fact, f"recall-{actor[5:]}", actor))
+        await door.desk.view.wait_for(await door.head())
+        assert (await health(door))["never_recalled"] == (actor == "user:mallory")

@@ -14,6 +14,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.visibility import readers, shared
 from projections.views.knowledge.ask import microseconds, seen_by
 
 LAYERS: tuple[MemoryLayer, ...] = get_args(MemoryLayer)
@@ -30,10 +31,15 @@ def over(moment: str) -> str:
 
 
 _OPEN = "FROM conflicts AS c WHERE c.org = m.org AND c.status = 'recorded' AND m.id IN (c.first, c.second)"
+_READERS = readers("m.")
+# Who else may state a recall as a publisher, but reads nothing of it. Members of a group are not in the log.
+_BY_A_READER = (
+    f"(list_contains({_READERS}, r.actor) OR list_contains({_READERS}, 'public') OR len({shared(_READERS)}) > 0)"
+)
 CONCERNS: dict[MemoryConcern, str] = {
     "conflicting": f"EXISTS ({_OPEN})",
     "promoted": "EXISTS (FROM knowledge_versions AS v WHERE v.org = m.org AND v.id = m.id AND v.change = 'promoted')",
-    "never_recalled": "NOT EXISTS (FROM recalls AS r WHERE r.org = m.org AND r.item_id = m.id)",
+    "never_recalled": f"NOT EXISTS (FROM recalls AS r WHERE r.org = m.org AND r.item_id = m.id AND {_BY_A_READER})",
 }
 """What may be said of a memory m that is in recall."""
 
