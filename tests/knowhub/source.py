@@ -36,9 +36,10 @@ TOOLS: dict[str, dict[str, Any]] = {
     "knowledge_slim": {"model": "google/gemini-2.0-flash-001"},
 }
 NAMED_ONLY = ("resource_save", "resource_get", "goal_focus", "knowledge_startup")
-OF_SESSIONS = ("session_append", "session_context", "session_scratchpad")
-"""Tools for the working memory of source 004, which names none."""
 """Tools that the source names, or whose trigger it names, and gives no signature of."""
+OF_SESSIONS = ("session_append", "session_context", "session_scratchpad")
+OF_MEMORIES = ("memory_save", "memory_confirm", "memory_health")
+"""Tools for the memory of source 004, which names none."""
 
 ITEM: JsonObject = {  # POST /api/knowledge
     "task": "在什么场景下要完成什么目标",
