@@ -83,9 +83,13 @@ def test_rebuilding_a_history_with_every_event_asks_no_model_and_pays_for_no_emb
         op.acting_as(user="eve").save("To be forgotten", "soon", ["tool"])
         caught_up(op)
         result_of(op, "forget", subject="user:eve")
+        ana.remember("in a hurry", "short", kind="mood", lifetime=1)
+        ana.confirm(ana.remember("likes eggs", "short", kind="preference")["id"])
         append(node, every_event())
         under_way = "SELECT 1 FROM processes WHERE kind <> 'slim' AND stage IN ('requested', 'started')"
         until(lambda: not op.sql(under_way)["rows"], "the reactors have nothing left to do")
+        over = "SELECT 1 FROM events WHERE type = 'knowledge.expired'"
+        until(lambda: op.sql(over)["rows"] != [], "the node states that a memory is over")
         caught_up(op)
         told = {row[0] for row in op.sql("SELECT DISTINCT type FROM events")["rows"]}
         assert set(FACTS) <= told, f"not in the view: {set(FACTS) - told}"
