@@ -129,6 +129,15 @@ class SessionStore:
         record = await self.stream.last(key.head())
         return None if record is None else head_read(record.body, record.position)
 
+    async def heads(self, keys: Sequence[SessionKey]) -> list[Head | None]:
+        """The same of many sessions. Raises BrokerUnavailable."""
+
+        async def one(key: SessionKey) -> Head | None:
+            async with self._looking:
+                return await self.head(key)
+
+        return await asyncio.gather(*map(one, keys))
+
     async def put_head(self, key: SessionKey, head: Head) -> Head | None:
         """Replace the head that is at `head.position`; None when there is another one by now."""
         position = await self.stream.put([NewRecord(key.head(), head.written(), head.position)])

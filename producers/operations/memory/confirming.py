@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 
+from kledger.answers.memory import Confirmed
 from kledger.contract.errors import IllegalState, VersionConflict
 from kledger.contract.knowledge import Case
 from kledger.contract.scopes import Caller
@@ -20,17 +20,6 @@ from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, lifted, publish
 from producers.operations.stated_before import events_of_key, past_actors, refuse_mismatch
 from projections.views.knowledge import memories as ask
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """A confirmed memory and the layer that it has since; `promoted`: the confirmation changed it."""
-
-    id: str
-    layer: MemoryLayer
-    promoted: bool
-    position: int
-    event_id: str
 
 
 async def confirm(
@@ -61,7 +50,7 @@ async def confirm(
             if (earlier := before.get(confirmed_id)) is not None:
                 refuse_mismatch(fact, item_id, earlier)
                 position = max(each.position for each in before.values())
-                return Confirmed(item_id, memory["layer"], promoted_id in before, position, confirmed_id)
+                return _confirmed(item_id, memory["layer"], promoted_id in before, position, confirmed_id)
         if item.status != "active":
             raise IllegalState(f"{item_id} is {item.status}: restore it first", id=item_id, status=item.status)
         short = memory["layer"] == "short"
@@ -76,5 +65,9 @@ async def confirm(
         except VersionConflict:
             continue
         layer: MemoryLayer = "semantic" if short else memory["layer"]
-        return Confirmed(item_id, layer, short, appended[-1].position, confirmed_id)
+        return _confirmed(item_id, layer, short, appended[-1].position, confirmed_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+
+def _confirmed(item_id: str, layer: MemoryLayer, promoted: bool, position: int, event_id: str) -> Confirmed:
+    return Confirmed(id=item_id, layer=layer, promoted=promoted, position=position, event_id=event_id)

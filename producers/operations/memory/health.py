@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kledger.answers.memory import Cleaned
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRetired
@@ -22,17 +21,6 @@ LISTS = {
     "never_recalled": "/api/memory?concern=never_recalled&limit=1000",
 }
 """Where the memories are listed that a number counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """The expired memories that were retired, or would be; `more` says that there are others."""
-
-    dry_run: bool
-    ids: list[str]
-    count: int
-    more: bool
-    position: int
 
 
 async def health(desk: Desk, caller: Caller, *, freshness: Freshness = ANY) -> JsonObject:
@@ -61,7 +49,7 @@ async def clean(desk: Desk, caller: Caller, lineage: Lineage, *, dry_run: bool =
             for each in due
         ]
         position = max(each.position for each in await publish(desk.ledger, desk.tally, events))
-    return Cleaned(dry_run, ids, len(ids), more, position)
+    return Cleaned(dry_run=dry_run, ids=ids, count=len(ids), more=more, position=position)
 
 
 def _cleaning_id(org: str, memory: JsonObject) -> str:

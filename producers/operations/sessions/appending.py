@@ -7,8 +7,9 @@ repeated without harm, as a message id counts once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from kledger.answers.sessions import AppendedMessages
 from kledger.contract.scopes import Caller
 from kledger.requests.sessions import AppendRequest, SessionMessageBody
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -24,18 +25,9 @@ from producers.operations.sessions.whose import as_logged, checked, now_us, stor
 _LONGEST_VERB = SessionSummarised.verb()
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """What became of messages; `position` is where the log has the opening of the session."""
-
-    session_id: str
-    appended: int
-    duplicates: int
-    count: int
-    position: int
-
-
-async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, payload: AppendRequest) -> Appended:
+async def append(
+    desk: Desk, caller: Caller, lineage: Lineage, session_id: str, payload: AppendRequest
+) -> AppendedMessages:
     """Append messages in order; one whose id the session has already changes nothing.
 
     Raises InvalidPayload, PayloadTooLarge, IllegalSubject, SubjectForgotten, BrokerUnavailable, ViewBehind.
@@ -52,7 +44,7 @@ async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
     async with store.turn(key):
         head = await store.head(key)
         if head is not None and head.state != "open" and not await store.not_there(key, said):
-            return Appended(session_id, 0, len(said), head.count, head.opened)
+            return _outcome(session_id, 0, len(said), head)
         if head is None or head.state != "open":
             head = await _opened(desk, lineage, key, head)
         now = now_us()
@@ -65,7 +57,14 @@ async def append(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
         after = outcome.head
         if after.turns - after.asked_turns >= store.settings.turns:
             await ask_extraction(desk, key, after, caller.agent)
-    return Appended(session_id, outcome.appended, outcome.duplicates, outcome.head.count, outcome.head.opened)
+    return _outcome(session_id, outcome.appended, outcome.duplicates, outcome.head)
+
+
+def _outcome(session_id: str, appended: int, duplicates: int, head: Head) -> AppendedMessages:
+    """What became of messages; `position` is where the log has the opening of the session."""
+    return AppendedMessages(
+        session_id=session_id, appended=appended, duplicates=duplicates, count=head.count, position=head.opened
+    )
 
 
 def as_documents(messages: Sequence[SessionMessageBody]) -> list[JsonObject]:

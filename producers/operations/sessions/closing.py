@@ -6,12 +6,12 @@ with. Removing takes the words first: what is left without its event has no word
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
+from kledger.answers.sessions import SessionMoved
 from kledger.contract.errors import BrokerUnavailable, LedgerError, UnknownSession, VersionConflict, ViewBehind
 from kledger.contract.scopes import Caller
 from kledger.contract.words import SessionEnd, SessionRemoval, SessionStatus
@@ -29,30 +29,26 @@ from projections.views.sessions.ask import Session
 log = structlog.get_logger(__name__)
 
 _TRIES = 10
-_PAGE, _AT_ONCE = 500, 50
+_PAGE = 500
 _OPENING_US = 60_000_000
 """For so long the words of a session that the log has opened may still be on their way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A session that was closed or removed, and the log position of its event."""
-
-    session_id: str
-    status: SessionStatus
-    position: int
-
-
-async def close(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, *, owner: str | None = None) -> Moved:
+async def close(
+    desk: Desk, caller: Caller, lineage: Lineage, session_id: str, *, owner: str | None = None
+) -> SessionMoved:
     """Close a session of the caller's; closing it again changes nothing.
 
     Raises UnknownSession, BrokerUnavailable, ViewBehind.
     """
     session = await found(desk, caller, session_id, owner, changes=True)
-    return Moved(session_id, "closed", await close_now(desk, lineage, session.key, "request"))
+    position = await close_now(desk, lineage, session.key, "request")
+    return SessionMoved(session_id=session_id, status="closed", position=position)
 
 
-async def remove(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, *, owner: str | None = None) -> Moved:
+async def remove(
+    desk: Desk, caller: Caller, lineage: Lineage, session_id: str, *, owner: str | None = None
+) -> SessionMoved:
     """Remove the words of a session of the caller's for good; removing it again changes nothing.
 
     Raises UnknownSession, BrokerUnavailable, ViewBehind.
@@ -61,7 +57,8 @@ async def remove(desk: Desk, caller: Caller, lineage: Lineage, session_id: str, 
         key = (await found(desk, caller, session_id, owner, changes=True)).key
     except UnknownSession:
         key = await _without_words(desk, caller, session_id, owner)
-    return Moved(session_id, "removed", await remove_now(desk, lineage, key, "request"))
+    position = await remove_now(desk, lineage, key, "request")
+    return SessionMoved(session_id=session_id, status="removed", position=position)
 
 
 async def _without_words(desk: Desk, caller: Caller, session_id: str, owner: str | None) -> SessionKey:
@@ -188,18 +185,14 @@ async def _each(
     store, after = store_of(desk), 0
     while True:
         rows = await desk.view.ask(ask.not_removed, desk.org, status, after, _PAGE)
-        for at in range(0, len(rows), _AT_ONCE):
-            part = [(row, SessionKey(desk.org, row.owner, row.session_id)) for row in rows[at : at + _AT_ONCE]]
-            heads = await asyncio.gather(*(store.head(key) for _, key in part))
-            for (row, key), head in zip(part, heads, strict=True):
-                try:
-                    await look(row, key, head)
-                except (BrokerUnavailable, ViewBehind):
-                    raise
-                except LedgerError as error:  # of this session: it keeps no other one from its end
-                    log.warning(
-                        "a session could not be ended", position=row.position, code=error.code, error=error.message
-                    )
+        keys = [SessionKey(desk.org, row.owner, row.session_id) for row in rows]
+        for row, key, head in zip(rows, keys, await store.heads(keys), strict=True):
+            try:
+                await look(row, key, head)
+            except (BrokerUnavailable, ViewBehind):
+                raise
+            except LedgerError as error:  # of this session: it keeps no other one from its end
+                log.warning("a session could not be ended", position=row.position, code=error.code, error=error.message)
         if len(rows) < _PAGE:
             return
         after = rows[-1].position

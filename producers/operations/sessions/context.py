@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.sessions.context import Context, Conversation, context_of
@@ -14,29 +12,10 @@ from producers.operations.sessions.summarising import ask_summaries, may_summari
 from producers.operations.sessions.whose import Found, found, store_of
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShown:
-    """What fits `budget`: the messages with what each costs, summaries, the overview, and what was left out by what.
-
-    `pending` says which level waits for what; None where none does.
-    """
-
-    session_id: str
-    budget: int
-    used: int
-    counter: str
-    level: int
-    messages: list[JsonObject]
-    summaries: list[JsonObject]
-    overview: JsonObject | None
-    left_out: list[JsonObject]
-    pending: JsonObject | None
-
-
 async def context(
     desk: Desk, caller: Caller, session_id: str, *, max_tokens: int, model: str | None = None, owner: str | None = None
-) -> ContextShown:
-    """What of the session fits a window of `max_tokens`. Raises UnknownSession, BrokerUnavailable."""
+) -> JsonObject:
+    """What of the session fits a window of `max_tokens` (SessionContext). Raises UnknownSession, BrokerUnavailable."""
     session = await found(desk, caller, session_id, owner)
     store = store_of(desk)
     counter = counter_for(model)
@@ -47,18 +26,18 @@ async def context(
     able = may_summarise(desk)
     if cut.wanted >= 2 and able:
         store.spawn(ask_summaries(desk, session, conversation, cut))
-    return ContextShown(
-        session_id=session_id,
-        budget=budget,
-        used=cut.used,
-        counter=counter.name,
-        level=cut.level,
-        messages=cut.messages,
-        summaries=[each.shown() for each in cut.summaries],
-        overview=cut.overview.shown() if cut.overview is not None else None,
-        left_out=cut.left_out,
-        pending=_pending(cut, able),
-    )
+    return {
+        "session_id": session_id,
+        "budget": budget,
+        "used": cut.used,
+        "counter": counter.name,
+        "level": cut.level,
+        "messages": cut.messages,
+        "summaries": [each.shown() for each in cut.summaries],
+        "overview": cut.overview.shown() if cut.overview is not None else None,
+        "left_out": cut.left_out,
+        "pending": _pending(cut, able),
+    }
 
 
 async def conversation_of(store: SessionStore, session: Found) -> Conversation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import get_args
 
 from kledger.contract.errors import UnknownSession
@@ -13,31 +13,12 @@ from kledger.contract.words import SessionFilter, SessionStatus
 from ledger.event import JsonObject
 from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
+from ledger.sessions.words import Message
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.sessions.whose import found, owners_of, store_of
 from projections.views.knowledge.ask import rfc3339
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
-
-
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """One page of a session's messages; `next` is the `after` of the next one."""
-
-    session_id: str
-    messages: list[JsonObject]
-    count: int
-    total: int
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Expanded:
-    """The messages behind an id."""
-
-    session_id: str
-    id: str
-    messages: list[JsonObject]
 
 
 async def messages(
@@ -48,8 +29,8 @@ async def messages(
     after: str | None = None,
     limit: int = 100,
     owner: str | None = None,
-) -> Messages:
-    """Messages in order, after the one with the id `after`. Raises UnknownSession, BrokerUnavailable."""
+) -> JsonObject:
+    """Messages in order, after the one with the id `after` (MessageList). Raises UnknownSession, BrokerUnavailable."""
     session = await found(desk, caller, session_id, owner)
     store = store_of(desk)
     position = 0
@@ -62,11 +43,15 @@ async def messages(
     # More may have come since the head was read.
     ends = not page or page[-1].number >= session.head.count
     shown = [message.shown() for message in page]
-    return Messages(session_id, shown, len(shown), session.head.count, None if ends else page[-1].id)
+    following = None if ends else page[-1].id
+    total = session.head.count
+    return {"session_id": session_id, "messages": shown, "count": len(shown), "total": total, "next": following}
 
 
-async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *, owner: str | None = None) -> Expanded:
-    """The words of a message, or of those that a summary stands for: the first 1,000.
+async def expand(
+    desk: Desk, caller: Caller, session_id: str, record_id: str, *, owner: str | None = None
+) -> JsonObject:
+    """The words of a message, or of those that a summary stands for: the first 1,000 (Expanded).
 
     Raises UnknownSession, BrokerUnavailable.
     """
@@ -74,7 +59,7 @@ async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *,
     store = store_of(desk)
     message = await store.message(session.key, record_id)
     if message is not None:
-        return Expanded(session_id, record_id, [message.shown()])
+        return _expanded(session_id, record_id, [message])
     summary = await store.summary(session.key, record_id, session.head)
     if summary is None:
         raise no_message(session_id, record_id)
@@ -83,7 +68,11 @@ async def expand(desk: Desk, caller: Caller, session_id: str, record_id: str, *,
         summed = [each for each in found_there if each is not None]
     else:  # an overview stands for everything from the first message on
         summed = await store.page(session.key, 0, min(summary.last_number, MOST_MESSAGES))
-    return Expanded(session_id, record_id, [each.shown() for each in summed])
+    return _expanded(session_id, record_id, summed)
+
+
+def _expanded(session_id: str, record_id: str, messages: Sequence[Message]) -> JsonObject:
+    return {"session_id": session_id, "id": record_id, "messages": [each.shown() for each in messages]}
 
 
 async def listed(
@@ -109,9 +98,7 @@ async def listed(
         ask.sessions, desk.org, owners_of(caller, owner), statuses, limit=limit, offset=offset
     )
     store = store_of(desk)
-    heads = await asyncio.gather(
-        *(store.head(SessionKey(desk.org, row.owner, row.session_id)) for row in rows),
-    )
+    heads = await store.heads([SessionKey(desk.org, row.owner, row.session_id) for row in rows])
     results = [_shown(row, head) for row, head in zip(rows, heads, strict=True)]
     return {"results": results, "count": len(rows), "total": total, "position": position}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import orjson
 from pydantic import ValidationError
 
@@ -20,27 +18,19 @@ from projections.views.profiles.merge_patch import merge_patch
 _TRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ScratchpadShown:
-    """The scratchpad as it was stated."""
-
-    session_id: str
-    scratchpad: JsonObject
-
-
-async def read(desk: Desk, caller: Caller, session_id: str, *, owner: str | None = None) -> ScratchpadShown:
+async def read(desk: Desk, caller: Caller, session_id: str, *, owner: str | None = None) -> JsonObject:
     """The scratchpad of a session; empty where nothing is noted, or it has ended.
 
     Raises UnknownSession, BrokerUnavailable.
     """
     session = await found(desk, caller, session_id, owner)
     noted = await store_of(desk).scratchpad(session.key, session.head, now_us())
-    return ScratchpadShown(session_id, noted.document)
+    return {"session_id": session_id, "scratchpad": noted.document}
 
 
 async def patch(
     desk: Desk, caller: Caller, session_id: str, payload: ScratchpadRequest, *, owner: str | None = None
-) -> ScratchpadShown:
+) -> JsonObject:
     """Apply a merge patch; what does not fit a scratchpad after it changes nothing.
 
     Raises UnknownSession, InvalidPayload, PayloadTooLarge, SubjectForgotten, BrokerUnavailable, VersionConflict.
@@ -61,7 +51,7 @@ async def patch(
             noted = await store.scratchpad(key, head, now)
             document = _checked(merge_patch(noted.document, payload.scratchpad) or {})
             if await store.note(key, document, now, noted, head.begun):
-                return ScratchpadShown(session_id, document)
+                return {"session_id": session_id, "scratchpad": document}
     raise VersionConflict(f"others note in the scratchpad of {session_id[:80]!r} all the time: try again")
 
 

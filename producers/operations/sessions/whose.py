@@ -6,7 +6,6 @@ sessions of each. To everybody else it does not exist.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
 
@@ -91,7 +90,7 @@ async def found(
         keys = [SessionKey(desk.org, each, checked(session_id)) for each in owners]
     except InvalidPayload:  # no session can have this id
         keys = []
-    heads = await asyncio.gather(*map(store.head, keys))
+    heads = await store.heads(keys)
     for key, head in zip(keys, heads, strict=True):
         if head is not None:
             return Found(key, head)
