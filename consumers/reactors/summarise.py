@@ -129,6 +129,8 @@ class Summarising:
             return _overview(whole.value, last, ends, whole.usage)
         messages = [each for each in await store.last(key, head, head.count - first + 1) if each.number <= last]
         readable = [each for each in messages if not each.erased]
+        if not messages or messages[0].number != first:
+            raise InvalidPayload(f"the words that {state.process.id} is about are too large to be summed up", errors=[])
         if not readable:
             raise Erased(f"the words that {state.process.id} is about were erased", id=state.process.id)
         await self._work.call_begins(state, SummaryStarted(call=call, model=model))

@@ -40,8 +40,11 @@ class MemorySessionStream:
 
     async def before(self, subjects: str, position: int, limit: int) -> list[Record]:
         """See SessionStream.before."""
-        found = [record for record in self._of(subjects) if record.position <= position]
-        return found[max(0, len(found) - limit) :]
+        found: list[Record] = []
+        for record in reversed([each for each in self._of(subjects) if each.position <= position]):
+            if len(found) < limit and sum(len(each.body) for each in found) < MOST_READ:
+                found.insert(0, record)
+        return found
 
     async def purge(self, subjects: str) -> int:
         """See SessionStream.purge."""

@@ -125,13 +125,17 @@ class JetStreamSessions:
 
     async def before(self, subjects: str, position: int, limit: int) -> list[Record]:
         """See SessionStream.before. Reads windows that grow backwards, as the stream has other sessions between."""
-        span = limit * _DENSE
+        span, widest = limit * _DENSE, position
         while True:
             start = max(1, position - span + 1)
-            found = [each for each in await self.after(subjects, start - 1, span) if each.position <= position]
-            if len(found) >= limit or start == 1:
+            read = await self.after(subjects, start - 1, span)
+            found = [each for each in read if each.position <= position]
+            if sum(len(each.body) for each in read) >= MOST_READ and read[-1].position < position:
+                widest = span = max(1, span // 2)  # what was read ends before the position
+            elif len(found) >= limit or start == 1 or span >= widest:
                 return found[max(0, len(found) - limit) :]
-            span *= _WIDER
+            else:
+                span = min(span * _WIDER, widest)
 
     async def purge(self, subjects: str) -> int:
         """See SessionStream.purge."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-MOST_READ = 256 * 1024 * 1024
+MOST_READ = 32 * 1024 * 1024
 """Bytes of one reading, unless it asks for fewer."""
 
 
@@ -47,7 +47,9 @@ class SessionStream(Protocol):
         ...
 
     async def before(self, subjects: str, position: int, limit: int) -> list[Record]:
-        """The last `limit` records of these subjects at or before a position, in order. Raises BrokerUnavailable."""
+        """The last `limit` records of these subjects at or before a position, in order; fewer where they have more than
+        about MOST_READ bytes, at least one where there is any. Raises BrokerUnavailable.
+        """
         ...
 
     async def purge(self, subjects: str) -> int:

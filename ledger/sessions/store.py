@@ -215,18 +215,18 @@ class SessionStore:
                         break
                     found += await self._messages(key, [record])
                     size += found[-1].size
-            if not records:
+            if len(records) < wanted and size < PAGE_BYTES:
                 break
             after = records[-1].position
         return found
 
     async def last(self, key: SessionKey, head: Head, count: int) -> list[Message]:
-        """The last `count` messages as of a head, in order. Raises BrokerUnavailable."""
+        """The last `count` messages as of a head, in order; fewer where they are large. Raises BrokerUnavailable."""
         wanted = min(count, head.count)
         async with self._reading:
             records = await self.stream.before(key.kind("said"), head.position, wanted) if wanted else []
             messages = await self._messages(key, records)
-        if len(messages) < wanted or (messages and messages[-1].number != head.count):
+        if wanted and (not messages or messages[-1].number != head.count):
             raise BrokerUnavailable(f"the broker does not have all words of {key.session_id[:80]!r} yet: retry")
         return messages
 
@@ -387,13 +387,13 @@ class SessionStore:
         messages = []
         for record in records:
             about = about_of(record.body)
-            words = record.body[record.body.index(b"\n") + 1 :]
+            words, size = record.body[record.body.index(b"\n") + 1 :], len(record.body)
             for part in range(1, about["parts"]):
                 more = await self.stream.last(key.one("part", about["id"], part))
-                words += more.body if more is not None else b""
+                words, size = (words + more.body, size + len(more.body)) if more is not None else (words, size)
             said = document_of(about, words, key, held)
             message = Message(about["id"], about["n"], about["at"], said or {}, said is None)
-            messages.append(replace(message, position=record.position, size=len(words)))
+            messages.append(replace(message, position=record.position, size=size))
         return messages
 
     def _extend(

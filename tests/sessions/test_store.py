@@ -10,7 +10,7 @@ import pytest
 from kledger.contract.errors import SubjectForgotten
 from ledger.privacy.vault import MemoryVault
 from ledger.sessions.head import Head
-from ledger.sessions.port import NewRecord, SessionStream
+from ledger.sessions.port import MOST_READ, NewRecord, SessionStream
 from ledger.sessions.store import Outcome, SessionStore
 from ledger.sessions.subjects import SessionKey
 
@@ -142,3 +142,15 @@ async def test_the_last_records_are_found_behind_many_of_another_session(stream:
     found = await stream.before("sessions.o.u.s.said.>", 905, 3)
     assert [record.subject[-1] for record in found] == ["2", "3", "4"]
     assert await stream.before("sessions.o.u.s.said.>", 2, 3) == await stream.after("sessions.o.u.s.said.>", 0, 2)
+
+
+async def test_of_many_large_records_the_last_ones_are_read_as_far_as_a_reading_goes(stream: SessionStream) -> None:
+    body = b"x" * 768 * 1024
+    count = 2 * MOST_READ // len(body)
+    for number in range(count):
+        await stream.put([NewRecord(f"sessions.o.u.s.said.{number}", body, 0)])
+    found = await stream.before("sessions.o.u.s.said.>", count, count)
+    assert [record.position for record in found] == list(range(found[0].position, count + 1))
+    assert 1 < len(found) < count
+    first = await stream.after("sessions.o.u.s.said.>", 0, count)
+    assert 1 < len(first) < count
