@@ -30,6 +30,8 @@ from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.memory import confirming, reading, saving
 from producers.operations.memory import health as memory_health
+from projections.fold_kit.page import Window
+from projections.views.knowledge.memories import Wanted
 
 _LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
 _SEVERAL = "Any of these, separated by commas"
@@ -94,24 +96,9 @@ def routes(desk: Desk) -> list[APIRouter]:
         ] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
-        return ReadJson(
-            await reading.timeline(
-                desk,
-                caller,
-                limit=limit,
-                offset=offset,
-                layers=layers,
-                kinds=kinds,
-                owner=owner,
-                since=since,
-                until=until,
-                status=status,
-                concern=concern,
-                as_of=as_of,
-                freshness=fresh,
-            ),
-            fresh,
-        )
+        wanted = Wanted(layers, kinds, owner, since, until, status, concern)
+        window = Window(limit, offset)
+        return ReadJson(await reading.timeline(desk, caller, wanted, window, as_of=as_of, freshness=fresh), fresh)
 
     @router.get("/api/memory/health", responses=documented(MemoryHealth))
     async def health(caller: Who, fresh: Fresh) -> Json:

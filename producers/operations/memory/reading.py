@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.outcomes import listed
+from projections.fold_kit.page import Window
 from projections.views.knowledge import memories as ask
+from projections.views.knowledge.memories import Wanted
 
 
 def unknown_memory(item_id: str) -> UnknownKnowledge:
@@ -48,38 +48,16 @@ async def get(
 async def timeline(
     desk: Desk,
     caller: Caller,
+    wanted: Wanted,
+    window: Window,
     *,
-    limit: int = 10,
-    offset: int = 0,
-    layers: Sequence[MemoryLayer] = (),
-    kinds: Sequence[str] = (),
-    owner: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    status: str = "active",
-    concern: MemoryConcern | None = None,
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """The memories visible to the caller, the latest first. Raises InvalidPayload (as_of), IllegalScope, ViewBehind."""
     await reach(desk, freshness)
-    await require_types(desk, [*filter(None, [owner])])
+    await require_types(desk, [*filter(None, [wanted.owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
-    page = await desk.view.ask(
-        ask.memories,
-        desk.org,
-        caller,
-        limit=limit,
-        offset=offset,
-        layers=layers,
-        kinds=kinds,
-        owner=owner,
-        since=since,
-        until=until,
-        status=status,
-        only=concern,
-        as_of=then,
-        moment=await moment_of(desk, as_of, then),
-    )
-    return listed(page, position)
+    moment = await moment_of(desk, as_of, then)
+    return listed(await desk.view.ask(ask.memories, desk.org, caller, wanted, window, then, moment=moment), position)

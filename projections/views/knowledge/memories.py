@@ -7,6 +7,7 @@ succeeded. It is the same item as in `knowledge`; access is in the SQL of every 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.page import Page
+from projections.fold_kit.page import Page, Window
 from projections.fold_kit.versioned_view import Column, comments
 from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
@@ -66,46 +67,51 @@ _COLUMNS = f"{ITEM_COLUMNS}, {', '.join(column.read() for column in _COUNTED)}"
 _TIMES = ("expires_at", "first_observed", "last_confirmed")
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which memories are listed; `layers` and `kinds` are each any-of, `since` and `until` moments of what happened."""
+
+    layers: Sequence[MemoryLayer] = ()
+    kinds: Sequence[str] = ()
+    owner: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    status: str = "active"
+    concern: MemoryConcern | None = None
+
+
 def memories(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
     caller: Caller,
-    *,
-    limit: int,
-    offset: int = 0,
-    layers: Sequence[MemoryLayer] = (),
-    kinds: Sequence[str] = (),
-    owner: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    status: str = "active",
+    wanted: Wanted,
+    window: Window,
     as_of: int | None = None,
+    *,
     moment: datetime,
-    only: MemoryConcern | None = None,
 ) -> Page:
     """A page of the memories that the caller sees, by when they happened, the latest first; at one moment the more
     important first.
 
-    `since` and `until` are moments of what happened; at `moment` a short memory has to be alive to be active. `next` of
-    the page is an offset.
+    At `moment` a short memory has to be alive to be active. `next` of the page is an offset.
     """
     seen, seen_values = seen_by(caller, "m.")
     where, values = ["m.org = ?", seen], [org, *seen_values]
-    for column, wanted in (("layer", layers), ("kind", kinds)):
-        if wanted:
-            where.append(f"m.{column} IN ({', '.join('?' * len(wanted))})")
-            values += wanted
-    if owner is not None:
+    for column, any_of in (("layer", wanted.layers), ("kind", wanted.kinds)):
+        if any_of:
+            where.append(f"m.{column} IN ({', '.join('?' * len(any_of))})")
+            values += any_of
+    if wanted.owner is not None:
         where.append("m.owner = ?")
-        values.append(owner)
-    for predicate, bound in ((">=", since), ("<", until)):
+        values.append(wanted.owner)
+    for predicate, bound in ((">=", wanted.since), ("<", wanted.until)):
         if bound is not None:  # as a number: the driver takes no moment whose UTC form is beyond Python's years
             where.append(f"epoch_us(m.happened_at) {predicate} {microseconds(bound)}")
-    if status != "all":
+    if wanted.status != "all":
         where.append(f"{_status(moment)} = ?")
-        values.append(status)
-    if only is not None:
-        concerned, concerned_values = concern(only, caller)
+        values.append(wanted.status)
+    if wanted.concern is not None:
+        concerned, concerned_values = concern(wanted.concern, caller)
         where.append(concerned)
         values += concerned_values
     source, first = _source(as_of)
@@ -120,11 +126,12 @@ def memories(
         cursor,
         f"""SELECT {_COLUMNS} {matching}
             ORDER BY m.happened_at DESC, coalesce(m.importance, 0.5) DESC, m.created_position DESC
-            LIMIT {int(limit)} OFFSET {int(offset)}""",
+            LIMIT {int(window.limit)} OFFSET {int(window.offset)}""",
         parameters,
     )
     ((total,),) = cursor.execute(f"SELECT count(*) {matching}", parameters).fetchall()
-    return Page([memory_of(row, moment) for row in rows], total, offset + limit if offset + len(rows) < total else None)
+    following = window.offset + window.limit if window.offset + len(rows) < total else None
+    return Page([memory_of(row, moment) for row in rows], total, following)
 
 
 def memory(
