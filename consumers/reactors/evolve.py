@@ -47,8 +47,8 @@ class Evolving:
 
     async def react(self, request: Request) -> None:
         """Call the model, and publish its proposal. Raises what the work raises."""
-        state = await self._work.state(self.kind, request.id)
-        if state is None or state.process.stage not in ("requested", "started"):
+        state = await self._work.under_way(self.kind, request.id)
+        if state is None:
             return
         requested = state.process.requested
         item = await self._item(requested, state.process.owner)
@@ -65,8 +65,8 @@ class Evolving:
             raise
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        state = await self._work.state(self.kind, request.id)
-        if state is None or state.process.stage not in ("requested", "started", "proposed"):
+        state = await self._work.under_way(self.kind, request.id, ("requested", "started", "proposed"))
+        if state is None:
             return
         item_id = state.process.requested["item_id"]
         await self._work.record_failure(state, error, lambda **fields: EvolutionFailed(item_id=item_id, **fields))

@@ -49,8 +49,8 @@ class Extracting:
 
     async def react(self, request: Request) -> None:
         """Have a model find knowledge, compare it with known items, and publish the outcome."""
-        state = await self._work.state(self.kind, request.id)
-        if state is None or state.process.stage not in ("requested", "started"):
+        state = await self._work.under_way(self.kind, request.id)
+        if state is None:
             return
         requested = state.process.requested
         if requested["owner"] != state.process.owner:  # interfaces check this, but not for a publisher over NATS
@@ -73,8 +73,8 @@ class Extracting:
             raise
 
     async def fail(self, request: Request, error: LedgerError) -> None:
-        state = await self._work.state(self.kind, request.id)
-        if state is None or state.process.stage not in ("requested", "started"):
+        state = await self._work.under_way(self.kind, request.id)
+        if state is None:
             return
         await self._work.record_failure(state, error, lambda **fields: ExtractionFailed(**fields))
 

@@ -77,8 +77,8 @@ class Summarising:
 
     async def react(self, request: Request) -> None:
         """Have a model sum up what is asked for, store it, and state it."""
-        state = await self._work.state(self.kind, request.id)
-        if state is None or state.process.stage not in ("requested", "started"):
+        state = await self._work.under_way(self.kind, request.id)
+        if state is None:
             return
         asked, store = state.process.requested, self._work.sessions
         if asked["owner"] != state.process.owner:  # interfaces name the owner, a publisher over NATS may not
@@ -104,8 +104,8 @@ class Summarising:
 
     async def fail(self, request: Request, error: LedgerError) -> None:
         """See Reactor.fail."""
-        state = await self._work.state(self.kind, request.id)
-        if state is not None and state.process.stage in ("requested", "started"):
+        state = await self._work.under_way(self.kind, request.id)
+        if state is not None:
             await self._work.record_failure(state, error, lambda **fields: SummaryFailed(**fields))
 
     async def _made(self, state: ProcessState, store: SessionStore, key: SessionKey, head: Head) -> Summary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from consumers.model import Answer, ChatModel, Prompt
@@ -68,6 +68,13 @@ class Work:
         await self.view.wait_for(last)
         process = await self.view.ask(ask.process, self.org, kind, process_id)
         return None if process is None else ProcessState(process, last)
+
+    async def under_way(
+        self, kind: str, process_id: str, stages: Collection[str] = ("requested", "started")
+    ) -> ProcessState | None:
+        """The same where the process is at one of these stages; None where it is not, and there is nothing to do."""
+        state = await self.state(kind, process_id)
+        return state if state is not None and state.process.stage in stages else None
 
     async def call_begins(self, state: ProcessState, fact: CallStarted) -> None:
         """Record that a model is about to be called, which excludes other workers on the process.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -32,7 +33,7 @@ from ledger.sessions.subjects import SessionKey, key_of
 NAME = "sessions.json"
 FILES = "sessions-*.words"
 _PART = "sessions.part"
-_READ = 500
+_READ = 100
 _SCHEMA = pa.schema(
     [
         pa.field("position", pa.int64(), nullable=False),
@@ -99,7 +100,8 @@ def check_sessions(directory: Path) -> Path | None:
 async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, directory: Path, position: int) -> int:
     """Copy a backup's sessions into the stream of words; returns the number of records. Needs role `admin`.
 
-    Leaves out sessions that were opened after `position`, the end of the restored log. An existing record stays.
+    Leaves out sessions that began after `position`, the end of the restored log; one that was opened again after it is
+    closed, as that log has it. An existing record stays.
     Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
     path = check_sessions(directory)
@@ -111,16 +113,27 @@ async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, d
         key_of(record.subject)
         for records in _read(path)
         for record in records
-        if record.subject.endswith(".head") and head_read(record.body, record.position).opened > position
+        if _is_head(record) and head_read(record.body, record.position).begun > position
     }
     count = 0
     for records in _read(path):
-        for batch in _batches(records, later):
+        for batch in _batches([_as_of(record, position) for record in records], later):
             count += len(batch)
             if await stream.put(batch) is None:  # an interrupted restore has stored some of them
                 for record in batch:
                     await stream.put([record])
     return count
+
+
+def _is_head(record: Record) -> bool:
+    return record.subject == key_of(record.subject).head()
+
+
+def _as_of(record: Record, position: int) -> Record:
+    """The record; the head of a session that the log has opened again only after a position is closed."""
+    if not _is_head(record) or (head := head_read(record.body, 0)).opened <= position:
+        return record
+    return record._replace(body=replace(head, opened=head.begun, state="closed").written())
 
 
 def _batches(records: list[Record], later: set[SessionKey]) -> Iterator[list[NewRecord]]:

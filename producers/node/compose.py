@@ -59,7 +59,7 @@ from producers.node.readiness import Readiness
 from producers.node.rebuilds import Rebuilds
 from producers.node.receipts import Receipts
 from producers.node.roles import ALL_ROLES, writes_vectors
-from producers.node.sessions import keep_house, open_sessions
+from producers.node.sessions import keep_in_time, open_sessions
 from producers.node.sizes import NodeSizes
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
@@ -231,7 +231,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             "notary": notary.run,
             "forgetting": eraser.run,
             "registration": partial(keep_registered, desk, tokens),
-            "sessions": partial(keep_house, desk),
+            "sessions": partial(keep_in_time, desk),
         }
         if "reactors" in settings.roles:
             loops["memories"] = LifeKeeper(settings.org, view, partial(publish, desk.ledger, desk.tally)).run

@@ -44,7 +44,7 @@ async def open_sessions(
     return store
 
 
-async def keep_house(desk: Desk) -> None:
+async def keep_in_time(desk: Desk) -> None:
     """Close idle sessions and remove those whose time is over, until cancelled."""
     assert desk.sessions is not None  # the node has opened them
     pause = min(MOST_BETWEEN_SECONDS, desk.sessions.settings.idle_minutes * 60 / _SHARE)

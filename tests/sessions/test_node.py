@@ -60,16 +60,17 @@ def test_words_outlive_the_node_and_are_in_its_backup(tmp_path: Path) -> None:
         mei = ledger.acting_as(user="mei")
         mei.session("s1").append(said("one", "二"))
         mei.session("s2").append(said("other"))
+        mei.session("s2").append([{"id": "head", "role": "user", "content": "named like a part of a session"}])
         node.kill_everything()
     with running(tmp_path / "data") as node, node.client() as ledger:
         mei = ledger.acting_as(user="mei")
         assert ids(mei, "s1") == ["m-1", "m-2"]
         kept = result_of(ledger, "backup", into=backup)
-        assert kept["session_records"] == 5
+        assert kept["session_records"] == 6
         mei.session("s1").append([{"id": "m-9", "role": "user", "content": "after the backup"}])
     done = CliRunner().invoke(app, ["restore-backup", str(backup), "--data", str(tmp_path / "again"), "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["session_records"] == 5
+    assert json.loads(done.stdout)["session_records"] == 6
     key = tmp_path / "again" / "keys" / "master.key"
     key.parent.mkdir(parents=True, exist_ok=True)
     key.write_bytes((tmp_path / "data" / "keys" / "master.key").read_bytes())

@@ -18,7 +18,7 @@ from ledger.events.session import session_entity_id
 from ledger.sessions.head import Head
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
-from producers.operations.desk import Desk, first_entity
+from producers.operations.desk import Desk, first_entity, folded
 from producers.requests.reading import refusal
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
@@ -99,8 +99,5 @@ async def found(
 
 async def as_logged(desk: Desk, key: SessionKey) -> Session | None:
     """What the log knows of a session, as of its last event. Raises BrokerUnavailable, ViewBehind."""
-    entity_id = session_entity_id(key.owner, key.session_id)
-    last = await desk.ledger.last_position_of(desk.org, "session", entity_id)
-    if desk.view.position < last:
-        await desk.view.wait_for(last)
+    await folded(desk, "session", session_entity_id(key.owner, key.session_id))
     return await desk.view.ask(ask.session, desk.org, key.owner, key.session_id)
