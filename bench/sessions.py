@@ -17,15 +17,17 @@ import uvloop
 
 from ledger.broker.server import EmbeddedServer
 from ledger.privacy.vault import MemoryVault
-from ledger.sessions.context import Conversation, context_of
+from ledger.sessions.context import context_of
 from ledger.sessions.head import Head
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
 from ledger.sessions.port import NewRecord
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.tokens import counter_for
+from producers.operations.sessions.context import conversation_of
+from producers.operations.sessions.whose import Found
 
-MESSAGES, REQUEST, ROUNDS = 10_000, 100, 5
+MESSAGES, REQUEST = 10_000, 100
 CONTEXTS = 200
 _KEY = SessionKey("bench", "user:mei", "s-1")
 
@@ -52,7 +54,7 @@ async def _run() -> list[dict[str, Any]]:
             await ensure_sessions_stream(access)
             stream = await JetStreamSessions.open(access, name="bench")
             store = SessionStore(stream, MemoryVault())
-            head = Head(opened=1)
+            head = Head(opened=1, begun=1)
             ours, raw = 0.0, 0.0
             for batch in range(MESSAGES // REQUEST):
                 messages = said(batch * REQUEST, REQUEST)
@@ -98,13 +100,7 @@ async def _contexts(store: SessionStore, head: Head) -> list[float]:
         now = await store.head(_KEY)
         assert now is not None
         tail = await store.tail(_KEY, now)
-        known = await store.older(_KEY, tail, [*now.prompts, now.last_user or ""])
-        conversation = Conversation(
-            list(tail.messages),
-            now.count,
-            last_user=known.get(now.last_user or ""),
-            summaries=await store.summaries(_KEY, now),
-        )
+        conversation = await conversation_of(store, Found(_KEY, now))
         context_of(conversation, 5_600, tail.counting(counter), store.settings)
         took.append(time.perf_counter() - began)
     return took

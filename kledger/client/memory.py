@@ -83,14 +83,12 @@ async def remember(
         "trace_id": trace_id,
     }
     stated = {field: value for field, value in body.items() if value is not None}
-    saved: Remembered = await wire.write("POST", MEMORY, stated, idempotency_key=idempotency_key)
-    return saved
+    return await wire.write("POST", MEMORY, stated, idempotency_key=idempotency_key)
 
 
 async def memory(wire: Wire, id: str, *, as_of: Moment | None = None) -> OneMemory:
     """One memory, with the fields of its layer. UnknownKnowledge when there is none to see."""
-    found: OneMemory = await wire.read(f"{MEMORY}/{segment(id)}", {"as_of": moment(as_of)})
-    return found
+    return await wire.read(f"{MEMORY}/{segment(id)}", {"as_of": moment(as_of)})
 
 
 async def memories(
@@ -112,7 +110,7 @@ async def memories(
     `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled.
     `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
     """
-    page: MemoryList = await wire.read(
+    return await wire.read(
         MEMORY,
         {
             "layer": comma_joined(layers),
@@ -127,7 +125,6 @@ async def memories(
             "as_of": moment(as_of),
         },
     )
-    return page
 
 
 async def confirm(
@@ -138,22 +135,17 @@ async def confirm(
     `case` is what shows it (task, outcome, reason, …). IllegalState where the memory is out of recall.
     """
     body = {} if case is None else {"case": case}
-    confirmed: Confirmed = await wire.write(
-        "POST", f"{MEMORY}/{segment(id)}/confirm", body, idempotency_key=idempotency_key
-    )
-    return confirmed
+    return await wire.write("POST", f"{MEMORY}/{segment(id)}/confirm", body, idempotency_key=idempotency_key)
 
 
 async def memory_health(wire: Wire) -> MemoryHealth:
     """How the memories are that the caller sees: all and by layer, how sure, expired, conflicting, promoted, unused."""
-    answer: MemoryHealth = await wire.read(f"{MEMORY}/health")
-    return answer
+    return await wire.read(f"{MEMORY}/health")
 
 
 async def clean_memories(wire: Wire, *, dry_run: bool = True) -> Cleaned:
     """Retire the caller's expired memories, or only name them; `restore` brings one back."""
-    answer: Cleaned = await wire.write("POST", f"{MEMORY}/clean", {"dry_run": dry_run})
-    return answer
+    return await wire.write("POST", f"{MEMORY}/clean", {"dry_run": dry_run})
 
 
 class MemoryEndpoints:

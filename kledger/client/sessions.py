@@ -33,14 +33,12 @@ async def append(wire: Wire, messages: Sequence[Mapping[str, Any]]) -> AppendedM
     after an error is there once. The session opens with its first message. InvalidPayload, PayloadTooLarge.
     """
     said = [{"id": uuid4().hex, **message} for message in messages]
-    kept: AppendedMessages = await wire.write("POST", _path(wire, "/messages"), {"messages": said})
-    return kept
+    return await wire.write("POST", _path(wire, "/messages"), {"messages": said})
 
 
 async def messages(wire: Wire, *, after: str | None = None, limit: int = 100, owner: str | None = None) -> MessageList:
     """A page of the messages in order; `next` is the `after` of the next page, null at the end. UnknownSession."""
-    page: MessageList = await wire.look(_path(wire, "/messages"), {"after": after, "limit": limit, "owner": owner})
-    return page
+    return await wire.look(_path(wire, "/messages"), {"after": after, "limit": limit, "owner": owner})
 
 
 async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owner: str | None = None) -> SessionContext:
@@ -50,14 +48,12 @@ async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owne
     that are counted. What was shortened or left out is said, and `expand` gives it back. UnknownSession.
     """
     params = {"max_tokens": max_tokens, "model": model, "owner": owner}
-    cut: SessionContext = await wire.look(_path(wire, "/context"), params)
-    return cut
+    return await wire.look(_path(wire, "/context"), params)
 
 
 async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
     """The words behind an id, whole: a message, or the messages that a summary stands for. UnknownSession."""
-    found: Expanded = await wire.look(_path(wire, f"/expand/{segment(id)}"), {"owner": owner})
-    return found
+    return await wire.look(_path(wire, f"/expand/{segment(id)}"), {"owner": owner})
 
 
 async def scratchpad(
@@ -69,24 +65,19 @@ async def scratchpad(
     UnknownSession.
     """
     path, params = _path(wire, "/scratchpad"), {"owner": owner}
-    noted: SessionScratchpad
     if patch is None:
-        noted = await wire.look(path, params)
-    else:
-        noted = await wire.write("PATCH", path, {"scratchpad": dict(patch)}, params=params)
-    return noted
+        return await wire.look(path, params)
+    return await wire.write("PATCH", path, {"scratchpad": dict(patch)}, params=params)
 
 
 async def close(wire: Wire, *, owner: str | None = None) -> SessionMoved:
     """Close the session; a further message opens it again. UnknownSession."""
-    moved: SessionMoved = await wire.write("POST", _path(wire, "/close"), params={"owner": owner})
-    return moved
+    return await wire.write("POST", _path(wire, "/close"), params={"owner": owner})
 
 
 async def remove(wire: Wire, *, owner: str | None = None) -> SessionMoved:
     """Remove the words of the session for good. UnknownSession."""
-    moved: SessionMoved = await wire.write("DELETE", _path(wire), params={"owner": owner})
-    return moved
+    return await wire.write("DELETE", _path(wire), params={"owner": owner})
 
 
 async def sessions(
@@ -101,8 +92,7 @@ async def sessions(
 
     Without a `status` those that have words: open and closed ones.
     """
-    page: SessionList = await wire.read(SESSIONS, {"status": status, "owner": owner, "limit": limit, "offset": offset})
-    return page
+    return await wire.read(SESSIONS, {"status": status, "owner": owner, "limit": limit, "offset": offset})
 
 
 class SessionEndpoints:
