@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from kledger.contract.scopes import PUBLIC, Caller, type_of
-
-PERSONAL = ("user", "agent")
-"""Kinds of entities that are a single reader each; all other kinds are groups with members."""
+from kledger.contract.scopes import PERSONAL, PUBLIC, Caller, type_of
 
 
 class Judge(NamedTuple):

@@ -22,6 +22,8 @@ EVERYTHING = "(everything)"
 """Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
 # Highest first: user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
+PERSONAL = ("user", "agent")
+"""Kinds of entities that are somebody, a single reader each; all other kinds are groups with members."""
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
 MOST_ENTITIES = 256
 """So many entities may ask at once: what was served to whom names them all."""

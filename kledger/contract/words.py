@@ -11,8 +11,8 @@ AgentType = Literal["router", "worker"]
 ExtractionAction = Literal["saved", "confirmed", "conflict", "revised"]
 ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
 ImportOutcome = Literal["saved", "unchanged", "refused"]
-ItemFilter = Literal["active", "retired", "merged", "expired", "all"]
-ItemStatus = Literal["active", "retired", "merged", "expired"]
+ItemFilter = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded", "all"]
+ItemStatus = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded"]
 StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 JobKind = Literal[StartableJob, "retry"]
 LineageRole = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
@@ -22,6 +22,8 @@ ModelTask = Literal["evolve", "extract", "slim", "route", "summarise"]
 PromotionCause = Literal["recalled", "confirmed"]
 ParkedState = Literal["parked", "dismissed", "released"]
 Permission = Literal["read", "read_write"]
+ProjectRole = Literal["coordinator", "architect", "reviewer", "tester", "developer", "operations"]
+"""What a member of a project does there."""
 ProfileType = Literal["user", "work"]
 RecallPath = Literal["fused", "keyword", "vector", "recency"]
 ResourceFilter = Literal["active", "retired", "all"]
@@ -35,6 +37,8 @@ SessionRemoval = Literal["request", "expired"]
 """Why the words of a session were removed."""
 SessionStatus = Literal["open", "closed", "removed"]
 """What a session is; `removed`: its words are kept no longer."""
+SharedKind = Literal["project_context", "adr", "convention", "known_issue", "user_preference"]
+"""The kinds of memories that a project shares; a coordinator of it approves them."""
 ServingPart = Literal["view", "vectors", "embeddings"]
 """A part of a node that answers reads."""
 TokenRole = Literal["agent", "analyst", "operator"]

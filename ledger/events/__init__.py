@@ -11,6 +11,7 @@ from ledger.events import (
     knowledge,
     model,
     profile,
+    project,
     recall,
     resource,
     scope_type,
@@ -22,6 +23,6 @@ from ledger.events import (
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session, summary),
+    *(model, session, summary, project),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 AUTHOR = "agent:research_agent"
 USER = "user:li.wei@example.com"
+COORDINATOR = "agent:coordinator"
 ITEM = "knowledge-20260305-a1b2"
 OTHER = "knowledge-20260305-d5e6"
 RESOURCE = "credentials/website_a"

@@ -2,7 +2,9 @@
 
 The entity id of these events is the item's id. `rated`, `confirmed` and `scored` are open to all readers of the item
 (ledger/readers.py), as is `promoted` by a confirmation; `revised` and `evolved` are open to its owner and the writers
-in its ACL, `expired` and `promoted` by recalls to the node, all others to its owner only.
+in its ACL, `expired` and `promoted` by recalls to the node, all others to its owner only. Of a memory that a project
+shares, `approved` and `rejected` are open to the project's coordinators alone, and `revised`, `retired`, `restored` and
+`superseded` to them beside its owner.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from kledger.contract.scopes import Entity, Scope
 from kledger.contract.words import PromotionCause, Verdict
 from ledger import new_item
 from ledger.event import Example, Fact
-from ledger.events.examples import AUTHOR, EVOLUTION, ITEM, MESSAGE, OTHER, SLIM, TASK, TRACE, USER
+from ledger.events.examples import AUTHOR, COORDINATOR, EVOLUTION, ITEM, MESSAGE, OTHER, SLIM, TASK, TRACE, USER
 
 Through = Annotated[Scope | None, Field(exclude_if=lambda value: value is None)]
 """The scope or entity among the item's readers through which the actor reads it; null in version 1 of an event."""
@@ -57,11 +59,14 @@ CASE_TEXTS = ("case.task", "case.query", "case.outcome", "case.reason")
 
 
 class KnowledgeSaved(Fact):
-    """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`, 4 `memory`."""
+    """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`, 4 `memory`, 5 `supersedes`.
+
+    A memory of a shared kind that a project reads is proposed, until a coordinator of the project approves it.
+    """
 
     name: ClassVar[str] = "knowledge.saved"
-    version: ClassVar[int] = 4
-    added: ClassVar[tuple[str, ...]] = ("origin", "memory")
+    version: ClassVar[int] = 5
+    added: ClassVar[tuple[str, ...]] = ("origin", "memory", "supersedes")
     personal: ClassVar[tuple[str, ...]] = (*ITEM_TEXTS, *(f"memory.{name}" for name in MEMORY_TEXTS))
     example: ClassVar[Example] = Example(
         ITEM,
@@ -82,6 +87,7 @@ class KnowledgeSaved(Fact):
             trigger=TASK,
             steps=["1. `make db`", "2. `make test`"],
         ),
+        supersedes=OTHER,
     )
 
     types: Types
@@ -98,6 +104,7 @@ class KnowledgeSaved(Fact):
     confidence: Confidence = new_item.CONFIDENCE
     origin: Annotated[Origin | None, Field(exclude_if=lambda value: value is None)] = None
     memory: Annotated[Memory | None, Field(exclude_if=lambda value: value is None)] = None
+    supersedes: Annotated[Id | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class KnowledgeRevised(Fact):
@@ -337,6 +344,38 @@ class KnowledgeExpired(Fact):
     after: Lifetime
 
 
+class KnowledgeApproved(Fact):
+    """A coordinator of its projects takes a proposal into what these share, as the version says it that they read."""
+
+    name: ClassVar[str] = "knowledge.approved"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(ITEM, COORDINATOR, expected_version=1, reason="as we agreed on Monday")
+
+    expected_version: Version
+    reason: Reason | None = None
+
+
+class KnowledgeRejected(Fact):
+    """A coordinator of its projects declines a proposal; a revision proposes it anew."""
+
+    name: ClassVar[str] = "knowledge.rejected"
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(ITEM, COORDINATOR, expected_version=1, reason="holds for one service only")
+
+    expected_version: Version
+    reason: Reason | None = None
+
+
+class KnowledgeSuperseded(Fact):
+    """Another item, a later version of the same fact, is in force; this one stays readable, with its history."""
+
+    name: ClassVar[str] = "knowledge.superseded"
+    personal: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[Example] = Example(OTHER, COORDINATOR, by=ITEM)
+
+    by: Id
+
+
 FACTS: tuple[type[Fact], ...] = (
     KnowledgeSaved,
     KnowledgeRevised,
@@ -353,4 +392,7 @@ FACTS: tuple[type[Fact], ...] = (
     KnowledgeUnmerged,
     KnowledgePromoted,
     KnowledgeExpired,
+    KnowledgeApproved,
+    KnowledgeRejected,
+    KnowledgeSuperseded,
 )

@@ -61,8 +61,9 @@ def _before(fact: type[Fact], about: str, back: int = 1) -> type[Fact]:
 _THROUGH = "it does not say through what its actor reads the item."
 _FORMS: tuple[type[Fact], ...] = (
     KnowledgeSaved1,
-    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=2),
-    _before(KnowledgeSaved, "A new item, which says where it is from; it is no memory."),
+    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=3),
+    _before(KnowledgeSaved, "A new item, which says where it is from; it is no memory.", back=2),
+    _before(KnowledgeSaved, "A new item or memory; it does not say of which item it is a later version."),
     _before(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
     _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
     _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),

@@ -35,13 +35,11 @@ def _without(field: str) -> Upcast:
 
 UPCASTS: Mapping[tuple[str, int], Upcast] = {
     ("knowledge.saved", 1): _knowledge_saved_1_to_2,
-    ("knowledge.saved", 2): _without("origin"),
-    ("knowledge.saved", 3): _without("memory"),
-    ("knowledge.rated", 1): _without("through"),
-    ("knowledge.scored", 1): _without("through"),
-    ("knowledge.confirmed", 1): _without("through"),
-    ("resource.saved", 1): _without("origin"),
-    ("extraction.requested", 1): _without("agent_id"),
+    **{
+        (fact.name, fact.version - back): _without(field)
+        for fact in FACTS.values()
+        for back, field in enumerate(reversed(fact.added), 1)
+    },
 }
 
 

@@ -29,12 +29,14 @@ from projections.views.knowledge.rules import KnowledgeRules
 from projections.views.processes.rules import KINDS, ProcessRules
 from projections.views.processes.usage_rules import ModelRules
 from projections.views.profiles.rules import ProfileRules
+from projections.views.projects.members import Members
+from projections.views.projects.rules import ProjectRules
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
 from projections.views.sessions.rules import SessionRules
 
 # Each is loaded with the ids of the batch's entities, as the SQL inside the parentheses of IN (…). Those of knowledge,
-# which judge recalls as well, are loaded in `rules_for`.
+# which judge recalls as well, and of projects, whose members they ask for, are loaded in `rules_for`.
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "profile": ProfileRules,
     "resource": ResourceRules,
@@ -45,14 +47,17 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     **dict.fromkeys(KINDS, ProcessRules),
 }
 
-_VERDICT = {"item_version": pa.int32(), "closes": pa.int64()}
+_VERDICT = {"item_version": pa.int32(), "closes": pa.int64(), "item_status": pa.string()}
+
+
+Accepted = tuple[int, int | None, int | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """(position, version, closes) of each event that counts; (position, code, reason) of each that does not."""
+    """(position, version, closes, status) of each event that counts; (position, code, reason) of each that does not."""
 
-    counted: list[tuple[int, int | None, int | None]]
+    counted: list[Accepted]
     refused: list[tuple[int, str, str]]
 
 
@@ -64,11 +69,14 @@ def rules_for(
     Recalls are judged by the rules of knowledge: they renew and count for the short memories among the `served` items.
     """
     rules = {entity: load(con, about(entity)) for entity, load in RULES.items() if entity in occurring - {"knowledge"}}
+    members = Members(con)
+    if "project" in occurring:
+        rules["project"] = ProjectRules(members)
     if occurring & {"knowledge", "recall"}:
         ids = [about("knowledge")] if "knowledge" in occurring else []
         if "recall" in occurring:
             ids.append(among(short_memories_among(con, served)))
-        rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, *ids))
+        rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, members, *ids))
     return rules
 
 
@@ -89,20 +97,20 @@ def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Id
             refused((event.position, "duplicate_event", f"the event {event.event_id} was accepted before"))
             continue
         decide = deciders.get(event.type)
-        code, reason, version, closes = ACCEPTED if decide is None else decide(event)
+        code, reason, version, closes, status = ACCEPTED if decide is None else decide(event)
         if code is not None:
             refused((event.position, code, reason or ""))
             continue
         seen.add(identity)
-        counted((event.position, version, closes))
+        counted((event.position, version, closes, status))
     return judgement
 
 
 def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     """Judge every decoded event, and present the accepted ones to the folds.
 
-    Presents a relation for each fact (`table_of`): its accepted rows with two columns more, item_version and closes
-    (the position of the version that the event ends); and `accepted`, the narrow columns of all of them.
+    Presents a relation for each fact (`table_of`): its accepted rows with the columns of _VERDICT more (`closes` is the
+    position of the version that the event ends); and `accepted`, the narrow columns of all of them.
     Returns (position, code, reason) of each event that is refused.
     """
     if not decoded.parsed:
@@ -149,13 +157,11 @@ def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:
     return rows
 
 
-def _accepted(
-    parsed: dict[type[Fact], pa.Table], counted: list[tuple[int, int | None, int | None]]
-) -> dict[type[Fact], pa.Table]:
+def _accepted(parsed: dict[type[Fact], pa.Table], counted: list[Accepted]) -> dict[type[Fact], pa.Table]:
     """The accepted rows with the columns of _VERDICT; where all are accepted, nothing is copied."""
-    at, versions, closes = zip(*counted, strict=True)
+    at, *ruled = zip(*counted, strict=True)
     counted_positions = np.array(at, np.int64)  # in the order of the log
-    verdicts = [pa.array(values, kind) for values, kind in zip((versions, closes), _VERDICT.values(), strict=True)]
+    verdicts = [pa.array(values, kind) for values, kind in zip(ruled, _VERDICT.values(), strict=True)]
     accepted = {}
     for fact, rows in parsed.items():
         positions = rows["position"].to_numpy()

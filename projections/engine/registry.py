@@ -19,6 +19,7 @@ from projections.views.lineage import fold as lineage
 from projections.views.processes import fold as processes
 from projections.views.processes import tables as processes_tables
 from projections.views.profiles import fold as profiles
+from projections.views.projects import fold as projects
 from projections.views.recalls import fold as recalls
 from projections.views.refused import fold as refused
 from projections.views.resources import tables as resources
@@ -86,6 +87,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"processes": ("org", "kind", "id")},
     ),
     ViewOfLog("profiles", profiles.TABLES, profiles.fold, profiles.fold_few, {"profile_versions": ("valid_from",)}),
+    ViewOfLog(
+        "projects",
+        projects.TABLES,
+        projects.fold,
+        projects.fold_few,
+        {"project_members": ("org", "project", "member")},
+        later=("project_members",),
+    ),
     ViewOfLog(
         "resources",
         resources.TABLES,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from kledger.contract.errors import LedgerError
+from kledger.contract.projects import is_shared_kind
 from ledger.event import Fact, StoredEvent
 from ledger.events.knowledge import (
     KnowledgeExpired,
@@ -17,6 +18,7 @@ from ledger.events.knowledge import (
     KnowledgeSaved,
     KnowledgeShared,
 )
+from ledger.events.project import ProjectMemberAssigned
 from ledger.events.recall import RecallServed
 from ledger.wire.envelope import Envelope
 from ledger.wire.subjects import parse_subject
@@ -50,8 +52,8 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
     refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
     by_position = {c.position: c for c in candidates}
     counted = [
-        Counted(*decoded[position], by_position[position].org, by_position[position].entity_id, version, closes)
-        for position, version, closes in judgement.counted
+        Counted(*decoded[at], by_position[at].org, by_position[at].entity_id, version, closes, status)
+        for at, version, closes, status in judgement.counted
     ]
     write(con, rules)
     for view in VIEWS:
@@ -89,7 +91,15 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         visible=getattr(fact, "visible_scopes", None),
         trace_id=envelope.traceid,
         correlation_id=envelope.correlationid,
+        shared_kind=_shared_kind(fact),
+        member=getattr(fact, "member", None),
+        roles=list(fact.roles) if isinstance(fact, ProjectMemberAssigned) else None,
     )
+
+
+def _shared_kind(fact: Fact) -> str | None:
+    kind = fact.memory.kind if isinstance(fact, KnowledgeSaved) and fact.memory is not None else None
+    return kind if is_shared_kind(kind) else None
 
 
 def _lifetime(fact: Fact) -> int | None:

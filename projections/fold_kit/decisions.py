@@ -18,7 +18,8 @@ class Candidate(NamedTuple):
 
     Null unless the event has them: `scopes`, the item's new scopes; `readers`, its ACL's entities; `writers`, those of
     them who may revise it; `through`, the scope through which the actor reads the item; `lifetime`, the seconds that
-    a short memory lives; `cause`, of a promotion; `served` and `visible`, a recall's items and its reader's scopes.
+    a short memory lives; `cause`, of a promotion; `served` and `visible`, a recall's items and its reader's scopes;
+    `shared_kind`, the kind of a saved memory that a project has to approve; `member` and `roles`, of a project.
     """
 
     position: int
@@ -42,6 +43,9 @@ class Candidate(NamedTuple):
     visible: list[str] | None = None
     trace_id: str | None = None
     correlation_id: str | None = None
+    shared_kind: str | None = None
+    member: str | None = None
+    roles: list[str] | None = None
 
 
 CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"
@@ -57,13 +61,14 @@ class Ruling(NamedTuple):
     """Verdict of the rules: refused with a code and a reason, or accepted with the version that the event makes.
 
     `version` is the number of the new version in the entity's history (None when the event makes none), `closes` the
-    position of the version that it ends.
+    position of the version that it ends, `status` the status that an item has with it.
     """
 
     code: str | None = None
     reason: str | None = None
     version: int | None = None
     closes: int | None = None
+    status: str | None = None
 
 
 ACCEPTED = Ruling()
@@ -85,7 +90,7 @@ class Rules(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An accepted event of a small batch, as decoded by the models, with its version and the version it closes."""
+    """An accepted event of a small batch, as decoded by the models, with what the gate ruled of its version."""
 
     event: StoredEvent
     envelope: Envelope
@@ -94,6 +99,7 @@ class Counted:
     entity_id: str
     version: int | None
     closes: int | None
+    status: str | None
 
     @property
     def position(self) -> int:

@@ -8,8 +8,10 @@ from itertools import product
 
 import pyarrow as pa
 
+from kledger.contract.projects import SHARED_KINDS
 from ledger.event import FROM, Fact
 from ledger.events import FACTS
+from projections.fold_kit.sql_text import among
 
 USED_ATTRIBUTES = (
     "id",
@@ -86,6 +88,9 @@ def envelope_columns(fact: type[Fact]) -> dict[str, str]:
         "cause": "d.cause" if fact.name == "knowledge.promoted" else "NULL::VARCHAR",
         "served": SERVED if fact.name == "recall.served" else "NULL::VARCHAR[]",
         "visible": "d.visible_scopes" if "visible_scopes" in fields else "NULL::VARCHAR[]",
+        "shared_kind": _shared_kind(fact),
+        "member": "d.member" if "member" in fields else "NULL::VARCHAR",
+        "roles": "d.roles" if "member" in fields else "NULL::VARCHAR[]",
     }
 
 
@@ -121,6 +126,13 @@ def _lifetime(fact: type[Fact]) -> str:
     if "memory" in fact.model_fields:
         return "CASE WHEN d.memory.layer = 'short' THEN d.memory.lifetime END"
     return "d.after" if fact.name == "knowledge.expired" else "NULL::BIGINT"
+
+
+def _shared_kind(fact: type[Fact]) -> str:
+    """The kind of a memory, where it is one that a project shares."""
+    if "memory" not in fact.model_fields:
+        return "NULL::VARCHAR"
+    return f"CASE WHEN d.memory.kind IN ({among(SHARED_KINDS)}) THEN d.memory.kind END"
 
 
 def _counts(fact: type[Fact], verdict: str) -> str:

@@ -6,7 +6,7 @@ are the entities in any of these.
 
 from __future__ import annotations
 
-from ledger.readers import PERSONAL
+from kledger.contract.scopes import PERSONAL
 from projections.fold_kit.sql_text import text
 
 EVERYBODY = "CASE WHEN len(shared_with) = 0 THEN scopes ELSE list_distinct(scopes || shared_with) END"

@@ -12,16 +12,27 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kledger.contract.projects import SHARED_KINDS
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
+from ledger.item_status import MAKES
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import may_judge, readers, shared
 from projections.fold_kit.workbench import Workbench
 
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
 _PLAIN = frozenset({*MAKE_VERSIONS, KnowledgeRated})
+_ACTIVE = MAKES[KnowledgeSaved.name]
 _MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
 
+# What a project has to approve is judged event by event: its status depends on who reads it.
+_NONE_SHARED = f"""
+AND NOT EXISTS (FROM envelopes WHERE shared_kind IS NOT NULL)
+AND NOT EXISTS (
+    FROM knowledge_versions WHERE valid_to IS NULL AND kind IN ({among(SHARED_KINDS)})
+        AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRevised.name}')
+)
+"""
 _NEW = """
 SELECT count(DISTINCT key) = count(*) AND NOT EXISTS (FROM event_keys AS k SEMI JOIN envelopes USING (key)) {more}
 FROM envelopes
@@ -83,6 +94,7 @@ SELECT NOT EXISTS (
 # The first version of a new item is made by its save; later ones build on it.
 _VERSIONS = f"""
 SELECT position, item_version::INTEGER AS item_version, closes,
+    CASE type WHEN '{KnowledgeSaved.name}' THEN '{_ACTIVE}' END AS item_status,
     CASE type WHEN '{KnowledgeSaved.name}' THEN item_version = 1 AND coalesce(owner, actor) = actor
         ELSE item_version > 1 AND actor = item_owner AND owner IS NULL
             AND coalesce(expected_version = item_version - 1, true) END AS counts
@@ -116,7 +128,7 @@ FROM ({_ITEMS}) AS i WHERE NOT i.saved AND knowledge_state.id = i.entity_id AND 
 """
 _ADD = f"""
 INSERT INTO knowledge_state BY NAME
-SELECT * EXCLUDE (entity_id, versions, saved), entity_id AS id, versions AS version, 'active' AS status,
+SELECT * EXCLUDE (entity_id, versions, saved), entity_id AS id, versions AS version, '{_ACTIVE}' AS status,
     0 AS supporting, 0 AS opposing
 FROM ({_ITEMS}) WHERE saved
 """
@@ -133,7 +145,7 @@ def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None
     None where not all events are sure to be accepted; a table without columns where all are and none makes a version.
     """
     some_make = any(fact in facts for fact in MAKE_VERSIONS)
-    if not _holds(bench, _NEW.format(more="" if some_make else _RATED_ALONE)):
+    if not _holds(bench, _NEW.format(more=_NONE_SHARED if some_make else _RATED_ALONE)):
         return None
     if not some_make:
         return pa.table({}) if not _holds(bench, _ANY_NOT_PUBLIC) or _holds(bench, _READ_ALONE) else None

@@ -13,8 +13,7 @@ import duckdb
 
 from kledger.contract.errors import IllegalState
 from kledger.contract.memory import PROMOTING_RECALLS
-from kledger.contract.scopes import PUBLIC, type_of
-from ledger.readers import PERSONAL
+from kledger.contract.scopes import PERSONAL, PUBLIC, type_of
 from projections.fold_kit.decisions import Candidate, Ruling
 from projections.fold_kit.sql_text import Moment, Value, among, insert
 

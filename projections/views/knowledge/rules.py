@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -22,12 +23,15 @@ from kledger.contract.errors import (
     UnknownKnowledge,
     VersionConflict,
 )
+from kledger.contract.projects import COORDINATOR, SHARED_KINDS, may_propose, projects_among, scope_of
+from ledger.item_status import IN_FORCE_OR_ASKED, MAKES, STATES_ANEW, fault_of_status
 from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 from projections.fold_kit.sql_text import among, insert, text
 from projections.views.knowledge.memory_rules import Lives, may_recall
-from projections.views.knowledge.tables import STATE, STATUS
+from projections.views.knowledge.tables import STATE
+from projections.views.projects.members import Members
 
 
 @dataclass(slots=True)
@@ -53,36 +57,31 @@ class Item:
     scopes: Sequence[str] | None = None
     shared_with: Sequence[str] | None = None
     """Its readers as changed by the batch; None where they are those of its last version before the batch."""
+    shared_kind: str | None = None
+    """Of an item that the batch saves: the kind that a project has to approve."""
 
 
 _VALUES_OF = attrgetter(*(column.name for column in STATE))
 _ARROW = {"VARCHAR": pa.string(), "INTEGER": pa.int32(), "VARCHAR[]": pa.list_(pa.string())}
 _SCHEMA = pa.schema([(column.name, _ARROW.get(column.kind, pa.int64())) for column in STATE])
 _STATE = f"SELECT {', '.join(column.read() for column in STATE)} FROM knowledge_state WHERE id IN ({{about}})"
+_SHARED_KINDS = f"""
+SELECT valid_from, kind FROM knowledge_versions
+WHERE kind IN ({among(SHARED_KINDS)}) AND valid_from IN ({{positions}})
+"""
 _SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
 FEW = 256  # rows that are written as literals
-_FIRST = Ruling(version=1)
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 _NODE = frozenset({"knowledge.promoted", "knowledge.expired"})  # but for a promotion by a confirmation
-# The status that an item needs for an event; events that are not listed need none.
-_NEEDS: dict[str, tuple[str, ...]] = {
-    "knowledge.retired": ("active", "expired"),
-    "knowledge.restored": ("retired", "expired"),
-    "knowledge.evolved": ("active",),
-    "knowledge.absorbed": ("active",),
-    "knowledge.merged": ("active",),
-    "knowledge.unmerged": ("merged",),
-    "knowledge.promoted": ("active",),
-    "knowledge.expired": ("active",),
-}
-_BECOMES = {fact.name: status for fact, status in STATUS.items()}
+_COORDINATORS = frozenset({"knowledge.approved", "knowledge.rejected"})
+_COORDINATORS_TOO = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored", "knowledge.superseded"})
 
 
 class KnowledgeRules(Rules):
     """The rules over the state of a batch's items."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, *about: str) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, members: Members, *about: str) -> None:
         state = [row for ids in about for row in con.execute(_STATE.format(about=ids)).fetchall()]
         self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._changed_items: dict[tuple[str, str], Item] = {}
@@ -90,6 +89,8 @@ class KnowledgeRules(Rules):
         self._held = {key: item.version_position for key, item in self._items.items()}
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
         self._lives = Lives(con, self._held)
+        self._members = members
+        self._kinds: dict[int, str] | None = None
 
     def decide(self, event: Candidate) -> Ruling:
         if event.served is not None:
@@ -110,7 +111,7 @@ class KnowledgeRules(Rules):
         elif kind in _NODE:
             refusal = _node_refusal(item, event) or _status_refusal(item, event)
         else:
-            refusal = _owner_refusal(item, event)
+            refusal = self._owner_refusal(key, item, event)
         if refusal is None and kind in _NODE:
             refusal = self._lives.refusal(key, event)
         if refusal is not None:
@@ -124,7 +125,7 @@ class KnowledgeRules(Rules):
         if kind == "knowledge.confirmed":
             return ACCEPTED
         self._lives.changed(key, event)
-        return self._changed(item, event)
+        return self._changed(key, item, event)
 
     def _recalled(self, event: Candidate) -> Ruling:
         """Count a recall for each short memory that it served to somebody who reads it."""
@@ -141,18 +142,58 @@ class KnowledgeRules(Rules):
         if owner != event.actor:
             return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
         at, moment = event.position, event.stored_us
-        item = Item(*key, owner, 1, "active", event.helpful, event.harmful, at, moment, at, at, moment)
-        item.scopes, item.shared_with = event.scopes or (), ()
+        item = Item(*key, owner, 1, "", event.helpful, event.harmful, at, moment, at, at, moment)
+        item.scopes, item.shared_with, item.shared_kind = event.scopes or (), (), event.shared_kind
+        for project in self._shared_in(key, item):
+            if not may_propose(event.shared_kind or "", self._members.roles(event.org, project, event.actor)):
+                reason = f"{event.actor} has a role in {scope_of(project)}, and none that proposes {event.shared_kind}"
+                return Ruling(NotOwner.code, reason)
+        item.status = self._status_after(key, item, event)
         self._items[key] = self._changed_items[key] = item
         if event.lifetime is not None:
             self._lives.begins(key, event)
-        return _FIRST
+        return Ruling(version=1, status=item.status)
 
-    def _changed(self, item: Item, event: Candidate) -> Ruling:
+    def _status_after(self, key: tuple[str, str], item: Item, event: Candidate) -> str:
+        """The status that an event leaves, of an item that is otherwise as the event makes it."""
+        status = MAKES.get(event.type, item.status)
+        asks = event.type in STATES_ANEW and status in IN_FORCE_OR_ASKED
+        if not asks and (event.type in _COORDINATORS or event.type not in MAKES or status != "active"):
+            return status
+        return "proposed" if self._shared_in(key, item) else "active"
+
+    def _shared_in(self, key: tuple[str, str], item: Item) -> list[str]:
+        """The projects that have to approve what the item says; none where it is nothing that a project shares."""
+        kind = item.shared_kind if key not in self._held else self._shared_kinds().get(self._held[key])
+        return [] if kind is None else projects_among(self._readers(key, item))
+
+    def _coordinates(self, key: tuple[str, str], item: Item, actor: str) -> bool:
+        """Whether the actor is a coordinator of each project that shares the item."""
+        projects = self._shared_in(key, item)
+        return bool(projects) and all(COORDINATOR in self._members.roles(key[0], each, actor) for each in projects)
+
+    def _owner_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
+        """The refusal of an event of the item's owner, a writer or a coordinator, or None."""
+        if event.type in _COORDINATORS:
+            if not self._coordinates(key, item, event.actor):
+                return Ruling(NotOwner.code, f"{item.id} is no proposal that {event.actor} decides on as coordinator")
+        elif event.actor != item.owner and not _may_revise(item, event):
+            theirs = event.type in _COORDINATORS_TOO and event.owner is None and event.scopes is None
+            if not (theirs and self._coordinates(key, item, event.actor)):
+                return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
+        if (refusal := _status_refusal(item, event)) is not None:
+            return refusal
+        if event.expected_version is not None and event.expected_version != item.version:
+            return Ruling(
+                VersionConflict.code,
+                f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
+            )
+        return None
+
+    def _changed(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling:
         closes = item.version_position
         item.version += 1
         item.version_position = event.position
-        item.status = _BECOMES.get(event.type, item.status)
         if event.writers is not None:
             item.writers = event.writers or None
         if event.owner is not None:
@@ -161,7 +202,8 @@ class KnowledgeRules(Rules):
             item.scopes = event.scopes
         if event.readers is not None:
             item.shared_with = event.readers
-        return Ruling(version=item.version, closes=closes)
+        item.status = self._status_after(key, item, event)
+        return Ruling(version=item.version, closes=closes, status=item.status)
 
     def _reader_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
         """The refusal of a verdict whose actor may not read the item, or None."""
@@ -182,15 +224,23 @@ class KnowledgeRules(Rules):
     def _before_the_batch(self) -> dict[int, tuple[Sequence[str], Sequence[str]]]:
         """Scopes and ACL of the versions that the batch's items had before it, by their positions."""
         if self._shared is None:
-            held = list(self._held.values())
-            if len(held) <= FEW:
-                rows = self._con.execute(_SHARED.format(positions=among(held))).fetchall()
-            else:
-                self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
-                rows = self._con.execute(_SHARED.format(positions="SELECT position FROM held")).fetchall()
-                self._con.unregister("held")
-            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in rows}
+            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in self._of_held(_SHARED)}
         return self._shared
+
+    def _shared_kinds(self) -> dict[int, str]:
+        """Kinds that a project has to approve, of the versions that the batch's items had before it."""
+        if self._kinds is None:
+            self._kinds = dict(self._of_held(_SHARED_KINDS))
+        return self._kinds
+
+    def _of_held(self, query: str) -> list[tuple[Any, ...]]:
+        held = list(self._held.values())
+        if len(held) <= FEW:
+            return self._con.execute(query.format(positions=among(held))).fetchall()
+        self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
+        rows = self._con.execute(query.format(positions="SELECT position FROM held")).fetchall()
+        self._con.unregister("held")
+        return rows
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Replace the rows of the changed items, and append the recalls that count."""
@@ -219,20 +269,6 @@ class KnowledgeRules(Rules):
             con.unregister("touched")
 
 
-def _owner_refusal(item: Item, event: Candidate) -> Ruling | None:
-    """The refusal of an event that only the owner or a writer may publish, or None."""
-    if event.actor != item.owner and not _may_revise(item, event):
-        return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
-    if (refusal := _status_refusal(item, event)) is not None:
-        return refusal
-    if event.expected_version is not None and event.expected_version != item.version:
-        return Ruling(
-            VersionConflict.code,
-            f"{item.id} is at version {item.version}, the event expected {event.expected_version}",
-        )
-    return None
-
-
 def _node_refusal(item: Item, event: Candidate) -> Ruling | None:
     """The refusal of an event that only a node may publish, or None."""
     if event.actor == NOBODY:
@@ -243,11 +279,8 @@ def _node_refusal(item: Item, event: Candidate) -> Ruling | None:
 
 def _status_refusal(item: Item, event: Candidate) -> Ruling | None:
     """The refusal of an event that the item's status does not allow, or None."""
-    needed = _NEEDS.get(event.type)
-    if needed is None or item.status in needed:
-        return None
-    verb = event.type.partition(".")[2]
-    return Ruling(IllegalState.code, f"{item.id} is {item.status}: only what is {' or '.join(needed)} can be {verb}")
+    fault = fault_of_status(event.type, item.id, item.status)
+    return None if fault is None else Ruling(IllegalState.code, fault)
 
 
 def _may_revise(item: Item, event: Candidate) -> bool:

@@ -7,23 +7,20 @@ A rating updates only the narrow row; content is written once for each version. 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from kledger.contract.memory import DETAILS, Memory
 from kledger.contract.scopes import visibility_of
-from ledger.event import Fact
+from kledger.contract.words import ItemStatus
 from ledger.events.knowledge import (
     FACTS,
     KnowledgeConfirmed,
-    KnowledgeExpired,
     KnowledgeMerged,
     KnowledgePromoted,
     KnowledgeRated,
-    KnowledgeRestored,
-    KnowledgeRetired,
     KnowledgeSaved,
     KnowledgeShared,
-    KnowledgeUnmerged,
+    KnowledgeSuperseded,
 )
 from ledger.privacy.sealed import ERASED
 from projections.fold_kit.decisions import Counted
@@ -49,16 +46,6 @@ from projections.fold_kit.versioned_view import (
 from projections.fold_kit.visibility import EVERYBODY, visibility
 from projections.views.knowledge.evidence import CONFIDENCE, OPPOSING, SUPPORTING
 
-STATUS: dict[type[Fact], str] = {
-    KnowledgeSaved: "active",
-    KnowledgeRetired: "retired",
-    KnowledgeRestored: "active",
-    KnowledgeMerged: "merged",
-    KnowledgeUnmerged: "active",
-    KnowledgeExpired: "expired",
-}
-"""The status that an item has after an event; after any other, it has the one before."""
-
 
 def _is_erased(c: Counted, _: Row) -> Value:
     content = getattr(c.fact, "content", None)
@@ -73,6 +60,8 @@ def _visibility(row: Row) -> Value:
 
 
 _INTO: EventValues = {KnowledgeMerged: of_field("into")}
+_BY: EventValues = {KnowledgeSuperseded: of_field("by")}
+_STATUSES = ", ".join(get_args(ItemStatus))
 _READERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("readers", READERS)}
 _WRITERS: EventValues = {KnowledgeSaved: constant([]), KnowledgeShared: of_method("writers", WRITERS)}
 
@@ -121,9 +110,7 @@ VERSIONS = VersionedView(
         Column("resource_ids", "VARCHAR[]", "The resources it names"),
         Column("source", "JSON", "Where it is from, as its author says"),
         Column("score", "INTEGER", "1 to 5; 3 unless somebody said otherwise"),
-        Column(
-            "status", "VARCHAR", "active, retired, merged or expired", {each: constant(STATUS[each]) for each in STATUS}
-        ),
+        Column("status", "VARCHAR", _STATUSES, every=EventValue("item_status", lambda c, _: c.status)),
         Column("first_helpful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("helpful")}),
         Column("first_harmful", "BIGINT", "At its save; cases are in feedback", {KnowledgeSaved: of_field("harmful")}),
         Column("confidence", "DOUBLE", "As stated at its save; the view knowledge adds the evidence"),
@@ -146,6 +133,8 @@ VERSIONS = VersionedView(
         Column("importance", "DOUBLE", "Of a memory: 0 to 1, as stated", _of_memory("importance"), **_LATER),
         Column("lifetime", "BIGINT", "Of a short memory: the seconds that it lives", _of_memory("lifetime"), **_LATER),
         Column("memory", "JSON", "Of a memory: what belongs to its layer; see memory_items", _MEMORY, **_LATER),
+        Column("supersedes", "VARCHAR", "The item of which it is a later version, as its save says", **_LATER),
+        Column("superseded_by", "VARCHAR", "The later version in force, where status is superseded", _BY, **_LATER),
         Column(
             "erased",
             "BOOLEAN",
@@ -159,7 +148,7 @@ _COUNTED = (
     Column("helpful", "BIGINT", "As its save says (else 1), and each helpful verdict since; feedback has those alone"),
     Column("harmful", "BIGINT", "As its save says (else 0), and each harmful verdict since; feedback has those alone"),
     Column("confidence", "DOUBLE", "As stated at its save, moved by the evidence"),
-    Column("status", "VARCHAR", "active, retired, merged or expired"),
+    Column("status", "VARCHAR", _STATUSES),
     Column("created_at", "TIMESTAMPTZ", "When the log kept its save"),
     Column("updated_at", "TIMESTAMPTZ", "When the log kept the last event about it"),
     Column("created_position", "BIGINT", "Position of its save"),
@@ -193,6 +182,7 @@ _COMPUTED = {
     "confidence": CONFIDENCE.format(stated="confidence", supporting="supporting", opposing="opposing"),
     "lifetime": "CASE WHEN layer = 'short' THEN lifetime END",
     "merged_into": "CASE WHEN status = 'merged' THEN merged_into END",
+    "superseded_by": "CASE WHEN status = 'superseded' THEN superseded_by END",
 }
 _SELECT = "SELECT " + ", ".join(f"{_COMPUTED.get(c.name, c.name)} AS {c.name}" for c in ITEM)
 _OF_BOTH = VERSIONS.names(lambda column: column.name in _STATE and column.name != "writers")

@@ -16,6 +16,7 @@ from ledger.events.knowledge import (
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
+    KnowledgeSuperseded,
 )
 from ledger.events.recall import RecallServed
 from projections.fold_kit.envelopes import named_in
@@ -42,12 +43,13 @@ class Reference(NamedTuple):
 
 _RESOURCES = Reference("resource", "resource_ids", many=True)
 REFERS: dict[type[Fact], tuple[Reference, ...]] = {
-    KnowledgeSaved: (_RESOURCES,),
+    KnowledgeSaved: (_RESOURCES, Reference("supersedes", "supersedes")),
     KnowledgeRevised: (_RESOURCES,),
     KnowledgeEvolved: (Reference("evolution", "evolution"),),
     KnowledgeReverted: (Reference("undoes", "cause"),),
     KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
     KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
+    KnowledgeSuperseded: (Reference("superseded_by", "by"),),
     EvolutionRequested: (Reference("about", "item_id"),),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
 }

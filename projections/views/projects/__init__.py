@@ -1,0 +1,1 @@
+"""View of projects' members: who has which role in which project."""

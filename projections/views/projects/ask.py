@@ -1,0 +1,43 @@
+"""Queries of the members of projects and their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from kledger.contract.projects import COORDINATOR
+from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
+
+
+def members(cursor: duckdb.DuckDBPyConnection, org: str, project: str) -> list[JsonObject]:
+    """The members of a project with their roles, by name."""
+    return named_rows(
+        cursor,
+        """SELECT member, roles, actor, position FROM project_members
+            WHERE org = ? AND project = ? ORDER BY member""",
+        [org, project],
+    )
+
+
+def roles(cursor: duckdb.DuckDBPyConnection, org: str, member: str, projects: Sequence[str]) -> dict[str, list[str]]:
+    """The roles of a member in those of these projects in which it has any."""
+    rows = cursor.execute(
+        "SELECT project, roles FROM project_members WHERE org = ? AND member = ? AND list_contains(?, project)",
+        [org, member, list(projects)],
+    )
+    return dict(rows.fetchall())
+
+
+def coordinated(cursor: duckdb.DuckDBPyConnection, org: str, members: Sequence[str]) -> dict[str, set[str]]:
+    """The projects that each of these members coordinates."""
+    found: dict[str, set[str]] = {}
+    rows = cursor.execute(
+        f"""SELECT member, project FROM project_members
+            WHERE org = ? AND list_contains(?, member) AND list_contains(roles, '{COORDINATOR}')""",
+        [org, list(members)],
+    )
+    for member, project in rows.fetchall():
+        found.setdefault(member, set()).add(project)
+    return found
