@@ -49,6 +49,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
+from ledger.events.project import ProjectMemberAssigned
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import (
     Similar,
@@ -74,6 +75,7 @@ from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
 from tests.projections.memory_facts import memories
+from tests.projections.project_facts import PROJECT, assigned
 from tests.projections.resource_facts import RESOURCES, about_resources
 from tests.projections.sharing import scope_types, shares
 
@@ -144,7 +146,7 @@ _texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size
 _tags = st.dictionaries(_texts, st.one_of(_texts, st.integers(-5, 5), st.booleans(), st.none()), max_size=2)
 _ids = st.none() | st.sampled_from(["t1", "t2", "轨迹", 'q"uote'])
 _owners = st.sampled_from(OWNERS)
-_scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t"]), min_size=1, max_size=3)
+_scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t", "project:p"]), min_size=1, max_size=3)
 _through = st.none() | st.sampled_from([*OWNERS, "public", "team:t"])
 _sources = st.builds(Source, name=st.none() | _texts, trace_id=_ids, message_id=_ids)
 _cases = st.builds(Case, task=st.none() | _texts, reason=st.none() | _texts, trace_id=_ids)
@@ -316,7 +318,7 @@ _focuses = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    people = (_about_profiles, _resources, _recalls, _focuses, scope_types())
+    people = (_about_profiles, _resources, _recalls, _focuses, scope_types(), assigned())
     fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
@@ -330,6 +332,8 @@ def _event(draw: st.DrawFn) -> NewEvent:
         entity_id = draw(st.uuids()).hex
     elif fact.entity() == "scope_type":
         entity_id, actor = str(fact.stated_id()), draw(st.sampled_from(["user:local", "user:local", actor]))
+    elif isinstance(fact, ProjectMemberAssigned):
+        entity_id, actor = PROJECT, draw(st.sampled_from(["user:local", "user:local", actor]))
     elif isinstance(fact, GoalFocused):
         entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, ProcessFact):
