@@ -14,7 +14,7 @@ from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
 from ledger.events.usage import Usage
 from producers.http.app import create_app
-from tests.doors.http_door import ALICE, Door, http_door
+from tests.doors.http_door import ALICE, BOB, Door, http_door
 
 K, M, R = "/api/knowledge", "/api/v1/memories", "/api/resource"
 KEY = {"Idempotency-Key": "one"}
@@ -35,6 +35,10 @@ async def furnished_door() -> AsyncIterator[Door]:
         assert (await opened.post(M, headers=ALICE)).is_success
         mood = {"id": "mood", "layer": "short", "kind": "mood", "content": "calm"}
         assert (await opened.post("/api/memory", json=mood, headers=ALICE)).is_success
+        lead = {"entity": "user:alice", "roles": ["coordinator"]}
+        assert (await opened.post("/api/projects/light/members", json=lead)).is_success
+        proposal = {"id": "proposal", "kind": "adr", "content": "one lamp", "scopes": ["project:light"]}
+        assert (await opened.post("/api/memory", json=proposal, headers=BOB)).is_success
         usage = Usage(model="m", prompt_version="1")
         asked = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
         proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)

@@ -234,7 +234,7 @@ async def test_roles_are_given_by_the_operator_and_by_coordinators(door: Door) -
     await said(door, MEMBERS, {"entity": "agent:lead", "roles": []}, OPERATOR)
     refusal(await door.post(MEMBERS, json={"entity": "agent:x", "roles": []}, headers=LEAD), 403, "not_owner")
     for wrong in ("team:web", "lead"):
-        asked = {"entity": wrong, "roles": []}
+        asked: JsonObject = {"entity": wrong, "roles": []}
         refusal(await door.post(MEMBERS, json=asked, headers=OPERATOR), 422, "illegal_scope")
     king = {"entity": "agent:x", "roles": ["king"]}
     refusal(await door.post(MEMBERS, json=king, headers=OPERATOR), 422, "invalid_payload")

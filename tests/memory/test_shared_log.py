@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from kledger.contract.knowledge import AclEntry
 from kledger.contract.memory import Memory
 from kledger.contract.projects import MEANT_FOR, PROPOSED_BY, SUPERSEDING_MARGIN, may_propose, meant_for
 from kledger.contract.words import ProjectRole
@@ -143,7 +144,7 @@ def test_a_coordinator_revises_retires_and_restores_and_says_neither_whose_it_is
 def test_who_reads_it_decides_whether_a_project_has_to_approve() -> None:
     into = about(KnowledgeRevised(scopes=[P]))
     assert status(COORDINATOR, adr(scopes=[ANN]), into) == "proposed"
-    acl = about(KnowledgeShared(acl=[{"entity": P, "permission": "read"}]))
+    acl = about(KnowledgeShared(acl=[AclEntry(entity=P, permission="read")]))
     assert status(COORDINATOR, adr(scopes=[ANN]), acl) == "proposed"
     assert status(COORDINATOR, adr(), about(KnowledgeRevised(scopes=[ANN]))) == "active"
 
