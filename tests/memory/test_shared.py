@@ -135,6 +135,13 @@ async def test_its_author_revises_it_and_it_waits_again_a_coordinator_revises_it
     refusal(await door.put(f"{K}/adr", json={"scopes": ["public"]}, headers=LEAD), 403, "not_owner")
 
 
+async def test_why_says_who_may_change_it(door: Door) -> None:
+    await propose(door)
+    for who, you in ((ANN, "owner"), (LEAD, "coordinator"), (DEV, None)):
+        may = (await read(door, f"{K}/adr/why", who))["may_change"]
+        assert may == {"owner": "user:alice", "writers": [], "coordinators": ["agent:lead"], "you": you}
+
+
 async def test_creator_and_coordinator_retire_and_restore_it_and_nobody_else(door: Door) -> None:
     await propose(door)
     await said(door, f"{M}/adr/approve", {}, LEAD)

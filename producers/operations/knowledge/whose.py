@@ -23,9 +23,8 @@ async def coordinator(desk: Desk, caller: Caller, item: Standing) -> str | None:
     projects = shared_in(item)
     if not projects:
         return None
-    entities = caller.reading_as()
-    coordinated = await desk.view.ask(ask.coordinated, desk.org, entities)
-    return next((each for each in entities if coordinated.get(each, set()).issuperset(projects)), None)
+    coordinators = await desk.view.ask(ask.coordinators, desk.org, projects)
+    return next((each for each in caller.reading_as() if each in coordinators), None)
 
 
 async def changer(desk: Desk, caller: Caller, item: Standing) -> str | None:

@@ -75,7 +75,7 @@ _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.score
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 _NODE = frozenset({"knowledge.promoted", "knowledge.expired"})  # but for a promotion by a confirmation
 _COORDINATORS = frozenset({"knowledge.approved", "knowledge.rejected"})
-_COORDINATORS_TOO = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored", "knowledge.superseded"})
+_COORDINATORS_TOO = _WRITERS_TOO | {"knowledge.retired", "knowledge.restored", "knowledge.superseded"}
 
 
 class KnowledgeRules(Rules):

@@ -24,7 +24,8 @@ def members(session: Session, project_id: ProjectId) -> Answer:
     rows = table("member", "roles", "said by", "at position", right=("at position",), whole=("member",))
     for each in found["members"]:
         rows.add_row(plain(each["member"]), ", ".join(each["roles"]), plain(each["actor"]), str(each["position"]))
-    hint = f"nobody has a role in {plain(project_id)}: kledger project coordinator {plain(project_id)} agent:lead appoints one"
+    named = plain(project_id)
+    hint = f"nobody has a role in {named}: kledger project coordinator {named} agent:lead appoints a coordinator"
     return Answer(found, Group(rows) if found["members"] else hint)
 
 
