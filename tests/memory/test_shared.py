@@ -118,7 +118,7 @@ async def test_a_decision_is_repeated_with_its_key_and_answers_the_same(door: Do
     first = await said(door, f"{M}/adr/approve", {"reason": "yes"}, key)
     head = await door.head()
     assert first["superseded"] == "before"
-    assert await said(door, f"{M}/adr/approve", {"reason": "yes"}, key) == first | {"position": first["position"] - 1}
+    assert await said(door, f"{M}/adr/approve", {"reason": "yes"}, key) == first
     refusal(await door.post(f"{M}/adr/approve", json={"reason": "other"}, headers=key), 422, "idempotency_mismatch")
     assert await door.head() == head
 

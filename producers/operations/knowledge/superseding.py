@@ -32,6 +32,8 @@ class Superseding(NamedTuple):
     event: NewEvent | None = None
     superseded: str | None = None
     conflict: str | None = None
+    position: int = 0
+    """Where the event is in the log, once it is."""
 
 
 async def check_superseding(desk: Desk, caller: Caller, earlier_id: str, status: ItemStatus) -> None:
@@ -83,14 +85,14 @@ async def supersede(
 
 async def came_of(desk: Desk, caller: Caller, later: JsonObject, cause: str) -> Superseding:
     """What came of an item when it came in force, from the events that the log holds under the cause's name."""
-    actors = {*caller.reading_as(), *await past_actors(desk, caller, later.get("supersedes") or "")}
+    actors = {later["owner"], *caller.reading_as(), *await past_actors(desk, caller, later.get("supersedes") or "")}
     own_id = _own_id(cause)
     event = (await events_of_key(desk, actors, [own_id])).get(own_id)
     if event is None:
         return Superseding()
     if event.type == KnowledgeSuperseded.name:
-        return Superseding(superseded=event.entity_id)
-    return Superseding(conflict=event.entity_id)
+        return Superseding(superseded=event.entity_id, position=event.position)
+    return Superseding(conflict=event.entity_id, position=event.position)
 
 
 def _own_id(cause: str) -> str:
@@ -98,13 +100,15 @@ def _own_id(cause: str) -> str:
 
 
 async def supersede_now(desk: Desk, caller: Caller, lineage: Lineage, item_id: str, cause: str) -> int:
-    """Publish what comes of an item that was saved and is in force; the position of that, 0 where nothing does.
+    """Publish what comes of an item that was saved and is in force, once; its position, 0 where nothing comes of it.
 
-    A repetition publishes nothing more. Raises VersionConflict, BrokerUnavailable, ViewBehind.
+    Raises VersionConflict, BrokerUnavailable, ViewBehind.
     """
     await folded(desk, "knowledge", item_id)
     later = await desk.view.ask(ask.item, desk.org, caller, item_id)
-    if later is None or later["status"] != "active":
+    if later is None:
         return 0
+    if (before := await came_of(desk, caller, later, cause)).position or later["status"] != "active":
+        return before.position
     event = (await supersede(desk, caller, lineage, later, later["owner"], cause)).event
     return 0 if event is None else (await publish(desk.ledger, desk.tally, [event]))[0].position

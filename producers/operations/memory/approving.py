@@ -69,7 +69,7 @@ async def _decide(
             stated = payload.model_dump(exclude_none=True)
             if (before := await earlier_event(desk, caller.reading_as(), own_id, stated)) is not None:
                 came = await came_of(desk, seeing, later, own_id)
-                return _decided(item_id, decision, came, before.position, own_id)
+                return _decided(item_id, decision, came, max(before.position, came.position), own_id)
         actor = await _decider(desk, caller, item)
         version = item.version if payload.expected_version is None else payload.expected_version
         if version != item.version:

@@ -184,6 +184,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     result = []
     for row in rows:
         acl = _acl(row.pop("shared_with"), row.pop("writers"))
+        row = {name: value for name, value in row.items() if name not in SHOWN or value is not None}
         stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}
         version = with_times(without_memory_columns(row), "valid_from_time", "valid_to_time")
         result.append(version | stated | acl | shown_memory(row))
