@@ -26,7 +26,7 @@ ASKED = {
     "refused": "SELECT position, code, reason FROM refused_events ORDER BY position",
     "lives": "SELECT id, status, lifetime, epoch_us(expires_at), recalls FROM short_memories ORDER BY ALL",
     "recalls": "SELECT position, item_id, epoch_us(time), counted_as FROM memory_recalls ORDER BY ALL",
-    "memories": "SELECT id, layer, status, version FROM memory_items ORDER BY ALL",
+    "memories": "SELECT org, id, layer, status, version FROM memory_items ORDER BY ALL",
 }
 
 
