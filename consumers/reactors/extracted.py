@@ -20,7 +20,7 @@ from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, KnowledgeSaved
 from ledger.events.usage import Usage
-from projections.views.knowledge.ask import rfc3339
+from projections.views.knowledge.ask import rfc3339, scopes_of
 from projections.views.processes.ask import Process
 
 MOST_FINDINGS = 60
@@ -137,7 +137,8 @@ def events_of(
     """One save, confirmation, revision or conflict for each finding, and the completion of the extraction.
 
     What contradicts a memory of the same owner is its next version, once in an extraction; what contradicts any other
-    item is saved beside it, with a conflict for somebody to decide.
+    item, or one with readers who may not read the finding, is saved beside it, with a conflict for somebody to decide.
+    A confirmation tells the words of a finding only to those who may read it.
     """
     process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
@@ -156,14 +157,21 @@ def events_of(
         other = others.get(verdict.known or "") if verdict is not None else None
         if verdict is not None and other is not None and verdict.verdict == "duplicate":
             if other["id"] not in confirmed:
-                case = Case(task=finding.task, outcome=finding.content, reason=verdict.reason)
+                case = Case()
+                if _keeps_to(other, finding, requested):
+                    case = Case(task=finding.task, outcome=finding.content, reason=verdict.reason)
                 read = process.owner if process.owner in (other["owner"], *other["scopes"]) else PUBLIC
                 add(KnowledgeConfirmed(case=case, through=read), f"confirmed:{number}", other["id"], finding)
                 became.append(Extracted(knowledge_id=other["id"], action="confirmed"))
             confirmed.add(other["id"])
             continue
         conflicting = verdict is not None and verdict.verdict == "conflict"
-        if verdict is not None and other is not None and conflicting and _is_revised(other, requested, revised):
+        if (
+            verdict is not None
+            and other is not None
+            and conflicting
+            and _is_revised(other, finding, requested, revised)
+        ):
             revised.add(other["id"])
             fact = KnowledgeRevised(task=finding.task, content=finding.content, reason=verdict.reason[:MOST_REASON])
             add(fact, f"revised:{number}", other["id"], finding)
@@ -189,9 +197,17 @@ def events_of(
     return [*events, work.event(process, completed, "completed", expects=state.last)]
 
 
-def _is_revised(other: JsonObject, requested: JsonObject, revised: Collection[str]) -> bool:
-    """Whether a contradiction becomes the next version of the item: a memory of the same owner, not revised yet."""
-    return "memory" in other and other["owner"] == requested["owner"] and other["id"] not in revised
+def _is_revised(other: JsonObject, finding: Finding, requested: JsonObject, revised: Collection[str]) -> bool:
+    """Whether a contradiction becomes the next version of the item: a memory of the same owner, not revised yet, that
+    nobody reads who may not read the finding."""
+    own = "memory" in other and other["owner"] == requested["owner"]
+    return own and other["id"] not in revised and _keeps_to(other, finding, requested)
+
+
+def _keeps_to(other: JsonObject, finding: Finding, requested: JsonObject) -> bool:
+    """Whether all who read an item may read the finding as well: what one said alone is not told to a team."""
+    allowed = {requested["owner"], *_scopes(finding, requested)}
+    return PUBLIC in allowed or allowed.issuperset((other["owner"], *scopes_of(other)))
 
 
 def _short(finding: Finding, requested: JsonObject, lifetimes: Mapping[str, int]) -> Memory | None:
@@ -202,19 +218,24 @@ def _short(finding: Finding, requested: JsonObject, lifetimes: Mapping[str, int]
     return Memory(layer="short", kind=finding.type, lifetime=lifetimes[finding.type], session=session)
 
 
+def _scopes(finding: Finding, requested: JsonObject) -> list[str]:
+    """Who may read a finding: those of the request, of a profile the person and at most the projects among them."""
+    scopes: list[str] = requested["scopes"]
+    if finding.type == PROFILE:
+        return [requested["owner"], *(scope for scope in scopes if scope.startswith("project:"))]
+    return scopes
+
+
 def _saved(
     finding: Finding, requested: JsonObject, trace_id: str | None, requested_us: int, memory: Memory | None
 ) -> KnowledgeSaved:
-    scopes: list[str] = requested["scopes"]
-    if finding.type == PROFILE:  # visible to the person, and at most in the request's projects
-        scopes = [requested["owner"], *(scope for scope in scopes if scope.startswith("project:"))]
     tags = {"category": finding.category, "domain": finding.domain.strip(), "message_ids": finding.message_ids}
     return KnowledgeSaved(
         types=[finding.type],
         task=finding.task,
         content=finding.content,
         tags={name: value for name, value in tags.items() if value},
-        scopes=scopes,
+        scopes=_scopes(finding, requested),
         owner=requested["owner"],
         memory=memory,
         source=Source(

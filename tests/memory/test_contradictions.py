@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, cast
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal, cast
 
 import pytest
 
 from consumers.reactors.extracted import Finding, Judgement, Verdict, events_of
 from consumers.reactors.work import ProcessState, Work
+from kledger.contract.knowledge import Case
 from ledger.event import JsonObject, NewEvent
-from ledger.events.knowledge import KnowledgeRevised
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised
 from ledger.events.usage import Usage
 from projections.views.processes.ask import Process
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import SURE, UNSURE, contradict
 from tests.memory.test_short_memories import K, M, read, said
 
+Says = Literal["conflict", "duplicate"]
 RESOLVE = "/api/conflicts/conflict-1/resolve"
 KNOWN: JsonObject = {"id": "known", "task": "t", "content": "at eight", "version": 2, "owner": "user:ann", "scopes": []}
 MEMORY: JsonObject = KNOWN | {"memory": {"layer": "semantic"}}
@@ -31,9 +33,9 @@ async def door() -> AsyncIterator[Door]:
         yield opened
 
 
-def found(*known: JsonObject) -> list[NewEvent]:
-    """The events of an extraction of ann's whose findings each contradict what is known."""
-    requested = {"owner": "user:ann", "scopes": ["user:ann"], "messages": [{"id": "m1"}], "kind": "statement"}
+def found(*known: JsonObject, verdict: Says = "conflict", scopes: Sequence[str] = ("user:ann",)) -> list[NewEvent]:
+    """The events of an extraction of ann's whose findings each contradict, or are, what is known."""
+    requested = {"owner": "user:ann", "scopes": list(scopes), "messages": [{"id": "m1"}], "kind": "statement"}
     process = Process(
         kind="extraction", id="extraction-1", owner="user:ann", stage="started", outcome=None,
         said={"requested": requested}, requested_position=1, requested_event="e", requested_us=1, updated_us=1,
@@ -43,7 +45,7 @@ def found(*known: JsonObject) -> list[NewEvent]:
         Finding(type="definition", task="opens", content=f"at nine {n}", category="", domain="", message_ids=["m1"])
         for n in range(len(known))
     ]
-    verdicts = [Verdict(item=n, verdict="conflict", known=each["id"], reason="r") for n, each in enumerate(known)]
+    verdicts = [Verdict(item=n, verdict=verdict, known=each["id"], reason="r") for n, each in enumerate(known)]
     work = Work("default", *cast("tuple[Any, Any, Any, Any, Any]", (None,) * 5))
     usage = Usage(model="m", prompt_version="1")
     return events_of(
@@ -79,6 +81,27 @@ def test_a_memory_is_revised_once_in_an_extraction() -> None:
     assert names(found(MEMORY, MEMORY)) == [
         *("knowledge.revised", "knowledge.saved", "conflict.recorded", "extraction.completed"),
     ]
+
+
+TEAM: JsonObject = {"scopes": ["user:ann", "team:web"]}
+SHARED: JsonObject = {"acl": [{"entity": "user:bob", "permission": "read"}]}
+
+
+@pytest.mark.parametrize("readers", [TEAM, SHARED, {"scopes": ["public"]}], ids=["a team", "an ACL", "everybody"])
+def test_what_was_said_alone_is_told_to_no_other_reader_of_a_memory(readers: JsonObject) -> None:
+    assert names(found(MEMORY | readers)) == ["knowledge.saved", "conflict.recorded", "extraction.completed"]
+    for known in (MEMORY | readers, KNOWN | {"owner": "user:bob", "scopes": ["public"]}):
+        confirmed, _ = found(known, verdict="duplicate")
+        assert isinstance(confirmed.fact, KnowledgeConfirmed)
+        assert confirmed.fact.case == Case(), "evidence without a word"
+
+
+@pytest.mark.parametrize("scopes", [("user:ann", "team:web"), ("public",)], ids=["the team's", "everybody's"])
+def test_what_was_said_for_all_readers_of_a_memory_is_told_to_them(scopes: Sequence[str]) -> None:
+    assert names(found(MEMORY | TEAM, scopes=scopes)) == ["knowledge.revised", "extraction.completed"]
+    confirmed, _ = found(MEMORY | TEAM, verdict="duplicate", scopes=scopes)
+    assert isinstance(confirmed.fact, KnowledgeConfirmed)
+    assert confirmed.fact.case.outcome == "at nine 0"
 
 
 async def test_one_side_is_kept_and_the_other_can_be_brought_back(door: Door) -> None:

@@ -1,0 +1,30 @@
+"""What a process is started with so that its clock is days off: Python's, and that of every library in it.
+
+libfaketime is loaded before libc, so DuckDB's `now()` is shifted too. Monotonic clocks stay: timeouts are as ever.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+
+def by(days: int) -> dict[str, str]:
+    """The variables of a process whose clock is so many days off, backwards where negative; none for 0."""
+    found = find_spec("libfaketime")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    (package,) = found.submodule_search_locations
+    library = Path(package, "vendor", "libfaketime", "src", "libfaketime.so.1")
+    assert library.is_file(), library
+    return {"LD_PRELOAD": str(library), "FAKETIME": f"{days:+d}d", "DONT_FAKE_MONOTONIC": "1"} if days else {}
+
+
+can_shift = pytest.mark.skipif(
+    not (sys.platform == "linux" and platform.machine() == "x86_64"),
+    reason="libfaketime is there compiled for Linux on x86-64 alone",
+)
