@@ -43,12 +43,13 @@ class Asking:
 
 
 @cache
-def _routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
+    """The routes of every desk of this process."""
     return routes_of(cast(Desk, AskedDesk()))
 
 
 def app_of(desk: Desk, **options: Any) -> FastAPI:
     """The app of a desk, as `create_app` makes it."""
-    app = create_app(desk, **options, routes=_routes())
+    app = create_app(desk, **options, routes=routes())
     app.add_middleware(Asking, desk=desk)
     return app
