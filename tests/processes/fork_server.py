@@ -177,7 +177,7 @@ def imported() -> Callable[[], None]:
     typer.main.get_command = cache(typer.main.get_command)
     typer.main.get_command(producers.cli.main.app)
     one_app.routes()
-    producers.node.compose.create_app = one_app.app_of
+    producers.node.compose.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
     duckdb.default_connection().close()  # it has a thread, and nobody uses it
     gc.collect()
     gc.freeze()
