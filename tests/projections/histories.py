@@ -66,14 +66,16 @@ from ledger.events.slim import (
     SlimWithdrawn,
 )
 from ledger.events.usage import Usage
+from ledger.privacy.keyring import Keyring
 from ledger.wire.envelope import encode
 from ledger.wire.subjects import event_subject
 from projections.engine.batch import fold_batch
-from projections.engine.digest import RELATIONS, RelationDigest, digests
+from projections.engine.digest import RelationDigest, digests
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
+from tests.projections.empty_views import empty
 from tests.projections.memory_facts import memories
 from tests.projections.project_facts import PROJECT, assigned
 from tests.projections.resource_facts import RESOURCES, about_resources
@@ -100,16 +102,15 @@ def stored(events: Sequence[NewEvent], first: int = 1) -> list[StoredEvent]:
 _ring: deque[Workbench] = deque()
 
 
-def new_view() -> Workbench:
+def new_view(keyring: Keyring | None = None) -> Workbench:
     """An empty view in memory; the last three stay valid, an older one is emptied and used again."""
     if len(_ring) < 3:
         _ring.append(Workbench(open_view(None)))
     else:
         _ring.rotate(-1)
     bench = _ring[-1]
-    for relation in (*RELATIONS, "erased_texts"):
-        bench.con.execute(f"DELETE FROM {relation}")
-    bench.con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
+    bench.keyring = keyring or Keyring()
+    empty(bench.con)
     return bench
 
 
