@@ -93,7 +93,7 @@ _LABEL = Derived(visibility(EVERYBODY), _visibility)
 _NOW_ERASED = (
     f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END"
 )
-_ERASED = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
+_ERASED: EventValues = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
 VERSIONS = VersionedView(
     "knowledge_versions",
     "Every version of every item; as of a position: WHERE on valid_from, valid_to",
