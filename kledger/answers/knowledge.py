@@ -275,11 +275,12 @@ class Changed(ChangeFields):
     """An item that was revised, rated or scored: one event for each part of the change.
 
     Where a model is asked to rewrite the item, `evolution` says what came of it, and `done` that nothing more happens
-    by itself.
+    by itself. `status` is that of what a project shares: revised, it may wait for approval again.
     """
 
     evolution: NotRequired[Evolution]
     done: NotRequired[bool]
+    status: NotRequired[ItemStatus]
 
 
 class Evolving(ChangeFields):

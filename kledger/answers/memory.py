@@ -60,6 +60,7 @@ class Memory(TypedDict):
     merged_into: NotRequired[str]
     supersedes: NotRequired[str]
     superseded_by: NotRequired[str]
+    reason: NotRequired[Annotated[str | None, Field(description="Of one memory that was rejected: why")]]
     lifetime: NotRequired[int]
     expires_at: NotRequired[Time]
     category: NotRequired[str | None]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from kledger.contract.words import ServingPart
+from kledger.contract.words import ItemStatus, ServingPart
 
 JsonDocument = dict[str, JsonValue]
 """An object whose fields are its author's own, such as `tags`."""
@@ -79,8 +79,9 @@ class Saved(TypedDict):
 
 
 class Moved(TypedDict):
-    """An item or resource that was retired, restored or shared."""
+    """An item or resource that was retired, restored or shared; `status` is that of what a project shares."""
 
     id: str
     position: KeptAt
     event_id: str
+    status: NotRequired[ItemStatus]

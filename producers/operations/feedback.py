@@ -36,8 +36,10 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
+from producers.operations.knowledge.superseding import came_to_be
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
+from producers.operations.knowledge.whose import shared_in
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
 from producers.operations.outcomes import ATTEMPTS
@@ -155,6 +157,9 @@ async def _updated(
             for part, event, at in zip(left, batch, appended, strict=True)
         }
         answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
+        if "revised" in left and shared_in(item):
+            position, answer["status"] = await came_to_be(desk, caller, lineage, item, appended)
+            answer["position"] = max(answer["position"], position)
         return answer, evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 

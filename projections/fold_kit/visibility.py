@@ -6,8 +6,9 @@ are the entities in any of these.
 
 from __future__ import annotations
 
+from kledger.contract.projects import SHARED_KINDS, scope_of
 from kledger.contract.scopes import PERSONAL
-from projections.fold_kit.sql_text import text
+from projections.fold_kit.sql_text import among, text
 
 EVERYBODY = "CASE WHEN len(shared_with) = 0 THEN scopes ELSE list_distinct(scopes || shared_with) END"
 """Scopes and the entities of an ACL; without the owner, whom the label does not count as a reader."""
@@ -24,6 +25,12 @@ def visibility(readers: str = "scopes") -> str:
 def readers(table: str = "") -> str:
     """The list of all entities that may read a row."""
     return f"list_append({table}scopes || {table}shared_with, {table}owner)"
+
+
+def shared_by_a_project(table: str = "") -> str:
+    """The predicate of rows with a `kind` that a project has to approve."""
+    projects = f"list_filter({readers(table)}, lambda x: starts_with(x, {text(scope_of(''))}))"
+    return f"(coalesce({table}kind IN ({among(SHARED_KINDS)}), false) AND len({projects}) > 0)"
 
 
 def read_by(entities: str, table: str = "") -> str:

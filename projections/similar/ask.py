@@ -10,6 +10,7 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.ask import LISTED, listed, parsed
 
 
@@ -69,13 +70,15 @@ class Merged:
     reverted: bool
 
 
+_SHARED = shared_by_a_project()
 _SEEN_BY = "to_json([list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort(writers)])::VARCHAR"
 
 
 def eligible(
     cursor: duckdb.DuckDBPyConnection, org: str, owner: str, scopes: Sequence[str] | None, as_of: int
 ) -> list[Eligible]:
-    """The active items of one owner at a position, those within any of `scopes` where they are given."""
+    """The active items of one owner at a position, those within any of `scopes` where they are given; without what
+    projects share, whose words a coordinator approved."""
     where, values = "", []
     if scopes is not None:
         where = f"AND list_has_any(scopes, ({LISTED.replace('SELECT unnest', 'SELECT ')}))"
@@ -84,7 +87,7 @@ def eligible(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
                 confidence, created_position, {_SEEN_BY}
             FROM knowledge_at({int(as_of)})
-            WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased {where}
+            WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased AND NOT {_SHARED} {where}
             ORDER BY created_position, id""",
         [org, owner, *values],
     ).fetchall()

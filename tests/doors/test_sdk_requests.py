@@ -103,6 +103,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/memory/k%2F1/approve", lambda c: c.approve("k/1", expected_version=1), SAVED),
     ("POST /api/memory/k%2F1/reject", lambda c: c.reject("k/1", reason="r"), SAVED),
     ("POST /api/memory/k%2F1/approve", lambda c: c.tools.memory_review("k/1", "approve"), SAVED),
+    ("GET /api/memory", lambda c: c.tools.memory_list(status="proposed"), FOUND),
     ("GET /api/projects/a%2Fb/members", lambda c: c.project_members("a/b"), {"members": []}),
     ("POST /api/projects/a%2Fb/members", lambda c: c.assign_roles("a/b", "agent:a", ["tester"]), SAVED),
     ("POST /api/projects/a%2Fb/coordinators", lambda c: c.appoint_coordinator("a/b", "agent:a"), SAVED),

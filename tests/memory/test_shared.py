@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from kledger.contract.memory import Memory
 from ledger.event import JsonObject, NewEvent
-from ledger.events.knowledge import KnowledgeMerged
+from ledger.events.knowledge import KnowledgeMerged, KnowledgeSaved
+from ledger.events.project import ProjectMemberAssigned
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_short_memories import K, M, read, said
 
@@ -89,7 +91,7 @@ async def test_nobody_but_a_coordinator_decides(door: Door) -> None:
     for verb in ("approve", "reject"):
         for who in (ANN, DEV, OPERATOR):
             answer = await door.post(f"{M}/adr/{verb}", json={}, headers=who)
-            assert "appoints" in refusal(answer, 403, "not_owner")
+            assert "appoint" in refusal(answer, 403, "not_owner")
         refusal(await door.post(f"{M}/adr/{verb}", json={}, headers=BOB), 404, "unknown_knowledge")
     await said(door, "/api/projects/other/coordinators", {"entity": "agent:dev"}, OPERATOR)
     refusal(await door.post(f"{M}/adr/approve", json={}, headers=DEV), 403, "not_owner")
@@ -97,8 +99,12 @@ async def test_nobody_but_a_coordinator_decides(door: Door) -> None:
 
 async def test_a_coordinator_sees_the_proposals_of_their_project_without_naming_it(door: Door) -> None:
     await propose(door)
-    decided = await said(door, f"{M}/adr/reject", {"reason": "no"}, {"X-Ledger-Agent": "lead"})
+    alone = {"X-Ledger-Agent": "lead"}
+    assert await listed(door, alone, status="proposed") == ["adr"]
+    assert (await read(door, f"{M}/adr", alone))["content"] == ADR["content"]
+    decided = await said(door, f"{M}/adr/reject", {"reason": "no"}, alone)
     assert decided["status"] == "rejected"
+    assert (await read(door, f"{M}/adr", ANN))["reason"] == "no"
 
 
 async def test_what_was_revised_since_it_was_read_is_not_approved(door: Door) -> None:
@@ -126,9 +132,9 @@ async def test_a_decision_is_repeated_with_its_key_and_answers_the_same(door: Do
 async def test_its_author_revises_it_and_it_waits_again_a_coordinator_revises_it_and_it_holds(door: Door) -> None:
     await propose(door)
     await said(door, f"{M}/adr/approve", {}, LEAD)
-    for who, status in ((LEAD, "active"), (ANN, "proposed")):
+    for who, status in ((LEAD, "active"), (ANN, "proposed"), (LEAD, "proposed")):
         answer = await door.put(f"{K}/adr", json={"content": f"SQLite, says {who}"}, headers=who)
-        assert answer.is_success, answer.text
+        assert answer.json()["status"] == status, answer.text
         await door.desk.view.wait_for(await door.head())
         assert (await read(door, f"{K}/adr", DEV))["status"] == status
     refusal(await door.put(f"{K}/adr", json={"content": "x"}, headers=DEV), 403, "not_owner")
@@ -140,6 +146,11 @@ async def test_why_says_who_may_change_it(door: Door) -> None:
     for who, you in ((ANN, "owner"), (LEAD, "coordinator"), (DEV, None)):
         may = (await read(door, f"{K}/adr/why", who))["may_change"]
         assert may == {"owner": "user:alice", "writers": [], "coordinators": ["agent:lead"], "you": you}
+    acl = {"acl": [{"entity": "user:bob", "permission": "read"}]}
+    assert (await door.put(f"{K}/adr/acl", json=acl, headers=ANN)).is_success
+    await door.desk.view.wait_for(await door.head())
+    may = (await read(door, f"{K}/adr/why", BOB))["may_change"]
+    assert (may["coordinators"], may["you"]) == ([], None), "who reads it is not of the project"
 
 
 async def test_creator_and_coordinator_retire_and_restore_it_and_nobody_else(door: Door) -> None:
@@ -147,11 +158,12 @@ async def test_creator_and_coordinator_retire_and_restore_it_and_nobody_else(doo
     await said(door, f"{M}/adr/approve", {}, LEAD)
     refusal(await door.delete(f"{K}/adr", headers=DEV), 403, "not_owner")
     await retired(door, LEAD)
-    await said(door, f"{K}/adr/restore", {}, LEAD)
-    assert await listed(door) == ["adr"]
-    await retired(door, ANN)
-    await said(door, f"{K}/adr/restore", {}, ANN)
-    assert await listed(door, status="proposed") == ["adr"]
+    for who in (LEAD, ANN):
+        restored = await said(door, f"{K}/adr/restore", {}, who)
+        assert restored["status"] == "proposed"
+        assert await listed(door, status="proposed") == ["adr"]
+        await said(door, f"{M}/adr/approve", {}, LEAD)
+        await retired(door, who)
 
 
 async def test_a_later_version_is_in_force_and_the_earlier_one_says_so(door: Door) -> None:
@@ -185,6 +197,88 @@ async def test_a_later_version_that_is_less_sure_by_a_fifth_is_in_conflict(
     assert set(await listed(door)) == {"adr", "later"}
     await said(door, f"/api/conflicts/{conflict['id']}/resolve", {"winner": "adr"}, LEAD)
     assert await listed(door) == ["adr"]
+
+
+async def test_the_version_in_force_is_superseded_whatever_the_later_one_names(door: Door) -> None:
+    await said(door, M, ADR | {"id": "q0"}, LEAD)
+    for name in ("q1", "q2"):
+        await propose(door, DEV, id=name, supersedes="q0")
+    assert (await said(door, f"{M}/q1/approve", {}, LEAD))["superseded"] == "q0"
+    assert (await said(door, f"{M}/q2/approve", {}, LEAD))["superseded"] == "q1"
+    assert await listed(door) == ["q2"]
+
+
+async def test_a_later_version_that_leaves_the_project_is_in_force_as_well(door: Door) -> None:
+    await said(door, M, {"layer": "semantic", "content": "tabs", "id": "mine"}, ANN)
+    await propose(door, supersedes="mine")
+    answer = await door.put(f"{K}/adr", json={"scopes": ["user:alice"]}, headers=ANN)
+    assert answer.json()["status"] == "active", answer.text
+    await door.desk.view.wait_for(await door.head())
+    assert (await read(door, f"{M}/mine", ANN))["superseded_by"] == "adr"
+
+
+async def test_an_item_that_names_itself_supersedes_nothing(door: Door) -> None:
+    fact = KnowledgeSaved(
+        types=["adr"], task="t", content="c", scopes=["project:ledger"], owner="user:alice",
+        memory=Memory(layer="semantic", kind="adr"), supersedes="self",
+    )  # fmt: skip
+    await door.desk.ledger.append(NewEvent(fact, "self", "user:alice"))
+    assert (await said(door, f"{M}/self/approve", {}, LEAD))["superseded"] is None
+
+
+async def test_a_conflict_is_resolved_where_the_other_side_waits_for_approval(door: Door) -> None:
+    await propose(door, confidence=0.9)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    await propose(door, DEV, id="later", supersedes="adr", confidence=0.1)
+    conflict = (await said(door, f"{M}/later/approve", {}, LEAD))["conflict"]
+    assert (await door.put(f"{K}/adr", json={"content": "another"}, headers=ANN)).json()["status"] == "proposed"
+    resolved = await said(door, f"/api/conflicts/{conflict}/resolve", {"winner": "later"}, LEAD)
+    assert resolved["retired"] == "adr"
+    assert (await read(door, f"{K}/adr", DEV))["status"] == "retired"
+
+
+async def test_shared_memory_is_merged_with_nothing(door: Door) -> None:
+    for name in ("one", "two"):
+        await said(door, M, ADR | {"id": name}, LEAD)
+    slim = await said(door, f"{K}/slim", {"dry_run": True, "threshold": 0.9, "wait": 30}, LEAD)
+    assert slim["groups"] == []
+
+
+async def test_what_the_gate_refuses_for_a_role_taken_away_meanwhile_is_answered_as_refused(door: Door) -> None:
+    """The decision is appended after the look at the roles, and another event stands between the two."""
+    await propose(door)
+    ledger = door.desk.ledger
+    append = ledger.append
+
+    async def later(event: NewEvent) -> Any:
+        dismissed = ProjectMemberAssigned(member="agent:lead", roles=[])
+        await append(NewEvent(dismissed, "ledger", "user:local"))
+        return await append(event)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ledger, "append", later)
+        answer = await door.post(f"{M}/adr/approve", json={}, headers=LEAD)
+    assert "nothing was changed" in refusal(answer, 403, "not_owner")
+    assert (await read(door, f"{M}/adr", DEV))["status"] == "proposed"
+
+
+async def test_an_appointment_is_repeated_with_its_key_whatever_was_said_since(door: Door) -> None:
+    path, key = "/api/projects/ledger/coordinators", {"Idempotency-Key": "one"}
+    first = await said(door, path, {"entity": "agent:dev"}, key)
+    await said(door, MEMBERS, {"entity": "agent:dev", "roles": ["tester"]}, OPERATOR)
+    head = await door.head()
+    assert await said(door, path, {"entity": "agent:dev"}, key) == first
+    refusal(await door.post(path, json={"entity": "agent:x"}, headers=key), 422, "idempotency_mismatch")
+    assert await door.head() == head
+
+
+async def test_a_decision_is_repeated_with_its_key_after_its_author_closed_the_item(door: Door) -> None:
+    await propose(door)
+    key = LEAD | {"Idempotency-Key": "one"}
+    first = await said(door, f"{M}/adr/approve", {}, key)
+    assert (await door.put(f"{K}/adr", json={"scopes": ["user:alice"]}, headers=ANN)).is_success
+    await door.desk.view.wait_for(await door.head())
+    assert await said(door, f"{M}/adr/approve", {}, key) == first
 
 
 async def test_a_later_version_of_ones_own_private_memory_is_in_force_at_once(door: Door) -> None:

@@ -123,12 +123,19 @@ def test_what_its_author_states_anew_waits_again_and_what_a_coordinator_states_h
     assert status(COORDINATOR, adr(LEAD), about(anew, LEAD)) == "active"
 
 
+def test_what_a_coordinator_adds_to_a_proposal_does_not_approve_the_rest() -> None:
+    revised = about(KnowledgeRevised(tags={"domain": "databases"}), LEAD)
+    assert status(COORDINATOR, adr(), revised) == "proposed"
+    assert status(COORDINATOR, adr(), approved(), about(KnowledgeRevised(content="evil")), revised) == "proposed"
+
+
 def test_a_coordinator_revises_retires_and_restores_and_says_neither_whose_it_is_nor_who_reads_it() -> None:
     revised = about(KnowledgeRevised(content="another"), LEAD)
     assert status(COORDINATOR, adr(), approved(), revised) == "active"
     retired, restored = about(KnowledgeRetired(), LEAD), about(KnowledgeRestored(), LEAD)
     assert status(COORDINATOR, adr(), approved(), retired) == "retired"
-    assert status(COORDINATOR, adr(), approved(), retired, restored) == "active"
+    assert status(COORDINATOR, adr(), approved(), retired, restored) == "proposed", "whoever restores it"
+    assert status(COORDINATOR, adr(LEAD), retired, restored) == "proposed", "others may have revised it"
     assert status(COORDINATOR, adr(), approved(), retired, about(KnowledgeRestored())) == "proposed"
     for fact in (
         KnowledgeRevised(scopes=["public"]),
@@ -161,7 +168,7 @@ def test_a_superseded_item_says_by_which_and_comes_back_when_it_is_restored() ->
     bench = view_of(stored(log))
     assert rows(bench.con, "SELECT status, superseded_by FROM knowledge") == [("superseded", "k2")]
     assert rows(bench.con, "SELECT ref FROM lineage WHERE relation = 'superseded_by'") == [("k2",)]
-    assert status(*log, about(KnowledgeRestored(), LEAD)) == "active"
+    assert status(*log, about(KnowledgeRestored(), LEAD)) == "proposed"
     back = view_of(stored([*log, about(KnowledgeRestored(), LEAD)]))
     assert rows(back.con, "SELECT superseded_by FROM knowledge") == [(None,)]
     assert refused(COORDINATOR, adr(), about(KnowledgeSuperseded(by="k2"), "agent:other")) == [(3, "not_owner")]

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kledger.contract import language
 from kledger.contract.scopes import Visibility
-from kledger.contract.words import MemoryLayer
+from kledger.contract.words import ItemFilter, MemoryLayer
 
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
@@ -87,6 +87,9 @@ Kind = Annotated[
         "project_context, adr, convention, known_issue or user_preference; else any word"
     ),
 ]
+OnlyLayer = Annotated[MemoryLayer | None, Field(description="Only memories of this layer")]
+OnlyKind = Annotated[str, Field(description="Only memories of this kind")]
+WithStatus = Annotated[ItemFilter, Field(description="Only memories with this status, or all")]
 Supersedes = Annotated[str, Field(description="The id of the memory of which this is a later version")]
 Decision = Annotated[Literal["approve", "reject"], Field(description="What becomes of the proposal")]
 ReviewReason = Annotated[str, Field(description="Why; its author reads it")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Confirmed, Decided, MemoryHealth, Remembered
+from kledger.answers.memory import Confirmed, Decided, MemoryHealth, MemoryList, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
@@ -332,6 +332,21 @@ async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.Co
     return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
 
 
+@tool("List memories", reads=True)
+async def memory_list(
+    wire: Wire,
+    layer: given.OnlyLayer = None,
+    kind: given.OnlyKind = "",
+    status: given.WithStatus = "active",
+    limit: given.Limit = 10,
+) -> MemoryList:
+    """Memories by when they happened, the latest first. With `status` proposed: what waits for you in the projects that
+    you coordinate, and what you have proposed."""
+    return await memory.memories(
+        wire, layers=[layer] if layer else None, kinds=[kind] if kind else None, status=status, limit=limit
+    )
+
+
 @tool("Decide on a proposal")
 async def memory_review(
     wire: Wire,
@@ -370,6 +385,7 @@ class ToolEndpoints:
     session_context = Endpoint(session_context)
     session_scratchpad = Endpoint(session_scratchpad)
     memory_confirm = Endpoint(memory_confirm)
+    memory_list = Endpoint(memory_list)
     memory_review = Endpoint(memory_review)
     memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from kledger.answers.knowledge import Changed
+from kledger.answers.parts import Moved
 from producers.cli import reading
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
@@ -122,7 +124,7 @@ def revise(
     changed = session.ledger.within(trace_id=trace, message_id=message).revise(
         item_id, **fields, expected_version=expected_version, reason=reason
     )
-    return Answer(changed, f"revised {plain(changed['id'])} at position {changed['position']}")
+    return Answer(changed, f"revised {plain(changed['id'])} at position {changed['position']}{waits(changed)}")
 
 
 def rate(
@@ -173,13 +175,18 @@ def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = N
     return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}")
 
 
+def waits(answer: Changed | Moved) -> str:
+    """What is to be said of something that its project has to approve again."""
+    return ", and waits for a coordinator (proposed)" if answer.get("status") == "proposed" else ""
+
+
 def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
-    """Bring a retired item back. Only its owner may.
+    """Bring back what is retired, expired or superseded. Its owner may, or a coordinator of what projects share.
 
     Example: kledger restore knowledge-20260305-a1b2 --user ann
     """
     moved = session.ledger.restore(item_id, reason=reason)
-    return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}")
+    return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}{waits(moved)}")
 
 
 class RestoreItem(TyperCommand):

@@ -25,7 +25,7 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
-from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
+from ledger.event import Appended, Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
 from ledger.item_status import fault_of_status
 from ledger.named_ids import named_id
@@ -33,12 +33,13 @@ from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.first_cases import refuse_cases
+from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
-from producers.operations.knowledge.proposing import first_status
-from producers.operations.knowledge.superseding import check_superseding, supersede_now
+from producers.operations.knowledge.proposing import first_status, waits_for_a_project
+from producers.operations.knowledge.superseding import came_to_be, check_superseding, supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.knowledge.whose import coordinator
+from producers.operations.knowledge.whose import coordinator, shared_in
 from producers.operations.outcomes import ATTEMPTS, as_saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
@@ -78,10 +79,12 @@ async def save(
         if fact.supersedes is not None:
             await check_superseding(desk, caller, fact.supersedes, status)
     except (NotOwner, UnknownKnowledge):  # as it is now: an earlier request with the key may have been in time
-        if retry is None or await _earlier_save(retry, desk, caller, payload, fact, shared) is None:
+        if not await _is_saved(desk, caller, payload, fact, shared, retry):
             raise
         status = "proposed"
     saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
+    if not saved["duplicate"] and waits_for_a_project(fact, shared):
+        await refuse_refused(desk, [Appended(saved["position"], saved["event_id"])])
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
             await desk.view.wait_for(saved["position"])
@@ -90,7 +93,7 @@ async def save(
     if fact.supersedes is not None and status == "active":
         position = await supersede_now(desk, caller, lineage, saved["id"], saved["event_id"])
         saved["position"] = max(saved["position"], position)
-    if saved["duplicate"]:
+    if saved["duplicate"] or status == "proposed":
         standing = (await desk.view.ask(ask.standings, desk.org, caller, [saved["id"]])).get(saved["id"])
         status = status if standing is None else standing.status
     return SavedItem(**saved, status=status)
@@ -173,6 +176,23 @@ async def _earlier_save(
     return before
 
 
+async def _is_saved(
+    desk: Desk,
+    caller: Caller,
+    payload: SaveRequest,
+    fact: KnowledgeSaved,
+    shared: KnowledgeShared | None,
+    retry: uuid.UUID | None,
+) -> bool:
+    """Whether the same was saved before, under its key or, without one, under its id."""
+    if retry is not None:
+        return await _earlier_save(retry, desk, caller, payload, fact, shared) is not None
+    if payload.id is None:
+        return False
+    own_id = statement_id(desk.org, payload.id, statement(fact, shared))
+    return await _appended_save(desk, possible_actors(caller, fact.owner), own_id) is not None
+
+
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
     by_id = await desk.view.ask(events.kept_events, desk.org, actors, [own_id, share_id(own_id)])
     if own_id not in by_id:
@@ -239,9 +259,9 @@ async def owned(
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
     item, last = await latest(desk, caller, item_id)
-    actor = item.owner if caller.may_act_for(item.owner) else None
-    if actor is None and as_coordinator:
-        actor = await coordinator(desk, caller, item)
+    actor = await coordinator(desk, caller, item) if as_coordinator else None
+    if actor is None and caller.may_act_for(item.owner):
+        actor = item.owner
     if actor is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
     return item, last, actor
@@ -340,5 +360,8 @@ async def publish_change(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return Moved(id=item_id, position=appended.position, event_id=own_id)
+        moved = Moved(id=item_id, position=appended.position, event_id=own_id)
+        if shared_in(item):
+            moved["position"], moved["status"] = await came_to_be(desk, caller, lineage, item, [appended])
+        return moved
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)

@@ -11,11 +11,21 @@ from producers.operations.desk import Desk, folded
 from projections.views.projects import ask
 
 
+def waits_for_a_project(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> bool:
+    """Whether a save is of something that a project shares."""
+    kind = None if fact.memory is None else fact.memory.kind
+    return is_shared_kind(kind) and bool(_projects(fact, shared))
+
+
+def _projects(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> list[str]:
+    return projects_among(readers(fact.scopes, shared.readers() if shared else (), fact.owner))
+
+
 async def first_status(desk: Desk, fact: KnowledgeSaved, shared: KnowledgeShared | None) -> ItemStatus:
     """The status that a save begins with. Raises NotOwner (the owner's role in the project proposes no such kind),
     ViewBehind."""
     kind = None if fact.memory is None else fact.memory.kind
-    projects = projects_among(readers(fact.scopes, shared.readers() if shared else (), fact.owner))
+    projects = _projects(fact, shared)
     if kind is None or not is_shared_kind(kind) or not projects:
         return "active"
     for project in projects:  # a role may have been given a moment ago

@@ -50,6 +50,9 @@ async def revisable(
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
     item, last = await latest(desk, caller, item_id)
+    restates = revision is not None and (revision.owner is not None or revision.scopes is not None)
+    if not restates and (lead := await coordinator(desk, caller, item)) is not None:
+        return item, last, lead  # also of what they own in another name: as a coordinator their words hold
     if caller.may_act_for(item.owner):
         return item, last, item.owner
     writer = next((entity for entity in caller.entities() if entity in item.writers), None)
@@ -57,7 +60,7 @@ async def revisable(
         writer = await coordinator(desk, caller, item)
     if writer is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
-    if revision is not None and (revision.owner is not None or revision.scopes is not None):
+    if restates:
         raise not_owner(f"say whose {item_id} is and who sees it: {item.owner} lets you revise it", item.owner, caller)
     return item, last, writer
 

@@ -5,24 +5,30 @@ The later one is, unless its confidence is lower by SUPERSEDING_MARGIN or more: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from kledger.contract.errors import VersionConflict
 from kledger.contract.projects import SUPERSEDING_MARGIN
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemStatus
-from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.event import Appended, JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.knowledge import KnowledgeSuperseded
 from ledger.item_status import fault_of_status
 from ledger.named_ids import named_id
 from producers.operations.desk import Desk, folded
+from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import changer
+from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import NAMESPACE, publish
 from producers.operations.stated_before import events_of_key, past_actors
 from producers.operations.stating import not_owner
 from projections.views.knowledge import ask
 
+MOST_VERSIONS = 1_000
+"""So many versions of one fact are followed to the one that is in force."""
 _ROUNDING = 1e-9
 
 
@@ -52,28 +58,22 @@ async def supersede(
 ) -> Superseding:
     """What comes of an item that is in force from now on and names an earlier one. `actor` says which of them is;
     `cause`, the event by which the later one came in force, names the events that follow from it."""
-    earlier_id = later.get("supersedes")
-    if earlier_id is None:
+    found = await _in_force(desk, caller, later)
+    if found is None:
         return Superseding()
-    last = await folded(desk, "knowledge", earlier_id)
-    standing = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
-    earlier = await desk.view.ask(ask.item, desk.org, caller, earlier_id)
-    if standing is None or earlier is None:
-        return Superseding()
-    if fault_of_status(KnowledgeSuperseded.name, earlier_id, standing.status) is not None:
-        return Superseding()
+    standing, earlier, last = found
     lower = earlier["eval"]["confidence"] - later["eval"]["confidence"]
     theirs = await changer(desk, caller, standing)
     own_id = _own_id(cause)
     if theirs is not None and lower < SUPERSEDING_MARGIN - _ROUNDING:
         fact = KnowledgeSuperseded(by=later["id"])
-        event = NewEvent(fact, earlier_id, theirs, desk.org, lineage, id=own_id, expects=last)
-        return Superseding(event, superseded=earlier_id)
-    reason = f"{later['id']} is to take the place of {earlier_id}" + (
+        event = NewEvent(fact, standing.id, theirs, desk.org, lineage, id=own_id, expects=last)
+        return Superseding(event, superseded=standing.id)
+    reason = f"{later['id']} is to take the place of {standing.id}" + (
         f", and is less sure by {lower:.2f}" if theirs is not None else f", which {standing.owner} owns"
     )
     recorded = ConflictRecorded(
-        first=earlier_id,
+        first=standing.id,
         first_version=standing.version,
         second=later["id"],
         second_version=later["version"],
@@ -83,9 +83,28 @@ async def supersede(
     return Superseding(NewEvent(recorded, conflict_id, actor, desk.org, lineage, id=own_id), conflict=conflict_id)
 
 
-async def came_of(desk: Desk, caller: Caller, later: JsonObject, cause: str) -> Superseding:
+async def _in_force(desk: Desk, caller: Caller, later: JsonObject) -> tuple[ask.Standing, JsonObject, int] | None:
+    """The version of the fact that is in force, or proposed, before the later one: the item that this names, or what
+    took the place of that; with its last position. None where there is none that the caller sees."""
+    earlier_id, seen = later.get("supersedes"), {later["id"]}
+    while earlier_id is not None and earlier_id not in seen and len(seen) <= MOST_VERSIONS:
+        seen.add(earlier_id)
+        last = await folded(desk, "knowledge", earlier_id)
+        standing = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
+        earlier = await desk.view.ask(ask.item, desk.org, caller, earlier_id)
+        if standing is None or earlier is None:
+            return None
+        if fault_of_status(KnowledgeSuperseded.name, earlier_id, standing.status) is None:
+            return standing, earlier, last
+        earlier_id = earlier.get("superseded_by")
+    return None
+
+
+async def came_of(desk: Desk, caller: Caller, item_id: str, cause: str) -> Superseding:
     """What came of an item when it came in force, from the events that the log holds under the cause's name."""
-    actors = {later["owner"], *caller.reading_as(), *await past_actors(desk, caller, later.get("supersedes") or "")}
+    later = await desk.view.ask(ask.item, desk.org, caller, item_id) or {}
+    about = [each for each in (item_id, later.get("supersedes")) if each is not None]
+    actors = set(caller.reading_as()).union(*[await past_actors(desk, caller, each) for each in about])
     own_id = _own_id(cause)
     event = (await events_of_key(desk, actors, [own_id])).get(own_id)
     if event is None:
@@ -99,16 +118,41 @@ def _own_id(cause: str) -> str:
     return named_id(NAMESPACE, f"{cause}\nsuperseded")
 
 
+async def came_to_be(
+    desk: Desk, caller: Caller, lineage: Lineage, item: ask.Standing, appended: Sequence[Appended]
+) -> tuple[int, ItemStatus]:
+    """The last position and the status of shared memory after events that the gate accepted; `item` is from before.
+
+    One that is in force by them supersedes the item that it names. Raises what the gate refused an event for.
+    """
+    await refuse_refused(desk, appended)
+    position = appended[-1].position
+    now = (await desk.view.ask(ask.standings, desk.org, caller, [item.id])).get(item.id)
+    if now is None:
+        return position, item.status
+    if now.status == "active" != item.status and item.supersedes is not None:
+        position = max(position, await supersede_now(desk, caller, lineage, item.id, appended[0].event_id))
+    return position, now.status
+
+
 async def supersede_now(desk: Desk, caller: Caller, lineage: Lineage, item_id: str, cause: str) -> int:
     """Publish what comes of an item that was saved and is in force, once; its position, 0 where nothing comes of it.
 
     Raises VersionConflict, BrokerUnavailable, ViewBehind.
     """
-    await folded(desk, "knowledge", item_id)
-    later = await desk.view.ask(ask.item, desk.org, caller, item_id)
-    if later is None:
-        return 0
-    if (before := await came_of(desk, caller, later, cause)).position or later["status"] != "active":
-        return before.position
-    event = (await supersede(desk, caller, lineage, later, later["owner"], cause)).event
-    return 0 if event is None else (await publish(desk.ledger, desk.tally, [event]))[0].position
+    for _ in range(ATTEMPTS):
+        await folded(desk, "knowledge", item_id)
+        later = await desk.view.ask(ask.item, desk.org, caller, item_id)
+        if later is None:
+            return 0
+        if (before := await came_of(desk, caller, item_id, cause)).position or later["status"] != "active":
+            return before.position
+        event = (await supersede(desk, caller, lineage, later, later["owner"], cause)).event
+        try:
+            return 0 if event is None else (await publish(desk.ledger, desk.tally, [event]))[0].position
+        except VersionConflict:
+            continue
+    raise VersionConflict(
+        f"{item_id} is kept and in force, and others keep writing to what it is to supersede: send the same again",
+        id=item_id,
+    )

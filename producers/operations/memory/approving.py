@@ -11,7 +11,9 @@ from kledger.requests.memory import DecideRequest
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeApproved, KnowledgeRejected
 from ledger.item_status import MAKES
+from ledger.readers import readers
 from producers.operations.desk import Desk, folded
+from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.changes import latest, refuse_status
 from producers.operations.knowledge.superseding import Superseding, came_of, supersede
 from producers.operations.knowledge.whose import coordinator, shared_in, with_their_projects
@@ -61,15 +63,15 @@ async def _decide(
     retry: uuid.UUID | None,
 ) -> Decided:
     own_id = event_id(retry)
+    seeing = await with_their_projects(desk, caller)
+    if retry is not None:
+        await folded(desk, "knowledge", item_id)
+        stated = payload.model_dump(exclude_none=True)
+        if (before := await earlier_event(desk, caller.reading_as(), own_id, stated)) is not None:
+            came = await came_of(desk, seeing, item_id, own_id)
+            return _decided(item_id, decision, came, max(before.position, came.position), own_id)
     for _ in range(ATTEMPTS):
-        seeing = await with_their_projects(desk, caller)
         item, last = await latest(desk, seeing, item_id)
-        later = await desk.view.ask(ask.item, desk.org, seeing, item_id)
-        if retry is not None and later is not None:
-            stated = payload.model_dump(exclude_none=True)
-            if (before := await earlier_event(desk, caller.reading_as(), own_id, stated)) is not None:
-                came = await came_of(desk, seeing, later, own_id)
-                return _decided(item_id, decision, came, max(before.position, came.position), own_id)
         actor = await _decider(desk, caller, item)
         version = item.version if payload.expected_version is None else payload.expected_version
         if version != item.version:
@@ -82,6 +84,7 @@ async def _decide(
         refuse_status(fact, item)
         events = [NewEvent(fact, item_id, actor, desk.org, lineage, id=own_id, expects=last)]
         came = Superseding()
+        later = await desk.view.ask(ask.item, desk.org, seeing, item_id)
         if decision is KnowledgeApproved and later is not None:
             came = await supersede(desk, seeing, lineage, later, actor, own_id)
             events += [] if came.event is None else [came.event]
@@ -89,6 +92,7 @@ async def _decide(
             appended = await publish(desk.ledger, desk.tally, events)
         except VersionConflict:
             continue
+        await refuse_refused(desk, appended)
         return _decided(item_id, decision, came, appended[-1].position, own_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
@@ -97,14 +101,20 @@ async def _decider(desk: Desk, caller: Caller, item: Standing) -> str:
     projects = shared_in(item)
     if not projects:
         raise IllegalState(
-            f"{item.id} is nothing that a project shares: its kind is {item.kind or 'not stated'}, and who reads it "
-            f"{', '.join(item.scopes)}",
+            f"{item.id} is nothing that a project shares: its kind is {item.kind or 'not stated'}, and its readers are "
+            f"{', '.join(readers(item.scopes, item.shared_with, item.owner))}",
             id=item.id,
         )
     for project in projects:  # a role may have been given a moment ago
         await folded(desk, "project", project)
     actor = await coordinator(desk, caller, item)
     if actor is None:
+        if caller.is_operator:
+            raise NotOwner(
+                f"a coordinator of {', '.join(projects)} decides on {item.id}: appoint one, user:local if it is to be "
+                f"you (kledger project coordinator {projects[0]} user:local)",
+                id=item.id,
+            )
         raise NotOwner(
             f"a coordinator of {', '.join(projects)} decides on {item.id}, and {' or '.join(caller.reading_as())} is "
             f"none: the operator appoints one (kledger project coordinator {projects[0]} …)",

@@ -9,6 +9,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
+from producers.operations.knowledge.whose import with_their_projects
 from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window
 from projections.views.knowledge import memories as ask
@@ -35,6 +36,9 @@ async def get(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     moment = await moment_of(desk, as_of, then)
     memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then, moment=moment)
+    if memory is None:  # a coordinator reads what waits for them, without naming the project
+        seeing = await with_their_projects(desk, caller)
+        memory = await desk.view.ask(ask.memory, desk.org, seeing, item_id, then, moment=moment)
     if memory is None:
         raise unknown_memory(item_id)
     if memory.pop("erased"):
@@ -42,6 +46,8 @@ async def get(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
             id=item_id,
         )
+    if memory["status"] == "rejected":
+        memory["reason"] = await desk.view.ask(ask.reason_of_rejection, desk.org, item_id)
     return memory
 
 
@@ -60,4 +66,6 @@ async def timeline(
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
+    if wanted.status == "proposed":
+        caller = await with_their_projects(desk, caller)
     return listed(await desk.view.ask(ask.memories, desk.org, caller, wanted, window, then, moment=moment), position)

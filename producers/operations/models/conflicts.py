@@ -11,7 +11,7 @@ from kledger.requests.models import ResolveRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
-from producers.operations.desk import Desk, reach_head
+from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.knowledge.whose import changer
 from producers.operations.models.processes import caused, own
 from producers.operations.publish import event_id, mismatch, publish
@@ -72,13 +72,16 @@ async def resolve(
     if (revision := _revision(payload)) is not None:
         kept = standing.get(winner or "")
         actor = await changer(desk, caller, kept) if kept is not None and kept.status == "active" else None
+        last = await folded(desk, "knowledge", winner or "")
         if kept is None or actor is None:
             raise NotOwner(f"{winner} is not an active item of yours: merge into the side that is", id=winner)
-        events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=kept.position))
+        events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=last))
     item = standing.get(loser)
-    if item is not None and item.status == "active" and (actor := await changer(desk, caller, item)) is not None:
+    held = item is not None and item.status in ("active", "proposed")
+    if item is not None and held and (actor := await changer(desk, caller, item)) is not None:
         retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
-        events.append(NewEvent(retired, item.id, actor, desk.org, by, id=ids["retired"]))
+        last = await folded(desk, "knowledge", item.id)
+        events.append(NewEvent(retired, item.id, actor, desk.org, by, id=ids["retired"], expects=last))
     appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
     return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 
 from kledger.answers.projects import AssignedMember
-from kledger.contract.errors import InvalidPayload, NotOwner
+from kledger.contract.errors import InvalidPayload, NotOwner, VersionConflict
 from kledger.contract.projects import COORDINATOR, scope_of
 from kledger.contract.scopes import OPERATOR, Caller
 from kledger.contract.words import ProjectRole
@@ -14,7 +13,9 @@ from kledger.requests.projects import MemberRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.project import ProjectMemberAssigned
 from producers.operations.desk import ANY, Desk, Freshness, folded, reach
-from producers.operations.publish import event_id, publish
+from producers.operations.judged import refuse_refused
+from producers.operations.outcomes import ATTEMPTS
+from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.projects import ask
 
@@ -44,10 +45,24 @@ async def appoint(
 ) -> AssignedMember:
     """Make a user or an agent a coordinator of a project, beside the roles that it has. Raises as `assign`."""
     _check(project)
-    await folded(desk, "project", project)
-    roles = await desk.view.ask(ask.roles, desk.org, entity, [project])
-    together: list[ProjectRole] = list(dict.fromkeys([COORDINATOR, *roles.get(project, ())]))
-    return await assign(desk, caller, lineage, project, MemberRequest(entity=entity, roles=together), retry)
+    own_id = event_id(retry)
+    for _ in range(ATTEMPTS):
+        last = await folded(desk, "project", project)
+        if retry is not None:
+            before = await earlier_event(desk, caller.reading_as(), own_id, {"member": entity})
+            if before is not None and COORDINATOR not in before.data["roles"]:
+                raise mismatch()
+            if before is not None:
+                return _assigned(project, entity, before.data["roles"], before.position, own_id)
+        roles = await desk.view.ask(ask.roles, desk.org, entity, [project])
+        together: list[ProjectRole] = list(dict.fromkeys([COORDINATOR, *roles.get(project, ())]))
+        fact = ProjectMemberAssigned(member=entity, roles=together)
+        try:
+            position = await _state(desk, caller, lineage, project, fact, own_id, last)
+        except VersionConflict:
+            continue
+        return _assigned(project, entity, together, position, own_id)
+    raise VersionConflict(f"others keep giving roles in {project}: try again")
 
 
 async def assign(
@@ -59,24 +74,36 @@ async def assign(
     BrokerUnavailable, ViewBehind.
     """
     _check(project)
-    roles: Sequence[ProjectRole] = list(dict.fromkeys(payload.roles))
-    fact = ProjectMemberAssigned(member=payload.entity, roles=list(roles))
+    roles: list[ProjectRole] = list(dict.fromkeys(payload.roles))
+    fact = ProjectMemberAssigned(member=payload.entity, roles=roles)
     own_id = event_id(retry)
-
-    def assigned(position: int) -> AssignedMember:
-        return AssignedMember(
-            project=project, member=payload.entity, roles=list(roles), position=position, event_id=own_id
-        )
-
-    last = await folded(desk, "project", project)
+    await folded(desk, "project", project)
     if retry is not None:
         before = await earlier_event(desk, caller.reading_as(), own_id, request_fields(fact))
         if before is not None:
-            return assigned(before.position)
+            return _assigned(project, payload.entity, roles, before.position, own_id)
+    position = await _state(desk, caller, lineage, project, fact, own_id)
+    return _assigned(project, payload.entity, roles, position, own_id)
+
+
+async def _state(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    project: str,
+    fact: ProjectMemberAssigned,
+    own_id: str,
+    expects: int | None = None,
+) -> int:
     actor = OPERATOR if caller.is_operator else await _coordinator(desk, caller, project)
-    event = NewEvent(fact, project, actor, desk.org, lineage, id=own_id, expects=last)
-    (appended,) = await publish(desk.ledger, desk.tally, [event])
-    return assigned(appended.position)
+    event = NewEvent(fact, project, actor, desk.org, lineage, id=own_id, expects=expects)
+    appended = await publish(desk.ledger, desk.tally, [event])
+    await refuse_refused(desk, appended)
+    return appended[0].position
+
+
+def _assigned(project: str, member: str, roles: list[ProjectRole], position: int, own_id: str) -> AssignedMember:
+    return AssignedMember(project=project, member=member, roles=roles, position=position, event_id=own_id)
 
 
 async def _coordinator(desk: Desk, caller: Caller, project: str) -> str:

@@ -63,6 +63,7 @@ class Standing:
     shared_with: list[str]
     scopes: list[str]
     kind: str | None
+    supersedes: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,8 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind FROM knowledge
-            WHERE org = ? AND id IN ({LISTED}) AND {may}""",
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind, supersedes
+            FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
     return {row[0]: Standing(*row) for row in rows}

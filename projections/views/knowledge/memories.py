@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from kledger.contract.projects import SHARED_KINDS, meant_for, scope_of
+from kledger.contract.projects import SHARED_KINDS, meant_for
 from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer, ProjectRole
 from ledger.event import JsonObject
@@ -21,7 +21,7 @@ from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Window
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.versioned_view import Column, comments
-from projections.fold_kit.visibility import readers
+from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
@@ -67,7 +67,6 @@ COMMENT ON MACRO TABLE memory_items_at IS 'Internal: memory_items_as_of, of a po
 """
 
 _COLUMNS = f"{ITEM_COLUMNS}, {', '.join(column.read() for column in _COUNTED)}"
-_IN_A_PROJECT = f"len(list_filter({readers('m.')}, lambda x: starts_with(x, '{scope_of('')}'))) > 0"
 _TIMES = ("expires_at", "first_observed", "last_confirmed")
 
 
@@ -114,7 +113,7 @@ def memories(
         if bound is not None:  # as a number: the driver takes no moment whose UTC form is beyond Python's years
             where.append(f"epoch_us(m.happened_at) {predicate} {microseconds(bound)}")
     if wanted.role is not None and (others := set(SHARED_KINDS).difference(meant_for(wanted.role))):
-        where.append(f"(m.kind IS NULL OR m.kind NOT IN ({among(sorted(others))}) OR NOT {_IN_A_PROJECT})")
+        where.append(f"NOT ({shared_by_a_project('m.')} AND m.kind IN ({among(sorted(others))}))")
     if wanted.status != "all":
         where.append(f"{_status(moment)} = ?")
         values.append(wanted.status)
@@ -161,6 +160,16 @@ def memory(
         [*first, org, item_id, *values, org, item_id, *values],
     )
     return None if row is None else {**memory_of(row, moment), "erased": row["erased"]}
+
+
+def reason_of_rejection(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> str | None:
+    """Why a proposal was declined, as its coordinator said; null where they said nothing."""
+    row = cursor.execute(
+        """SELECT e.data->>'reason' FROM knowledge_versions AS v JOIN events AS e ON e.position = v.valid_from
+            WHERE v.org = ? AND v.id = ? AND v.change = 'rejected' AND v.valid_to IS NULL""",
+        [org, item_id],
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 def _source(as_of: int | None) -> tuple[str, list[Any]]:

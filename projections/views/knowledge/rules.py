@@ -161,8 +161,11 @@ class KnowledgeRules(Rules):
         begins = status == "active" and event.type in MAKES and event.type not in _COORDINATORS
         if not (anew or begins):
             return status
-        waits = self._shared_in(key, item) and not self._coordinates(key, item, event.actor)
-        return "proposed" if waits else "active"
+        if not self._shared_in(key, item):
+            return "active"
+        # A coordinator's own words hold, and no words of others that they may not have read.
+        theirs = event.type == "knowledge.saved" or (anew and item.status == "active")
+        return "active" if theirs and self._coordinates(key, item, event.actor) else "proposed"
 
     def _shared_in(self, key: tuple[str, str], item: Item) -> list[str]:
         """The projects that have to approve what the item says; none where it is nothing that a project shares."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import duckdb
 
-from kledger.contract.projects import is_shared_kind, projects_among
+from kledger.contract.projects import is_shared_kind, projects_among, scope_of
 from kledger.contract.scopes import PUBLIC, Caller
 from ledger.event import JsonObject
 from ledger.readers import readers
@@ -46,6 +46,9 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
         because.append(_reason("owner", now["owner"], versions, lambda v: v["owner"] == now["owner"]))
     projects = projects_among(readers(now["scopes"], now["shared_with"], now["owner"]))
     leads = coordinators(cursor, org, projects) if projects and is_shared_kind(now["kind"]) else []
+    told_to = {now["owner"], *leads, *map(scope_of, projects)}
+    if not caller.is_operator and told_to.isdisjoint(entities):
+        leads = []  # as the list of members
     recalled = bool(because) or caller.reads_all
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.sql_text import among
 from projections.views.knowledge.ask import with_times
 
 MOST_BODY = 2_000
@@ -26,6 +29,14 @@ def refused_events(
         [after, code, code, limit],
     )
     return [with_times(row, "time") for row in rows]
+
+
+def refusal_among(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> tuple[str, str] | None:
+    """Code and reason of the first of these events that was refused; None where none was."""
+    found: tuple[str, str] | None = cursor.execute(
+        f"SELECT code, reason FROM refused_events WHERE position IN ({among(positions)}) ORDER BY position LIMIT 1"
+    ).fetchone()
+    return found
 
 
 def refused_by_code(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

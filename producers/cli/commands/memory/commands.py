@@ -14,7 +14,7 @@ from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
 Layers = Annotated[reading.Many, typer.Option("--layer", help="Only these layers; comma-separated or repeated.")]
-Kind = Annotated[str | None, typer.Option(help="preference, decision, follow_up, mood, or another registered word.")]
+Kind = Annotated[str | None, typer.Option(help="preference, decision, follow_up, mood; project_context, adr, …")]
 Kinds = Annotated[reading.Many, typer.Option("--kind", help="Only these kinds; comma-separated or repeated.")]
 Version = Annotated[int | None, typer.Option("--version", min=1, help="The version that you read.")]
 Share = Annotated[float | None, typer.Option(min=0, max=1, help="0 to 1.")]
@@ -80,11 +80,15 @@ def save(
         supersedes=supersedes,
     )
     if saved["duplicate"]:
-        return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}")
+        status = "" if saved["status"] == "active" else f", and is {saved['status']}: revise or restore it"
+        return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}{status}")
     done = f"{plain(saved['id'])} ({saved['layer']}) at position {saved['position']}"
     if saved["status"] == "proposed":
         return Answer(saved, f"proposed {done}: a coordinator of its project decides (kledger memory approve)")
     return Answer(saved, f"remembered {done}")
+
+
+_SAID = {"supersedes": "supersedes", "superseded_by": "superseded by", "reason": "rejected because"}
 
 
 def list_memories(
@@ -148,6 +152,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("layer", found["layer"]),
         ("kind", found["kind"] or "not stated"),
         ("status", f"{found['status']}, version {found['version']}, at position {found['position']}"),
+        *((label, plain(found[name])) for name, label in _SAID.items() if found.get(name)),
         ("confidence", f"{found['confidence']:.0%}, evidence {found['evidence_count']}"),
         ("last confirmed", found["last_confirmed"] or "never"),
         ("used", used),
