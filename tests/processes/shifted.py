@@ -20,22 +20,21 @@ def by(days: int) -> dict[str, str]:
 
     It should start no further process: a fork may inherit a lock of libfaketime and never go on.
     """
+    if not days:
+        return {}
     found = find_spec("libfaketime")
     assert found is not None
     assert found.submodule_search_locations is not None
     (package,) = found.submodule_search_locations
     library = Path(package, "vendor", "libfaketime", "src", "libfaketime.so.1")
     assert library.is_file(), library
-    return (
-        {
-            "LD_PRELOAD": str(library),
-            "FAKETIME": f"{days:+d}d",
-            "DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
-        }
-        if days
-        else {}
-    )
+    # Without the last one, which is for an old libc, waits with a timeout would last too long.
+    return {
+        "LD_PRELOAD": str(library),
+        "FAKETIME": f"{days:+d}d",
+        "DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+    }
 
 
 @contextmanager
