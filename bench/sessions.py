@@ -145,8 +145,10 @@ class SlowModel:
                 self.asked, self.waiting = self.asked + 1, self.waiting + 1
                 await asyncio.sleep(MODEL_SECONDS)
                 self.waiting -= 1
-                said = {"items": []} if b"<message id=" in request else dict.fromkeys(_SUMMARY, "the lamp")
-                body = orjson.dumps(_completion(orjson.dumps(said).decode()))
+                summary: dict[str, Any] = dict.fromkeys(_SUMMARY, "the lamp")
+                found: dict[str, Any] = {"items": []}
+                told = found if b"<message id=" in request else summary
+                body = orjson.dumps(_completion(orjson.dumps(told).decode()))
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
                 writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
