@@ -8,11 +8,14 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 import structlog
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from ledger.broker.access import BrokerAccess
@@ -84,6 +87,16 @@ def _no_width_of_a_terminal() -> Iterator[None]:
     """Commands print as into a pipe: readline tells a worker of a width that nothing there has."""
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("COLUMNS", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_command_line() -> Iterator[None]:
+    """What is typed is read by one command line, which takes longer to build than most commands to run."""
+    built = cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as typed:
+        typed.setattr(typer.main, "get_command", built)
+        typed.setattr(typer.testing, "_get_command", built)
         yield
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.models import Evolution
-from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Time, Total, Warned
+from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ImportOutcome, ItemStatus, MemoryLayer, Permission
 
@@ -125,7 +125,10 @@ class ItemMemory(TypedDict):
 
 
 class ItemFields(TypedDict):
-    """What every answer that has an item says of it; `acl` and `memory` are there where the item has one."""
+    """What every answer that has an item says of it; `acl` and `memory` are there where the item has one.
+
+    `supersedes` is the item of which it is a later version; `superseded_by`, where it is superseded, the one in force.
+    """
 
     id: str
     task: str
@@ -143,6 +146,14 @@ class ItemFields(TypedDict):
     updated_at: Time
     acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+
+
+class SavedItem(Saved):
+    """A new item, acknowledged; one that is `proposed` waits for a coordinator of the project that is to share it."""
+
+    status: ItemStatus
 
 
 class Item(ItemFields):
@@ -312,6 +323,9 @@ class ItemVersion(TypedDict):
         "unmerged",
         "promoted",
         "expired",
+        "approved",
+        "rejected",
+        "superseded",
     ]
     types: list[str]
     task: str
@@ -334,6 +348,8 @@ class ItemVersion(TypedDict):
     event_id: str
     acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
 
 
 class History(Answered):

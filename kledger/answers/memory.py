@@ -7,8 +7,8 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.knowledge import AclEntry
-from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Saved, Time, Total
+from kledger.answers.knowledge import AclEntry, SavedItem
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ItemStatus, MemoryLayer
 
@@ -58,6 +58,8 @@ class Memory(TypedDict):
     updated_at: Time
     acl: NotRequired[list[AclEntry]]
     merged_into: NotRequired[str]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
     lifetime: NotRequired[int]
     expires_at: NotRequired[Time]
     category: NotRequired[str | None]
@@ -83,7 +85,7 @@ class MemoryList(Answered):
     position: Position
 
 
-class Remembered(Saved):
+class Remembered(SavedItem):
     """A memory that was saved; `ignored` are the fields that were stated and not kept, as they follow from events."""
 
     layer: MemoryLayer
@@ -96,6 +98,21 @@ class Confirmed(TypedDict):
     id: str
     layer: MemoryLayer
     promoted: bool
+    position: KeptAt
+    event_id: str
+
+
+class Decided(TypedDict):
+    """A proposal that a coordinator approved or rejected.
+
+    Where it is a later version of another item, that one is `superseded`, or the two are in `conflict` (its id): the
+    later one is less sure by 0.2 or more, or the coordinator may not change the other.
+    """
+
+    id: str
+    status: ItemStatus
+    superseded: str | None
+    conflict: str | None
     position: KeptAt
     event_id: str
 
@@ -114,6 +131,7 @@ class HealthLists(TypedDict):
 
     total: str
     expired: str
+    proposed: str
     conflicting: str
     promoted: str
     never_recalled: str
@@ -121,14 +139,15 @@ class HealthLists(TypedDict):
 
 class MemoryHealth(Answered):
     """How the memories are that the caller sees. `total` and what follows it are in recall; `expired` are over and not
-    cleaned, `conflicting` a side of an unresolved conflict, `promoted` were short once. `mean_confidence` is null where
-    there is none.
+    cleaned, `proposed` wait for a coordinator, `conflicting` are a side of an unresolved conflict, `promoted` were
+    short once. `mean_confidence` is null where there is none.
     """
 
     total: int
     by_layer: MemoriesByLayer
     mean_confidence: float | None
     expired: int
+    proposed: int
     conflicting: int
     promoted: int
     never_recalled: int

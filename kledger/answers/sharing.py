@@ -32,11 +32,12 @@ class Reason(TypedDict):
 
 
 class MayChange(TypedDict):
-    """Who may change an item, and in which part the caller is."""
+    """Who may change an item, and in which part the caller is; `coordinators` of what a project shares."""
 
     owner: str
     writers: list[str]
-    you: Literal["owner", "writer", "operator"] | None
+    coordinators: list[str]
+    you: Literal["owner", "coordinator", "writer", "operator"] | None
 
 
 class Why(Answered):

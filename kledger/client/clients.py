@@ -14,6 +14,7 @@ from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
+from kledger.client.projects import ProjectEndpoints
 from kledger.client.recall import RecallEndpoints
 from kledger.client.refused import RefusedEndpoints
 from kledger.client.resources import ResourceEndpoints
@@ -30,6 +31,7 @@ class LedgerEndpoints(
     MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,
+    ProjectEndpoints,
     EvolutionEndpoints,
     SlimEndpoints,
     RecallEndpoints,

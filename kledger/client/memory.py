@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kledger.answers.memory import Cleaned, Confirmed, MemoryHealth, MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Cleaned, Confirmed, Decided, MemoryHealth, MemoryList, OneMemory, Remembered
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 
 MEMORY = "/api/memory"
 
@@ -44,6 +44,7 @@ async def remember(
     source: Mapping[str, Any] | None = None,
     message_id: str | None = None,
     trace_id: str | None = None,
+    supersedes: str | None = None,
     idempotency_key: str | None = None,
 ) -> Remembered:
     """Save a memory: an item with a layer, which is found, judged, shared and forgotten like every item.
@@ -51,7 +52,9 @@ async def remember(
     `short` lives as long as its `kind` (preference, decision, follow_up, mood, or what the node has registered), or for
     `lifetime` seconds; `semantic` is a fact with a `category`; `episodic` an `event` with its moment (`happened_at`),
     `participants`, `outcome` and `artifacts`; `procedural` has a `name`, a `trigger` and `steps`. An event or steps may
-    stand for the content. InvalidPayload where a field is of another layer; otherwise as `save`.
+    stand for the content. What a project shares (`kind` project_context, adr, convention, known_issue or
+    user_preference) is `proposed` until a coordinator approves it; `supersedes` names the item of which it is a later
+    version, which is in force no longer then. InvalidPayload where a field is of another layer; otherwise as `save`.
     """
     body = {
         "layer": layer,
@@ -81,6 +84,7 @@ async def remember(
         "source": source,
         "message_id": message_id,
         "trace_id": trace_id,
+        "supersedes": supersedes,
     }
     stated = {field: value for field, value in body.items() if value is not None}
     return await wire.write("POST", MEMORY, stated, idempotency_key=idempotency_key)
@@ -101,13 +105,15 @@ async def memories(
     until: Moment | None = None,
     status: ItemFilter = "active",
     concern: MemoryConcern | None = None,
+    role: ProjectRole | None = None,
     limit: int = 10,
     offset: int = 0,
     as_of: Moment | None = None,
 ) -> MemoryList:
     """The memories that the caller may see, by when they happened, the latest first; of episodes that is a timeline.
 
-    `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled.
+    `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled; `role` to what is
+    meant for it of what projects share.
     `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
     """
     return await wire.read(
@@ -120,6 +126,7 @@ async def memories(
             "until": moment(until),
             "status": status,
             "concern": concern,
+            "role": role,
             "limit": limit,
             "offset": offset,
             "as_of": moment(as_of),
@@ -136,6 +143,42 @@ async def confirm(
     """
     body = {} if case is None else {"case": case}
     return await wire.write("POST", f"{MEMORY}/{segment(id)}/confirm", body, idempotency_key=idempotency_key)
+
+
+async def approve(
+    wire: Wire,
+    id: str,
+    *,
+    expected_version: int | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
+) -> Decided:
+    """Take a proposal into what its project shares, as a coordinator of the project.
+
+    `expected_version` is the version that you read: VersionConflict where it was revised since. NotOwner where you are
+    no coordinator, IllegalState where it is no proposal.
+    """
+    return await _decide(wire, id, "approve", expected_version, reason, idempotency_key)
+
+
+async def reject(
+    wire: Wire,
+    id: str,
+    *,
+    expected_version: int | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
+) -> Decided:
+    """Decline a proposal, with a reason that its author reads; a revision proposes it anew. Otherwise as `approve`."""
+    return await _decide(wire, id, "reject", expected_version, reason, idempotency_key)
+
+
+async def _decide(
+    wire: Wire, id: str, verb: str, expected_version: int | None, reason: str | None, idempotency_key: str | None
+) -> Decided:
+    stated = {"expected_version": expected_version, "reason": reason}
+    body = {field: value for field, value in stated.items() if value is not None}
+    return await wire.write("POST", f"{MEMORY}/{segment(id)}/{verb}", body, idempotency_key=idempotency_key)
 
 
 async def memory_health(wire: Wire) -> MemoryHealth:
@@ -155,5 +198,7 @@ class MemoryEndpoints:
     memory = Endpoint(memory)
     memories = Endpoint(memories)
     confirm = Endpoint(confirm)
+    approve = Endpoint(approve)
+    reject = Endpoint(reject)
     memory_health = Endpoint(memory_health)
     clean_memories = Endpoint(clean_memories)

@@ -14,12 +14,11 @@ from pydantic import AfterValidator, StringConstraints
 
 from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import IllegalScope
+from kledger.contract.words import EVERYTHING
 
 PUBLIC = "public"
 OPERATOR = "user:local"
 """As whom the operator of a node acts who names no identity."""
-EVERYTHING = "(everything)"
-"""Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
 # Highest first: user > project > agent > team > org > public.
 PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org": 2, PUBLIC: 1}
 PERSONAL = ("user", "agent")

@@ -46,3 +46,5 @@ Verdict = Literal["helpful", "harmful"]
 
 NodeRole = Literal["api", "vectors", "reactors"]
 """What a node does: serve the interfaces (every one does), write vectors, ask models."""
+EVERYTHING = "(everything)"
+"""Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""

@@ -142,7 +142,7 @@ class SaveRequest(Referring):
     the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
     `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
     `resources` are saved with the item, which refers to them; each defaults to its owner and scopes. With `memory` it
-    is a memory of a layer.
+    is a memory of a layer; `supersedes` names the item of which it is a later version.
     """
 
     id: NewId | None = None
@@ -164,6 +164,7 @@ class SaveRequest(Referring):
     updated_at: Short | None = None
     resources: Together = Field(default_factory=list)
     memory: MemoryBody | None = None
+    supersedes: Id | None = None
 
     def referred(self) -> list[str] | None:
         """All resources that are named or saved with the item, each once."""

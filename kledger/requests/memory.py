@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from kledger.contract.bounds import Document, NewId, Short
-from kledger.contract.knowledge import Confidence, KnowledgeType, Scopes, Score, Text, Types
+from kledger.contract.bounds import Document, NewId, Reason, Short
+from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Scopes, Score, Text, Types, Version
 from kledger.contract.memory import (
     Importance,
     Labels,
@@ -18,6 +18,7 @@ from kledger.contract.memory import (
     Steps,
     fault_of_layer,
 )
+from kledger.contract.projects import is_shared_kind
 from kledger.contract.words import MemoryLayer
 from kledger.requests.body import Asked
 from kledger.requests.knowledge import Acl, CaseBody, Referring, SourceBody
@@ -45,7 +46,10 @@ class RememberRequest(Referring):
     `type`, `context`, `related_memories` and `timestamp` are other names of `layer`, of the fields of an episode,
     `related` and `happened_at`. An episode may state its `event`, a procedure its `name`, `trigger` and `steps`,
     instead of task and content. A short memory lives as long as its `kind` does, or as `lifetime` says, in seconds.
-    `tags` are words, or an object. Counts that follow from events are not kept.
+    `tags` are words, or an object. A memory of a kind that projects share (project_context, adr, convention,
+    known_issue, user_preference) is semantic where it says nothing else, and belongs to the caller's project; there it
+    is a proposal until a coordinator approves it. `supersedes` names the item of which it is a later version. Counts
+    that follow from events are not kept.
     """
 
     layer: MemoryLayer | None = None
@@ -80,6 +84,7 @@ class RememberRequest(Referring):
     source: SourceBody | None = None
     message_id: Short | None = None
     trace_id: Short | None = None
+    supersedes: Id | None = None
     evidence_count: Annotated[Any, Field(description="Read over: it follows from events")] = None
     first_observed: Annotated[Any, Field(description="Read over: it follows from events")] = None
     last_confirmed: Annotated[Any, Field(description="Read over: it follows from events")] = None
@@ -94,7 +99,7 @@ class RememberRequest(Referring):
             name: getattr(self, name) for name in (*names, "artifacts", "happened_at", "name", "trigger", "steps")
         }
         stated |= {ours: getattr(self, other) for other, ours in _SAME.items() if stated.get(ours) is None}
-        stated["layer"] = self.layer or self.type
+        stated["layer"] = self.layer or self.type or ("semantic" if is_shared_kind(self.kind) else None)
         if self.context is not None:
             of_context = {"session": self.context.session_id, **dict(self.context)}
             del of_context["session_id"]
@@ -121,7 +126,7 @@ class RememberRequest(Referring):
 
     @model_validator(mode="after")
     def _is_one_memory(self) -> Self:
-        if self.layer is None and self.type is None:
+        if self.fields().get("layer") is None:
             raise ValueError("states no `layer`: write short, semantic, episodic or procedural")
         for other, ours in _SAME.items():
             if None not in (getattr(self, other), getattr(self, ours)) and getattr(self, other) != getattr(self, ours):
@@ -138,6 +143,13 @@ class ConfirmRequest(Asked):
     """That a memory holds, with the case that shows it."""
 
     case: CaseBody | None = None
+
+
+class DecideRequest(Asked):
+    """A decision on a proposal; `expected_version` is the version that was read, else it is the last one."""
+
+    expected_version: Version | None = None
+    reason: Reason | None = None
 
 
 class CleanRequest(Asked):

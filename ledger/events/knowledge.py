@@ -33,7 +33,7 @@ from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
 from kledger.contract.memory import Lifetime, Memory
 from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Scope
-from kledger.contract.words import PromotionCause, Verdict
+from kledger.contract.words import ItemStatus, PromotionCause, Verdict
 from ledger import new_item
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, COORDINATOR, EVOLUTION, ITEM, MESSAGE, OTHER, SLIM, TASK, TRACE, USER
@@ -58,13 +58,25 @@ ITEM_TEXTS = ("task", "content", "tags", "source.name", "source.category", "sour
 CASE_TEXTS = ("case.task", "case.query", "case.outcome", "case.reason")
 
 
-class KnowledgeSaved(Fact):
+class ItemFact(Fact):
+    """An event of an item, with what it means for the item's status (ledger/item_status.py)."""
+
+    makes: ClassVar[ItemStatus | None] = None
+    """The status that the item has after it; None where it keeps the one before."""
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ()
+    """The statuses in which an item takes it; any, where none is named."""
+    states_anew: ClassVar[bool] = False
+    """Whether it states anew what an item says or who reads it: a project's approval was of what it was before."""
+
+
+class KnowledgeSaved(ItemFact):
     """A new item. Version 1 was the form with a single `type` and no score; 3 has `origin`, 4 `memory`, 5 `supersedes`.
 
     A memory of a shared kind that a project reads is proposed, until a coordinator of the project approves it.
     """
 
     name: ClassVar[str] = "knowledge.saved"
+    makes: ClassVar[ItemStatus | None] = "active"
     version: ClassVar[int] = 5
     added: ClassVar[tuple[str, ...]] = ("origin", "memory", "supersedes")
     personal: ClassVar[tuple[str, ...]] = (*ITEM_TEXTS, *(f"memory.{name}" for name in MEMORY_TEXTS))
@@ -107,10 +119,11 @@ class KnowledgeSaved(Fact):
     supersedes: Annotated[Id | None, Field(exclude_if=lambda value: value is None)] = None
 
 
-class KnowledgeRevised(Fact):
+class KnowledgeRevised(ItemFact):
     """Some fields are stated anew; what is absent or null stays. Scopes and owner are for the owner to state."""
 
     name: ClassVar[str] = "knowledge.revised"
+    states_anew: ClassVar[bool] = True
     at_least_one: ClassVar[tuple[str, ...]] = (
         "types",
         "task",
@@ -136,7 +149,7 @@ class KnowledgeRevised(Fact):
     reason: Reason | None = None
 
 
-class KnowledgeRated(Fact):
+class KnowledgeRated(ItemFact):
     """The item helped or harmed, with the case that shows it. `through`: the actor reads it through this."""
 
     name: ClassVar[str] = "knowledge.rated"
@@ -156,7 +169,7 @@ class KnowledgeRated(Fact):
     through: Through = None
 
 
-class KnowledgeScored(Fact):
+class KnowledgeScored(ItemFact):
     """Somebody gave the item a new score, 1 (poor) to 5. `through`: the actor reads it through this."""
 
     name: ClassVar[str] = "knowledge.scored"
@@ -170,27 +183,31 @@ class KnowledgeScored(Fact):
     through: Through = None
 
 
-class KnowledgeRetired(Fact):
+class KnowledgeRetired(ItemFact):
     """The owner takes the item out of recall; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.retired"
+    makes: ClassVar[ItemStatus | None] = "retired"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active", "expired", "proposed", "rejected", "superseded")
     personal: ClassVar[tuple[str, ...]] = ("reason",)
     example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is gone")
 
     reason: Reason | None = None
 
 
-class KnowledgeRestored(Fact):
+class KnowledgeRestored(ItemFact):
     """The owner brings a retired item back."""
 
     name: ClassVar[str] = "knowledge.restored"
+    makes: ClassVar[ItemStatus | None] = "active"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("retired", "expired", "superseded")
     personal: ClassVar[tuple[str, ...]] = ("reason",)
     example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is back")
 
     reason: Reason | None = None
 
 
-class KnowledgeConfirmed(Fact):
+class KnowledgeConfirmed(ItemFact):
     """Somebody said again what the item says: evidence for it, not another item.
 
     `through`: the actor reads the item through this.
@@ -208,10 +225,12 @@ class KnowledgeConfirmed(Fact):
     through: Through = None
 
 
-class KnowledgeEvolved(Fact):
+class KnowledgeEvolved(ItemFact):
     """A proposal of a model became the item's content; what the model said of it is in `evolution.proposed`."""
 
     name: ClassVar[str] = "knowledge.evolved"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active",)
+    states_anew: ClassVar[bool] = True
     builds_on: ClassVar[str] = "base_version"
     personal: ClassVar[tuple[str, ...]] = ("task", "content")
     example: ClassVar[Example] = Example(
@@ -224,10 +243,11 @@ class KnowledgeEvolved(Fact):
     task: str | None = None
 
 
-class KnowledgeReverted(Fact):
+class KnowledgeReverted(ItemFact):
     """The owner states an earlier version anew, whole; `cause` names the evolution or slim that it undoes."""
 
     name: ClassVar[str] = "knowledge.reverted"
+    states_anew: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ITEM_TEXTS
     example: ClassVar[Example] = Example(
         ITEM,
@@ -256,10 +276,12 @@ class KnowledgeReverted(Fact):
     cause: Id | None = None
 
 
-class KnowledgeAbsorbed(Fact):
+class KnowledgeAbsorbed(ItemFact):
     """The item took the place of others that said nearly the same; what is absent or null stays as it was."""
 
     name: ClassVar[str] = "knowledge.absorbed"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active",)
+    states_anew: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ("task", "content", "tags")
     example: ClassVar[Example] = Example(
         ITEM, AUTHOR, slim=SLIM, merged=[OTHER], content="`make db`, then `make test`."
@@ -274,10 +296,12 @@ class KnowledgeAbsorbed(Fact):
     resource_ids: ResourceIds | None = None
 
 
-class KnowledgeMerged(Fact):
+class KnowledgeMerged(ItemFact):
     """The item left recall in favour of another one; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.merged"
+    makes: ClassVar[ItemStatus | None] = "merged"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active",)
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(OTHER, AUTHOR, into=ITEM, slim=SLIM)
 
@@ -285,20 +309,23 @@ class KnowledgeMerged(Fact):
     slim: Id
 
 
-class KnowledgeUnmerged(Fact):
+class KnowledgeUnmerged(ItemFact):
     """A merge was undone: the item is active again."""
 
     name: ClassVar[str] = "knowledge.unmerged"
+    makes: ClassVar[ItemStatus | None] = "active"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("merged",)
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(OTHER, AUTHOR, slim=SLIM)
 
     slim: Id
 
 
-class KnowledgeShared(Fact):
+class KnowledgeShared(ItemFact):
     """The owner states the whole ACL of the item anew; an empty one leaves it to its scopes."""
 
     name: ClassVar[str] = "knowledge.shared"
+    states_anew: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(
         ITEM,
@@ -320,13 +347,14 @@ class KnowledgeShared(Fact):
         return [entry.entity for entry in self.acl if entry.permission == "read_write"]
 
 
-class KnowledgePromoted(Fact):
+class KnowledgePromoted(ItemFact):
     """A short memory became a semantic one: recalled often enough, which the node says, or confirmed by a reader.
 
     `through`: the actor of a confirmation reads the item through this.
     """
 
     name: ClassVar[str] = "knowledge.promoted"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active",)
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(ITEM, USER, cause="confirmed", through="project:ledger")
 
@@ -334,20 +362,24 @@ class KnowledgePromoted(Fact):
     through: Scope | None = None
 
 
-class KnowledgeExpired(Fact):
+class KnowledgeExpired(ItemFact):
     """A short memory was not recalled for `after` seconds, its lifetime, and leaves recall; the node says so."""
 
     name: ClassVar[str] = "knowledge.expired"
+    makes: ClassVar[ItemStatus | None] = "expired"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active",)
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(ITEM, "user:local", after=604_800)
 
     after: Lifetime
 
 
-class KnowledgeApproved(Fact):
+class KnowledgeApproved(ItemFact):
     """A coordinator of its projects takes a proposal into what these share, as the version says it that they read."""
 
     name: ClassVar[str] = "knowledge.approved"
+    makes: ClassVar[ItemStatus | None] = "active"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("proposed",)
     personal: ClassVar[tuple[str, ...]] = ("reason",)
     example: ClassVar[Example] = Example(ITEM, COORDINATOR, expected_version=1, reason="as we agreed on Monday")
 
@@ -355,10 +387,12 @@ class KnowledgeApproved(Fact):
     reason: Reason | None = None
 
 
-class KnowledgeRejected(Fact):
+class KnowledgeRejected(ItemFact):
     """A coordinator of its projects declines a proposal; a revision proposes it anew."""
 
     name: ClassVar[str] = "knowledge.rejected"
+    makes: ClassVar[ItemStatus | None] = "rejected"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("proposed",)
     personal: ClassVar[tuple[str, ...]] = ("reason",)
     example: ClassVar[Example] = Example(ITEM, COORDINATOR, expected_version=1, reason="holds for one service only")
 
@@ -366,17 +400,19 @@ class KnowledgeRejected(Fact):
     reason: Reason | None = None
 
 
-class KnowledgeSuperseded(Fact):
+class KnowledgeSuperseded(ItemFact):
     """Another item, a later version of the same fact, is in force; this one stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.superseded"
+    makes: ClassVar[ItemStatus | None] = "superseded"
+    taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active", "proposed")
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(OTHER, COORDINATOR, by=ITEM)
 
     by: Id
 
 
-FACTS: tuple[type[Fact], ...] = (
+FACTS: tuple[type[ItemFact], ...] = (
     KnowledgeSaved,
     KnowledgeRevised,
     KnowledgeRated,

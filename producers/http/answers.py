@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
+from kledger.answers.knowledge import SavedItem
+from kledger.answers.memory import Remembered
 from kledger.answers.parts import Degraded, Refusal
 from producers.operations.desk import Freshness
 
@@ -66,9 +68,18 @@ def _plain(value: object) -> int | float | str:
     return str(value)
 
 
-def documented(model: Any, *codes: int, status: int = 200, later: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: its answer (`later`: as 202 while work goes on), and which errors it may give."""
+def saved_item(saved: SavedItem | Remembered) -> Json:
+    """The answer to a save: 202 where the item is proposed and not in force yet."""
+    return Json(saved, 202 if saved["status"] == "proposed" else 201)
+
+
+UNDER_WAY = "The work is still under way"
+PROPOSED = "It is proposed: a coordinator of its project decides"
+
+
+def documented(model: Any, *codes: int, status: int = 200, accepted: str = "") -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its answer, what a 202 says where it may be one, and which errors it may give."""
     answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
-    if later:
-        answers[202] = {"model": model, "description": "The work is still under way"}
+    if accepted:
+        answers[202] = {"model": model, "description": accepted}
     return answers | {code: {"content": REFUSED} for code in (*codes, 503)}

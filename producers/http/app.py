@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
@@ -23,6 +24,7 @@ from producers.http.routes import (
     knowledge,
     memory,
     profiles,
+    projects,
     recall,
     refused,
     resources,
@@ -35,9 +37,17 @@ from producers.operations.own_writes import NOTHING, OwnWrites
 
 
 def create_app(
-    desk: Desk, *, on_loopback: bool = True, tokens: TokenBook = NO_TOKENS, limits: Limits | None = None
+    desk: Desk,
+    *,
+    on_loopback: bool = True,
+    tokens: TokenBook = NO_TOKENS,
+    limits: Limits | None = None,
+    routes: Sequence[BaseRoute] = (),
 ) -> FastAPI:
-    """The app of one node. `on_loopback`: without tokens, it is asked under a name of its own machine alone."""
+    """The app of one node. `on_loopback`: without tokens, it is asked under a name of its own machine alone.
+
+    `routes` are the desk's, where somebody has them already: to build them is nearly all that an app takes.
+    """
     app = FastAPI(
         title="Knowledge Ledger",
         version=version("knowledge-ledger"),
@@ -61,29 +71,35 @@ def create_app(
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
         desk.tally.wrote = own.appended
-    for router in (
-        *slims.routes(desk),
-        *knowledge.routes(desk),
-        *memory.routes(desk),
-        *evolutions.routes(desk),
-        *extractions.routes(desk),
-        *profiles.routes(desk),
-        *resources.routes(desk),
-        *scope_types.routes(desk),
-        *recall.routes(desk),
-        *sessions.routes(desk),
-        *admin.routes(desk),
-        *refused.routes(desk),
-        metrics.routes(desk, counted),
-        pages.routes(app, mcp.path),
-    ):
-        app.router.routes.extend(router.routes)  # each is whole: see `routing`
+    app.router.routes.extend(routes or routes_of(desk))
+    for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
+        app.router.routes.extend(router.routes)
     app.router.routes.append(mcp.route)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)
     describe(app)
     return app
+
+
+def routes_of(desk: Desk) -> list[BaseRoute]:
+    """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
+    routers = (
+        *slims.routes(desk),
+        *knowledge.routes(desk),
+        *memory.routes(desk),
+        *evolutions.routes(desk),
+        *extractions.routes(desk),
+        *profiles.routes(desk),
+        *projects.routes(desk),
+        *resources.routes(desk),
+        *scope_types.routes(desk),
+        *recall.routes(desk),
+        *sessions.routes(desk),
+        *admin.routes(desk),
+        *refused.routes(desk),
+    )
+    return [route for router in routers for route in router.routes]
 
 
 @asynccontextmanager

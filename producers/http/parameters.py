@@ -66,6 +66,12 @@ async def _session_id(session_id: Annotated[str, Path(description="The id, perce
     return _decoded_id(session_id)
 
 
+async def _project_id(
+    project_id: Annotated[str, Path(description="Percent-encoded; ledger for the scope project:ledger")],
+) -> str:
+    return _decoded_id(project_id)
+
+
 async def _record_id(record_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
     return _decoded_id(record_id)
 
@@ -77,6 +83,7 @@ async def _resource_id(resource_id: Annotated[str, Path(description="The id; its
 ItemId = Annotated[str, Depends(_item_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
 SessionId = Annotated[str, Depends(_session_id)]
+ProjectId = Annotated[str, Depends(_project_id)]
 RecordId = Annotated[str, Depends(_record_id)]
 ResourceId = Annotated[str, Depends(_resource_id)]
 

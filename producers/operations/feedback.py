@@ -34,9 +34,9 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeS
 from ledger.readers import Judge, judge_of, readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
-from producers.operations.knowledge.changes import unknown
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
+from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE

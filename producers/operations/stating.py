@@ -68,6 +68,7 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
         confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
         origin=_origin(payload),
         memory=None if payload.memory is None else Memory(**dict(payload.memory)),
+        supersedes=payload.supersedes,
     )
 
 

@@ -17,8 +17,11 @@ from projections.fold_kit.schema_sql import entity_check, fits
 
 @cache
 def is_canonical(fact: type[Fact]) -> str:
-    """The predicate of rows that need no further check. Where the data repeats the id, the models compare the two."""
-    if fact.stated_id is not Fact.stated_id:
+    """The predicate of rows that need no further check.
+
+    Where the data repeats the id, the models compare the two; where an id has a form of its own, they check it.
+    """
+    if fact.stated_id is not Fact.stated_id or "fault_of_id" in vars(fact):
         return "false"
     return f"coalesce({_encoded(fact)} = body AND {_envelope_fits()} AND {_subject_fits(fact)} AND {fits(fact)}, false)"
 

@@ -63,7 +63,7 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
 def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
     """Apply the settings, and create the tables when the file is new."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
-    con.execute("SET TimeZone = 'UTC'")
+    con.execute("SET GLOBAL TimeZone = 'UTC'")  # for the cursors of readers too, which take no setting of `con` alone
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
     con.execute("SET checkpoint_threshold = '1GB'")
     con.execute("SET preserve_insertion_order = false")

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 SOURCES = (
-    *("kledger.contract", "ledger.event", "ledger.events", "ledger.new_item", "ledger.readers", "ledger.wire"),
+    *("kledger.contract", "ledger.event", "ledger.events", "ledger.item_status"),
+    *("ledger.new_item", "ledger.readers", "ledger.wire"),
     *("ledger.privacy.personal", "ledger.privacy.sealed"),
     *("projections.engine", "projections.fold_kit", "projections.views"),
 )

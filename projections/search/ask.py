@@ -10,8 +10,8 @@ import duckdb
 import orjson
 
 from kledger.answers.parts import Degraded
-from kledger.contract.scopes import EVERYTHING, PRIORITY, further_types
-from kledger.contract.words import RecallPath
+from kledger.contract.scopes import PRIORITY, further_types
+from kledger.contract.words import EVERYTHING, RecallPath
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows

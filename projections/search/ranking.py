@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kledger.contract.scopes import EVERYTHING, PRIORITY, PUBLIC
+from kledger.contract.scopes import PRIORITY, PUBLIC
+from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 
 Fusion = Literal["scores", "rrf"]

@@ -16,12 +16,11 @@ from ledger.privacy.vault import DataKey, MemoryVault
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.seal_mac import ATTRIBUTE
 from projections.engine.batch import fold_batch
-from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.attacks.yard import SCRIBE, opened
 from tests.journeys.running_node import caught_up, result_of
 from tests.journeys.test_publishing_by_hand import data, envelope, text
-from tests.projections.histories import rows, saved, state, stored
+from tests.projections.histories import new_view, rows, saved, state, stored
 
 FORGED = ["sealed:v1:resource:x:AAAA", "sealed:v1:resource:credentials/website_a:" + "q83v" * 12]
 SECRET = ("resource.saved", ("secure_body",))
@@ -50,7 +49,7 @@ def numbered(log: list[StoredEvent]) -> list[StoredEvent]:
 
 
 def folded(log: list[StoredEvent], vault: MemoryVault, size: int) -> Workbench:
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     for start in range(0, len(log), size):
         fold_batch(bench, log[start : start + size])
     return bench

@@ -227,10 +227,10 @@ def test_who_recalls_what_they_may_read_learns_nothing_of_what_else_is_recalled(
     starts: list[Literal["", "calm"]] = ["", "calm"]
     for principal, who in OTHERS.items():
         ledger = adas.ledger.acting_as(**who)
-        told = [ledger.startup(query, top_k=50, min_score=1, record=False) for query in starts]
-        focused = ledger.focus("goal", "calm", top_k=50, min_score=1)
-        assert WORD not in json.dumps([*told, focused]), principal
-        for each in told:
+        told: list[Any] = [ledger.startup(query, top_k=50, min_score=1, record=False) for query in starts]
+        told.append(ledger.focus("goal", "calm", top_k=50, min_score=1))
+        assert WORD not in json.dumps(told), principal
+        for each in told[:2]:
             assert {one["id"] for one in each["results"]} <= SEEN[principal], principal
 
 

@@ -351,4 +351,4 @@ def test_why_says_through_what_an_item_is_seen(target: Target) -> None:
     for (door, principal), kind in product(named, ("scope", "acl")):
         told = target.ask(door, principal, about("why", f"{kind}-{principal}")).document
         assert [(one["kind"], one["entity"]) for one in told["because"]] == [(kind, principal)]
-        assert told["may_change"] == {"owner": KEEPER, "writers": [], "you": None}
+        assert told["may_change"] == {"owner": KEEPER, "writers": [], "coordinators": [], "you": None}

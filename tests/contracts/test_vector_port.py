@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id

@@ -13,8 +13,8 @@ from ledger.events.conflict import ConflictRecorded
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
 from ledger.events.usage import Usage
-from producers.http.app import create_app
-from tests.doors.http_door import ALICE, Door, http_door
+from tests.doors.http_door import ALICE, BOB, Door, http_door
+from tests.doors.one_app import app_of
 
 K, M, R = "/api/knowledge", "/api/v1/memories", "/api/resource"
 KEY = {"Idempotency-Key": "one"}
@@ -35,6 +35,10 @@ async def furnished_door() -> AsyncIterator[Door]:
         assert (await opened.post(M, headers=ALICE)).is_success
         mood = {"id": "mood", "layer": "short", "kind": "mood", "content": "calm"}
         assert (await opened.post("/api/memory", json=mood, headers=ALICE)).is_success
+        lead = {"entity": "user:alice", "roles": ["coordinator"]}
+        assert (await opened.post("/api/projects/light/members", json=lead)).is_success
+        proposal = {"id": "proposal", "kind": "adr", "content": "one lamp", "scopes": ["project:light"]}
+        assert (await opened.post("/api/memory", json=proposal, headers=BOB)).is_success
         usage = Usage(model="m", prompt_version="1")
         asked = EvolutionRequested(item_id="older", base_version=1, feedback="f", apply=False)
         proposed = EvolutionProposed(item_id="older", content="by a model", usage=usage)
@@ -58,7 +62,7 @@ async def furnished_door() -> AsyncIterator[Door]:
 async def asked_later(door: Door, method: str, path: str, body: Any, who: dict[str, str]) -> httpx.Response:
     """The answer of a node that remembers no request, as one that was started again."""
     await door.desk.view.wait_for(await door.head())
-    transport = httpx.ASGITransport(create_app(door.desk))
+    transport = httpx.ASGITransport(app_of(door.desk))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as later:
         return await later.request(method, path, json=body, headers=who | KEY)
 

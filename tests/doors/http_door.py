@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from ledger.event import JsonObject
-from producers.http.app import create_app
 from tests.doors.live_desk import LiveDesk, live_desk
+from tests.doors.one_app import app_of
 
 PROFILE_EXAMPLE: JsonObject = {  # source 000, "用户画像特殊处理"
     "id": "profile_001",
@@ -55,7 +55,7 @@ class Door:
 async def http_door(**options: Any) -> AsyncIterator[Door]:
     """The door, open until the block ends."""
     async with live_desk() as desk:
-        transport = httpx.ASGITransport(create_app(desk, **options))
+        transport = httpx.ASGITransport(app_of(desk, **options))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as client:
             yield Door(desk, client)
 

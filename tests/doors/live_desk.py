@@ -22,12 +22,12 @@ from ledger.sessions.store import SessionStore
 from ledger.store.in_memory import MemoryLedger
 from producers.operations.desk import Desk
 from producers.operations.ports import Health, Job
-from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.fold_kit.page import Window
 from projections.live.projector import Projector
 from projections.search.ask import Asked
 from projections.views.knowledge import listing
+from tests.projections.empty_views import empty_view
 
 
 class ContainingSearcher:
@@ -118,17 +118,18 @@ async def live_desk() -> AsyncIterator[LiveDesk]:
     """A desk that folds what is appended until the block ends."""
     ledger = MemoryLedger()
     vault = MemoryVault()
-    view = View(Instance(open_view(None), keyring=Keyring(vault.held)))
-    projector = Projector(ledger, view)
-    folding = asyncio.create_task(projector.run())
-    try:
-        sessions = SessionStore(MemorySessionStream(), vault)
-        yield LiveDesk(
-            ledger, view, ContainingSearcher(view), Operated(), vault=vault, sessions=sessions, projector=projector
-        )
-    finally:
-        folding.cancel()
-        await asyncio.gather(folding, return_exceptions=True)
-        projector.close()
-        await ledger.close()
-        view.close()
+    with empty_view() as con:
+        view = View(Instance(con, keyring=Keyring(vault.held)))
+        projector = Projector(ledger, view)
+        folding = asyncio.create_task(projector.run())
+        try:
+            sessions = SessionStore(MemorySessionStream(), vault)
+            yield LiveDesk(
+                ledger, view, ContainingSearcher(view), Operated(), vault=vault, sessions=sessions, projector=projector
+            )
+        finally:
+            folding.cancel()
+            await asyncio.gather(folding, return_exceptions=True)
+            projector.close()
+            await ledger.close()
+            view.close()

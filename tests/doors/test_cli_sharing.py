@@ -28,7 +28,7 @@ WHY = {
     "because": [{"kind": "acl", "entity": "department:财务", "permission": "read", "since": SINCE}],
     "recalled": True,
     "also": ["user:ann"],
-    "may_change": {"owner": "user:ann", "writers": ["user:bob"], "you": None},
+    "may_change": {"owner": "user:ann", "writers": ["user:bob"], "coordinators": [], "you": None},
     "position": 1300,
 }
 

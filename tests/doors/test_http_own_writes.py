@@ -18,6 +18,7 @@ K, M = "/api/knowledge", "/api/v1/memories"
 ITEM = {"id": "mine", "task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]} | {
     "memory": {"layer": "semantic"}
 }
+IN_THE_PROJECT = ALICE | {"X-Ledger-Project": "light"}
 RESOURCE = {"id": "notes/lamp", "title": "The lamp", "body": "its plan"}
 
 READS = [
@@ -46,6 +47,7 @@ READS = [
     "/api/slims",
     "/api/scope_types",
     "/api/sessions",
+    "/api/projects/light/members",
 ]
 """Every read of a caller, one a route."""
 OF_ITS_OWN_LAST_EVENT = {
@@ -96,7 +98,7 @@ def lacks(answer: Any) -> list[JsonObject]:
 @pytest.mark.parametrize("path", READS)
 async def test_a_read_sees_what_its_caller_wrote_the_moment_before(door: Door, path: str) -> None:
     position = await written(door)
-    answer = await door.get(path, headers=ALICE)
+    answer = await door.get(path, headers=IN_THE_PROJECT)
     assert answer.status_code == 200, answer.text
     assert lacks(answer) == []
     assert door.desk.view.position >= position
@@ -109,7 +111,7 @@ async def test_a_read_that_cannot_see_it_in_time_says_so(door: Door, path: str) 
     async with door.desk.projector.paused():
         item = await door.post(K, json=ITEM, headers=ALICE)
         joined = "&" if "?" in path else "?"
-        answer = await door.get(f"{path}{joined}wait=0", headers=ALICE)
+        answer = await door.get(f"{path}{joined}wait=0", headers=IN_THE_PROJECT)
         if answer.status_code == 503:  # what it names is not there yet, or was never written
             assert "mine" not in path or f"position {item.json()['position']}" in refusal(answer, 503, "view_behind")
             return
@@ -124,7 +126,10 @@ async def test_every_route_that_reads_is_among_these(door: Door) -> None:
     routes = {path for path, methods in document["paths"].items() if "get" in methods and path.startswith("/api/")}
     forms = {path for path in routes if not path.startswith(("/api/admin",))}
     named = {
-        path.replace("{item_id}", "mine").replace("{goal_id}", "light").replace("{resource_id}", "notes/lamp")
+        path.replace("{item_id}", "mine")
+        .replace("{goal_id}", "light")
+        .replace("{resource_id}", "notes/lamp")
+        .replace("{project_id}", "light")
         for path in forms - OF_ITS_OWN_LAST_EVENT - NOT_OF_THE_LOG
     }
     asked = {path.partition("?")[0].replace("/work", "/user") for path in READS}

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from producers.http.app import create_app
 from producers.http.repeated import Repeated
 from producers.operations.publish import mismatch
 from tests.doors.http_door import ALICE, Door, http_door, refusal
+from tests.doors.one_app import app_of
 
 K, M = "/api/knowledge", "/api/v1/memories"
 ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
@@ -66,11 +66,11 @@ async def test_a_key_that_comes_with_another_request_is_refused(
 async def test_a_save_is_compared_with_the_log_where_the_node_has_forgotten_the_request(door: Door) -> None:
     first = await door.post(K, json=ITEM, headers=ALICE | KEY)
     await door.desk.view.wait_for(first.json()["position"])
-    restarted = httpx.ASGITransport(create_app(door.desk))
+    restarted = httpx.ASGITransport(app_of(door.desk))
     async with httpx.AsyncClient(transport=restarted, base_url="http://127.0.0.1:8420") as later:
         again = await later.post(K, json=ITEM, headers=ALICE | KEY)
         assert (again.json()["id"], again.json()["duplicate"]) == (first.json()["id"], True)
-    restarted = httpx.ASGITransport(create_app(door.desk))
+    restarted = httpx.ASGITransport(app_of(door.desk))
     async with httpx.AsyncClient(transport=restarted, base_url="http://127.0.0.1:8420") as later:
         other = await later.post(K, json={**ITEM, "content": "leave the fuse"}, headers=ALICE | KEY)
         refusal(other, 422, "idempotency_mismatch")
@@ -114,7 +114,7 @@ async def test_an_update_is_compared_with_the_log_and_a_case_that_was_stated_bef
     await door.desk.view.wait_for(first.json()["position"])
     head = await door.head()
     for said in (both, {**both, "add_harmful_case": {"reason": "r"}}):
-        restarted = httpx.ASGITransport(create_app(door.desk))
+        restarted = httpx.ASGITransport(app_of(door.desk))
         async with httpx.AsyncClient(transport=restarted, base_url="http://127.0.0.1:8420") as later:
             again = await later.put(path, json=said, headers=ALICE | KEY)
         assert again.status_code == 200, again.text

@@ -15,6 +15,7 @@ from producers.http.routes import (
     knowledge,
     memory,
     profiles,
+    projects,
     recall,
     refused,
     resources,
@@ -87,6 +88,26 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
     "memory disabled": ("DELETE", f"{M}/work?reason=a", None, f"{M}/work?reason=b", None),
     "focus": ("POST", "/api/goals/g/focus", {"description": "lamp"}, "/api/goals/g/focus", {"description": "fuse"}),
     "slim": ("POST", f"{K}/slim", {"wait": 0}, f"{K}/slim", {"wait": 0, "dry_run": True}),
+    "later version": (
+        "POST", "/api/memory", {"layer": "semantic", "content": "c", "supersedes": "older"},
+        "/api/memory", {"layer": "semantic", "content": "c", "supersedes": "newer"},
+    ),
+    "approve": (
+        "POST", "/api/memory/proposal/approve", {"reason": "a"},
+        "/api/memory/proposal/approve", {"reason": "b"},
+    ),
+    "reject": (
+        "POST", "/api/memory/proposal/reject", {"expected_version": 1},
+        "/api/memory/proposal/reject", {"expected_version": 2},
+    ),
+    "roles": (
+        "POST", "/api/projects/light/members", {"entity": "agent:a", "roles": ["tester"]},
+        "/api/projects/light/members", {"entity": "agent:a", "roles": ["developer"]},
+    ),
+    "coordinator": (
+        "POST", "/api/projects/light/coordinators", {"entity": "agent:a"},
+        "/api/projects/light/coordinators", {"entity": "agent:b"},
+    ),
     "slim of other scopes": ("POST", f"{K}/slim", {"wait": 0}, f"{K}/slim", {"wait": 0, "scopes": ["public"]}),
     "slim rejected": ("POST", f"{S}/slim-1/reject?reason=a", None, f"{S}/slim-1/reject?reason=b", None),
     "evolution rejected": (
@@ -162,6 +183,7 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
             evolutions,
             extractions,
             profiles,
+            projects,
             resources,
             scope_types,
             recall,

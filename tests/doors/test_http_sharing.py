@@ -244,7 +244,7 @@ async def test_why_visible_names_each_reason_and_since_which_event_it_holds(door
     assert (entry["since"]["position"], entry["since"]["event_id"]) == (since["position"], since["event_id"])
     assert (entry["since"]["change"], entry["since"]["by"]) == ("shared", "user:alice")
     assert (told["also"], told["recalled"], told["visibility"]) == (["org:o"], True, "org")
-    assert told["may_change"] == {"owner": "user:alice", "writers": ["user:bob"], "you": "writer"}
+    assert told["may_change"] == {"owner": "user:alice", "writers": ["user:bob"], "coordinators": [], "you": "writer"}
     owner = (await door.get("/api/knowledge/k/why", headers=ALICE)).json()
     assert [one["kind"] for one in owner["because"]] == ["owner"]
     assert (owner["recalled"], owner["may_change"]["you"]) == (True, "owner")

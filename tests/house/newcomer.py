@@ -188,14 +188,23 @@ def free_address() -> str:
 
 
 class Newcomer:
-    """Who follows one page. `address` is where the page's node is, in place of the default one."""
+    """Who follows one page. `address` is where the page's node is, in place of the default one.
+
+    Each command is a process of its own where it is `cold`, else forked where that can be.
+    """
 
     def __init__(
-        self, folder: Path, address: str, settings: Mapping[str, str] | None = None, *, prepared: bool = False
+        self,
+        folder: Path,
+        address: str,
+        settings: Mapping[str, str] | None = None,
+        *,
+        prepared: bool = False,
+        cold: bool = False,
     ) -> None:
         self.desk = folder / "desk"
         self.desk.mkdir()
-        set_up(self.desk, forking=prepared and can_fork(ENVIRONMENT))
+        set_up(self.desk, forking=not cold and can_fork(ENVIRONMENT))
         self.address = address
         self.packages: Path | None = None
         home = folder / "home"

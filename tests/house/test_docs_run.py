@@ -1,12 +1,13 @@
 """Does what the documents tell a reader to type really work?
 
 The README and the tutorials begin at nothing: what they have typed is typed into terminals that know nothing of each
-other (tests/house/newcomer.py), from `make setup` and `kledger up` on. Each other page has a node of its own and finds
-the command on its path. The `bash`, `python` and `sql` blocks of a page are run in their order; a block under another
-name (`sh`, `text`, `json`, `js`) is not, but for an `sh` block that starts the page's node, or one beside it. After a
-block that has `pip install` typed, programs find the packages that it names and no other. In the README a `text` block
-after one that was run is its output, but for numbers, times and random ids. Pages other than the README and the
-tutorial, which import the sample themselves, find it imported.
+other (tests/house/newcomer.py), from `make setup` and `kledger up` on, and in the README each command is a process of
+its own from nothing, as a reader's is. Each other page has a node of its own and finds the command on its path. The
+`bash`, `python` and `sql` blocks of a page are run in their order; a block under another name (`sh`, `text`, `json`,
+`js`) is not, but for an `sh` block that starts the page's node, or one beside it. After a block that has `pip install`
+typed, programs find the packages that it names and no other. In the README a `text` block after one that was run is
+its output, but for numbers, times and random ids. Pages other than the README and the tutorial, which import the
+sample themselves, find it imported.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Newcomer]:
             settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
             answers_anything(models.chat)
         if page.name in FROM_NOTHING:
-            newcomer = Newcomer(tmp_path, free_address(), settings)
+            newcomer = Newcomer(tmp_path, free_address(), settings, cold=page.name == "README.md")
             try:
                 yield newcomer
             finally:

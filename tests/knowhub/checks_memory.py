@@ -1,8 +1,8 @@
-"""What rows M3, M4 and M6 of the mission say, asked of one door."""
+"""What rows M3 to M6 of the mission say, asked of one door."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -57,6 +57,35 @@ def m4(walk: Walk) -> None:
         remember(owner, "semantic", content="c", trigger="when asked")
 
 
+def m5(walk: Walk) -> None:
+    """What a project shares waits for a coordinator; a later version is in force; all in the project read it."""
+    project = walk.own("project")
+    creator, lead = walk.door(user="creator", project="project"), walk.door(agent="lead", project="project")
+    reader, stranger = walk.door(agent="reader", project="project"), walk.door(agent="reader", project="other")
+    operator = Http(walk.url)
+    operator.ask("POST", f"/api/projects/{project}/coordinators", {"entity": f"agent:{walk.own('lead')}"})
+    shared = {"kind": "adr", "scopes": [f"project:{project}"]}
+
+    def finds(door: Door, item_id: str) -> bool:
+        return item_id in [item["id"] for item in door.search(walk.word, min_score=1)]
+
+    first = remember(creator, "semantic", content=f"PostgreSQL {walk.word}", **shared)
+    assert not finds(reader, first)
+    with pytest.raises(Refused, match="not_owner"):
+        decide(creator, first, "approve")
+    with pytest.raises(Refused, match="unknown_knowledge"):
+        decide(stranger, first, "reject")
+    assert decide(lead, first, "approve")["status"] == "active"
+    until(lambda: finds(reader, first), "the project reads it")
+    assert not finds(stranger, first)
+    later = remember(reader, "semantic", content=f"PostgreSQL 18 {walk.word}", supersedes=first, **shared)
+    assert decide(lead, later, "approve")["superseded"] == first
+    until(lambda: finds(creator, later) and not finds(creator, first), "the later version is in force")
+    declined = remember(creator, "semantic", content=f"MySQL {walk.word}", **shared)
+    assert decide(lead, declined, "reject", reason="we have one")["status"] == "rejected"
+    assert not finds(reader, declined)
+
+
 def m6(walk: Walk) -> None:
     """The health of the memories that somebody sees, and of no others."""
     owner, stranger = walk.door(user="owner"), walk.door(user="stranger")
@@ -90,7 +119,13 @@ def remember(door: Door, layer: Any, **stated: Any) -> str:
             raise AssertionError(door)
 
 
-_ONE_BY_ONE = {"participants": "participant", "artifacts": "artifact", "steps": "step", "tags": "tag"}
+_ONE_BY_ONE = {
+    "participants": "participant",
+    "artifacts": "artifact",
+    "steps": "step",
+    "tags": "tag",
+    "scopes": "scope",
+}
 
 
 def _words(layer: str, stated: JsonObject) -> list[str]:
@@ -114,6 +149,25 @@ def confirm(door: Door, item_id: str) -> JsonObject:
             answer = door.ask("memory", "confirm", item_id)
         case Mcp():
             answer = door.ask("memory_confirm", memory_id=item_id)
+        case _:
+            raise AssertionError(door)
+    return answer
+
+
+def decide(door: Door, item_id: str, decision: Literal["approve", "reject"], reason: str = "agreed") -> JsonObject:
+    """What a decision on a proposal answers."""
+    answer: JsonObject
+    match door:
+        case Http():
+            answer = door.ask("POST", f"/api/memory/{item_id}/{decision}", {"reason": reason})
+        case Sdk():
+            answer = door.ask(
+                door.ledger.approve if decision == "approve" else door.ledger.reject, item_id, reason=reason
+            )
+        case Command():
+            answer = door.ask("memory", decision, item_id, "--reason", reason)
+        case Mcp():
+            answer = door.ask("memory_review", memory_id=item_id, decision=decision, reason=reason)
         case _:
             raise AssertionError(door)
     return answer

@@ -36,6 +36,7 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "M2": NAMES,  # levels of compression
     "M3": NAMES,  # short memories: lifetimes, promotion
     "M4": NAMES,  # semantic, episodic and procedural memories
+    "M5": NAMES,  # what a project shares, once a coordinator approves it
     "M6": NAMES,  # health
     "P1": HTTP_SDK_COMMAND,  # two memories with default content
     "P2": HTTP_SDK_COMMAND,  # get, put, patch; active and disabled

@@ -84,6 +84,7 @@ WRITTEN: dict[str, Fact] = {
         score=4,
         origin=Origin(message_id="msg-12", created_at="2026-03-01T08:00:00Z", updated_at="2026-03-02T08:00:00Z"),
     ),
+    "knowledge.saved.4": EXAMPLES["knowledge.saved"].fact.model_copy(update={"supersedes": None}),
     "knowledge.revised.1": KnowledgeRevised(
         content="先裁掉页眉和页脚，再调用 `extract_tables()`。",
         scopes=["project:ledger", "team:docs"],

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from ledger.event import JsonObject
-from producers.http.app import create_app
 from tests.doors.live_desk import LiveDesk, live_desk
+from tests.doors.one_app import app_of
 
 NOW = "2025-11-25"  # the newest revision in which a message stands alone without an envelope
 TAKES = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": NOW}
@@ -61,7 +61,7 @@ class McpDoor:
 async def mcp_door(**options: Any) -> AsyncIterator[McpDoor]:
     """The door, open until the block ends."""
     async with live_desk() as desk:
-        app = create_app(desk, **options)
+        app = app_of(desk, **options)
         client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8420")
         async with app.router.lifespan_context(app), client:
             yield McpDoor(desk, client)

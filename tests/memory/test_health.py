@@ -16,7 +16,7 @@ from tests.projections.histories import rows
 
 SURE: JsonObject = {"id": "sure", "layer": "semantic", "content": "sure", "confidence": 0.9}
 UNSURE: JsonObject = {"id": "unsure", "layer": "semantic", "content": "unsure", "confidence": 0.1}
-NUMBERS = ("total", "expired", "conflicting", "promoted", "never_recalled")
+NUMBERS = ("total", "expired", "proposed", "conflicting", "promoted", "never_recalled")
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ async def test_each_number_has_its_list(door: Door) -> None:
     await said(door, M, SURE)
     await said(door, M, UNSURE)
     await said(door, M, {"layer": "episodic", "event": "calm"})
+    await said(door, M, {"kind": "adr", "content": "one service", "scopes": ["project:ledger"]})
     await said(door, M, {"id": "kept", "layer": "short", "kind": "mood", "content": "kept"})
     await said(door, M, {"id": "mood", "layer": "short", "kind": "mood", "content": "m", "lifetime": 1})
     await said(door, f"{M}/kept/confirm")
@@ -54,7 +55,7 @@ async def test_each_number_has_its_list(door: Door) -> None:
     layers = {"short": 0, "semantic": 3, "episodic": 1, "procedural": 0}
     assert found.items() >= layers.items()
     assert {name: found[name] for name in NUMBERS} == {
-        "total": 4, "expired": 1, "conflicting": 2, "promoted": 1, "never_recalled": 3,
+        "total": 4, "expired": 1, "proposed": 1, "conflicting": 2, "promoted": 1, "never_recalled": 3,
     }  # fmt: skip
     confidences = [each["confidence"] for each in (await read(door, M))["results"]]
     assert found["mean_confidence"] == pytest.approx(sum(confidences) / 4)

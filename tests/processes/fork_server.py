@@ -28,6 +28,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -160,14 +161,23 @@ def run(command: Callable[[], object]) -> int:
 
 
 def imported() -> Callable[[], None]:
-    """Import what commands and nodes need; the command's main function."""
+    """Import what commands and nodes need; the command's main function.
+
+    The command line and the routes of a node's app are built too, which takes a node longer than all else.
+    """
     gc.disable()
     import duckdb
+    import typer.main
 
     import producers.cli.main
     import producers.node.compose
     import producers.node.otel
+    from tests.doors import one_app
 
+    typer.main.get_command = cache(typer.main.get_command)
+    typer.main.get_command(producers.cli.main.app)
+    one_app.routes()
+    producers.node.compose.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
     duckdb.default_connection().close()  # it has a thread, and nobody uses it
     gc.collect()
     gc.freeze()

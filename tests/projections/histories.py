@@ -49,6 +49,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.process import ProcessFact
 from ledger.events.profile import ProfileCreated, ProfileDisabled, ProfilePatched, ProfileReplaced
+from ledger.events.project import ProjectMemberAssigned
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import (
     Similar,
@@ -65,15 +66,18 @@ from ledger.events.slim import (
     SlimWithdrawn,
 )
 from ledger.events.usage import Usage
+from ledger.privacy.keyring import Keyring
 from ledger.wire.envelope import encode
 from ledger.wire.subjects import event_subject
 from projections.engine.batch import fold_batch
-from projections.engine.digest import RELATIONS, RelationDigest, digests
+from projections.engine.digest import RelationDigest, digests
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
+from tests.projections.empty_views import empty
 from tests.projections.memory_facts import memories
+from tests.projections.project_facts import PROJECT, assigned
 from tests.projections.resource_facts import RESOURCES, about_resources
 from tests.projections.sharing import scope_types, shares
 
@@ -98,16 +102,15 @@ def stored(events: Sequence[NewEvent], first: int = 1) -> list[StoredEvent]:
 _ring: deque[Workbench] = deque()
 
 
-def new_view() -> Workbench:
+def new_view(keyring: Keyring | None = None) -> Workbench:
     """An empty view in memory; the last three stay valid, an older one is emptied and used again."""
     if len(_ring) < 3:
         _ring.append(Workbench(open_view(None)))
     else:
         _ring.rotate(-1)
     bench = _ring[-1]
-    for relation in (*RELATIONS, "erased_texts"):
-        bench.con.execute(f"DELETE FROM {relation}")
-    bench.con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
+    bench.keyring = keyring or Keyring()
+    empty(bench.con)
     return bench
 
 
@@ -144,7 +147,7 @@ _texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size
 _tags = st.dictionaries(_texts, st.one_of(_texts, st.integers(-5, 5), st.booleans(), st.none()), max_size=2)
 _ids = st.none() | st.sampled_from(["t1", "t2", "轨迹", 'q"uote'])
 _owners = st.sampled_from(OWNERS)
-_scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t"]), min_size=1, max_size=3)
+_scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t", "project:p"]), min_size=1, max_size=3)
 _through = st.none() | st.sampled_from([*OWNERS, "public", "team:t"])
 _sources = st.builds(Source, name=st.none() | _texts, trace_id=_ids, message_id=_ids)
 _cases = st.builds(Case, task=st.none() | _texts, reason=st.none() | _texts, trace_id=_ids)
@@ -316,7 +319,7 @@ _focuses = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    people = (_about_profiles, _resources, _recalls, _focuses, scope_types())
+    people = (_about_profiles, _resources, _recalls, _focuses, scope_types(), assigned())
     fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
@@ -330,6 +333,8 @@ def _event(draw: st.DrawFn) -> NewEvent:
         entity_id = draw(st.uuids()).hex
     elif fact.entity() == "scope_type":
         entity_id, actor = str(fact.stated_id()), draw(st.sampled_from(["user:local", "user:local", actor]))
+    elif isinstance(fact, ProjectMemberAssigned):
+        entity_id, actor = PROJECT, draw(st.sampled_from(["user:local", "user:local", actor]))
     elif isinstance(fact, GoalFocused):
         entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
     elif isinstance(fact, ProcessFact):

@@ -14,7 +14,7 @@ def memories(contents: st.SearchStrategy[str]) -> st.SearchStrategy[Memory]:
     words = st.none() | contents
     several = st.lists(contents, max_size=2)
     shared: dict[str, Any] = {
-        "kind": st.none() | st.sampled_from(["preference", "mood", "adr"]),
+        "kind": st.none() | st.sampled_from(["preference", "mood", "adr", "user_preference"]),
         "importance": st.none() | st.floats(0, 1),
         "related": several,
         "tags": several,

@@ -18,21 +18,23 @@ from tests.projections.edges import MOMENTS, NUMBERS, TOKENS, with_moment, with_
 from tests.projections.histories import new_view, rows, saved, state, stored
 
 
-def base() -> list[StoredEvent]:
-    """Facts with a number of every kind."""
+def base(first: int = 1, tenant: str = "") -> list[StoredEvent]:
+    """Facts with a number of every kind, at positions from `first` on, of a tenant."""
     served = RecallServed(
         query="q", visible_scopes=[], items=[ServedItem(id="k1", version=1, relevance=0.5)], view_position=1
     )
     resource = ResourceSaved(title="t", scopes=["public"], owner="agent:a", expected_version=1, metadata={"n": 1})
-    return stored(
+    log = stored(
         [
             saved("k1", tags={"a": 1, "b": {"c": [0.5]}}, confidence=0.5),
             NewEvent(KnowledgeRevised(content="c", expected_version=1), "k1", "agent:a"),
             NewEvent(served, "r1", "agent:a"),
             NewEvent(ScopeTypeRegistered(type="department", priority=2.5), "department", "user:local"),
             NewEvent(resource, "res", "agent:a"),
-        ]
+        ],
+        first,
     )
+    return [with_token(event, 1, tenant) for event in log] if tenant else log
 
 
 def folded_alike(log: list[StoredEvent], monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -52,12 +54,16 @@ def folded_alike(log: list[StoredEvent], monkeypatch: pytest.MonkeyPatch) -> Any
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_number_however_it_is_spelt_comes_to_the_same_view(number: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = base()
+    """In the place of each number, in a tenant of its own."""
+    log: list[StoredEvent] = []
+    once = base()
     for which in range(10):
-        changed = [with_number(event, which, number) for event in log]
-        if which and changed == [with_number(event, which - 1, number) for event in log]:
+        if which and [with_number(event, which, number) for event in once] == [
+            with_number(event, which - 1, number) for event in once
+        ]:
             break
-        folded_alike(changed, monkeypatch)
+        log += [with_number(event, which, number) for event in base(len(log) + 1, f"number-{which}")]
+    folded_alike(log, monkeypatch)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -67,8 +73,11 @@ def test_a_moment_however_far_comes_to_the_same_view(moment: bytes, monkeypatch:
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_token_of_a_subject_however_odd_comes_to_the_same_view(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of each token, in a tenant of its own."""
+    log: list[StoredEvent] = []
     for which in range(1, 7):
-        folded_alike([with_token(event, which, token) for event in base()], monkeypatch)
+        log += [with_token(event, which, token) for event in base(len(log) + 1, f"token-{which}")]
+    folded_alike(log, monkeypatch)
 
 
 def test_minus_zero_is_zero_in_every_view(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,7 @@ from ledger.privacy.vault import DataKey, MemoryVault
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.engine.digest import digests, state_digest
-from projections.engine.duckdb import open_view
 from projections.fold_kit.erased import places_of, within
-from projections.fold_kit.workbench import Workbench
 from projections.live.persons import embedded_hashes, left_in_clear
 from projections.vectors.changes import changes_after
 from projections.vectors.wire import Store
@@ -40,7 +38,7 @@ from projections.views.knowledge.ask import saved_statements
 from projections.views.knowledge.versions import version_of
 from projections.views.lineage.ask import stated_events
 from projections.views.resources.ask import is_erased
-from tests.projections.histories import rows, stored
+from tests.projections.histories import new_view, rows, stored
 
 ADA, SCRIBE = "user:ada", "agent:scribe"
 QUOTED = f"the page said {ERASED} where her name was"
@@ -65,7 +63,7 @@ async def forget(vault: MemoryVault) -> None:
 
 
 def folded(vault: MemoryVault, log: list[StoredEvent], road: str) -> duckdb.DuckDBPyConnection:
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     for part in [[event] for event in log] if road == "one by one" else [log]:
         fold_batch(bench, part)
     assert rows(bench.con, "SELECT code, reason FROM refused_events") == []
@@ -132,7 +130,7 @@ async def test_whether_words_were_erased_goes_from_version_to_version_as_the_wor
         told("c", KnowledgeRevised(content="after")),
     )
     await forget(vault)
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     for part in [[event] for event in log] if road == "one by one" else [log]:
         fold_batch(bench, part)
     found = {(item, version): gone for item, version, gone in rows(bench.con, ERASED_VERSIONS)}

@@ -181,9 +181,9 @@ async def test_live_the_poison_is_parked_and_the_rest_goes_on_and_a_rebuild_agre
     marked()
     await ledger.append_many(history(200, {7, 8, 120}))
     async with projecting(ledger, parked) as (view, projector):
-        await view.wait_for(200)
+        await view.wait_for(200, PATIENCE)
         last = await ledger.append(saved("after"))
-        await view.wait_for(last.position)
+        await view.wait_for(last.position, PATIENCE)
         assert projector.trouble is None
         assert parked.waiting == [7, 8, 120]
         live = await view.ask(digests)
@@ -267,7 +267,7 @@ async def test_too_many_bad_events_stop_the_folding_instead_of_emptying_the_view
         assert "2 events are parked and wait" in projector.trouble.message
         assert view.instance.bench.position() == 5
         await parked.decide(2, "dismissed")
-        await view.wait_for(10)
+        await view.wait_for(10, PATIENCE)
 
 
 async def test_a_broker_that_is_away_parks_nothing_until_it_can_be_kept(marked: Install, parked: ParkedEvents) -> None:

@@ -22,7 +22,6 @@ from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from projections.engine import batch
 from projections.engine.batch import fold_batch
-from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
 
@@ -44,7 +43,7 @@ async def vault() -> MemoryVault:
 
 
 def view(vault: MemoryVault, events: list[StoredEvent]) -> Workbench:
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     fold_batch(bench, events)
     return bench
 
@@ -93,7 +92,7 @@ async def test_a_replay_with_the_same_vault_gives_the_same_views(road: None, vau
     log = await sealed(vault, said())
     await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
     one = state(view(vault, log))
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     for event in log:
         fold_batch(bench, [event])
     assert state(bench) == one
@@ -105,7 +104,7 @@ async def test_an_event_whose_key_the_vault_never_had_is_refused_and_the_rest_go
     events = said()
     log = await sealed(vault, events)
     foreign = stored([sealed_event(events[0], [DataKey("user:eve", new_secret())])])
-    bench = Workbench(open_view(None), Keyring(vault.held))
+    bench = new_view(Keyring(vault.held))
     fold_batch(bench, [*foreign, *log[1:]])
     ((code, reason, body),) = rows(bench.con, "SELECT code, reason, body FROM refused_events WHERE position = 1")
     assert code == "seal_broken"
@@ -162,7 +161,7 @@ async def test_while_the_vault_does_not_answer_nothing_is_folded(road: None, vau
     def silent(_names: list[str]) -> dict[str, Held]:
         raise BrokerUnavailable("the vault does not answer")
 
-    bench = Workbench(open_view(None), Keyring(silent))
+    bench = new_view(Keyring(silent))
     with pytest.raises(BrokerUnavailable):
         fold_batch(bench, log)
     assert bench.position() == 0
@@ -175,7 +174,7 @@ async def test_a_key_that_another_node_destroyed_is_asked_for_again_when_the_log
     events = said()
     log = await sealed(vault, [*events[:1], *events[2:]])
     keyring = Keyring(vault.held)
-    bench = Workbench(open_view(None), keyring)
+    bench = new_view(keyring)
     fold_batch(bench, log[:1])
     await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
     told: list[int] = []
@@ -278,7 +277,7 @@ def test_a_mark_that_somebody_wrote_asks_the_vault_for_nothing_odd_and_refuses_i
     road: None, log: list[StoredEvent], codes: list[str]
 ) -> None:
     vault = CountingVault()
-    bench = Workbench(open_view(None), Keyring(vault.fetch))
+    bench = new_view(Keyring(vault.fetch))
     fold_batch(bench, log)
     assert bench.position() == 1
     assert [code for (code,) in rows(bench.con, "SELECT code FROM refused_events")] == codes

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kledger import LedgerClient
 from ledger.event import NewEvent, new_event_id, utc_now
 from ledger.events import FACTS
 from ledger.events.examples import OTHER
@@ -58,6 +59,18 @@ def _leading_to(name: str) -> list[str]:
     return [*_leading_to(f"{fact.entity()}.{fact.follows[0]}"), name]
 
 
+def shared_by_a_project(op: LedgerClient) -> None:
+    """A memory that is approved, a later version of it, and one that is rejected."""
+    op.appoint_coordinator("kitchen", "agent:lead")
+    dev, lead = (op.acting_as(agent=name, project="kitchen") for name in ("dev", "lead"))
+    first = dev.remember("eggs are boiled", kind="convention")["id"]
+    lead.approve(first)
+    assert (
+        lead.approve(dev.remember("eggs are fried", kind="convention", supersedes=first)["id"])["superseded"] == first
+    )
+    lead.reject(dev.remember("eggs are raw", kind="convention")["id"])
+
+
 def append(node: RunningNode, events: list[NewEvent]) -> None:
     """What a foreign client appends."""
 
@@ -85,6 +98,7 @@ def test_rebuilding_a_history_with_every_event_asks_no_model_and_pays_for_no_emb
         result_of(op, "forget", subject="user:eve")
         ana.remember("in a hurry", "short", kind="mood", lifetime=1)
         ana.confirm(ana.remember("likes eggs", "short", kind="preference")["id"])
+        shared_by_a_project(op)
         append(node, every_event())
         under_way = "SELECT 1 FROM processes WHERE kind <> 'slim' AND stage IN ('requested', 'started')"
         until(lambda: not op.sql(under_way)["rows"], "the reactors have nothing left to do")

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.store import edge as edge_store
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.edge_points import frequencies_of

@@ -24,6 +24,7 @@ from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, Vecto
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
 from tests.openai_server import embedding_endpoint
+from tests.processes.started import ROOT
 from tests.search.hits import hits
 
 PUBLIC = ["public"]
@@ -335,3 +336,13 @@ async def test_a_failed_embedding_stops_no_feed(tmp_path: Path) -> None:
 
 def test_a_frame_says_its_length() -> None:
     assert pack({"id": 1}) == b'\x08\x00\x00\x00{"id":1}'
+
+
+def test_without_a_model_it_imports_no_client_of_the_broker_and_nothing_that_reads_requests() -> None:
+    """A start waits for what it imports: these take nearly half a second of a processor."""
+    program = (
+        "import sys, projections.vectors.process\n"
+        "print([m for m in ('nats', 'pydantic', 'openai', 'qdrant_client', 'duckdb') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, contextmanager
 import httpx
 
 from kledger import DEFAULT_URL, LedgerClient
-from producers.http.app import create_app
 from tests.doors.live_desk import LiveDesk, live_desk
+from tests.doors.one_app import app_of
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def in_process() -> Iterator[LedgerClient]:
 
     with LedgerClient(token="") as ledger:
         desk = ledger._portal.run(opened())
-        transport = httpx.ASGITransport(create_app(desk))
+        transport = httpx.ASGITransport(app_of(desk))
         ledger._wire.connection.http = httpx.AsyncClient(transport=transport, base_url=DEFAULT_URL)
         try:
             yield ledger

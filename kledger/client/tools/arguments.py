@@ -5,7 +5,7 @@ The MCP server and the reference are made of these; the node itself judges what 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -80,7 +80,17 @@ Description = Annotated[str, Field(description="What is to be reached: the knowl
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]
 Layer = Annotated[MemoryLayer, Field(description="How it is remembered: short, semantic, episodic or procedural")]
 MemoryContent = Annotated[str, Field(description="What to remember; an event, or steps, may stand for it")]
-Kind = Annotated[str, Field(description="Of a short memory: preference, decision, follow_up or mood; else any word")]
+Kind = Annotated[
+    str,
+    Field(
+        description="Of a short memory: preference, decision, follow_up or mood; of what a project shares: "
+        "project_context, adr, convention, known_issue or user_preference; else any word"
+    ),
+]
+Supersedes = Annotated[str, Field(description="The id of the memory of which this is a later version")]
+Decision = Annotated[Literal["approve", "reject"], Field(description="What becomes of the proposal")]
+ReviewReason = Annotated[str, Field(description="Why; its author reads it")]
+ReadVersion = Annotated[int | None, Field(ge=1, description="The version that you read; refused where it was revised")]
 Share = Annotated[float | None, Field(ge=0, le=1, description="0 to 1")]
 Category = Annotated[str, Field(description="Of a fact, for example user_preference")]
 Event = Annotated[str, Field(description="What happened")]

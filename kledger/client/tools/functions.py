@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Confirmed, MemoryHealth, Remembered
+from kledger.answers.memory import Confirmed, Decided, MemoryHealth, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
@@ -22,6 +22,7 @@ from kledger.client.tools import arguments as given
 from kledger.client.tools.defaults import default_owner, default_scopes
 from kledger.client.tools.hints import tool
 from kledger.client.wire import Wire, segment
+from kledger.contract.projects import is_shared_kind
 from kledger.contract.scopes import check_name
 
 AGENT = "research_agent"
@@ -261,11 +262,13 @@ async def memory_save(
     scopes: given.Scopes = None,
     owner: given.Owner = None,
     message_id: given.MessageId = "",
+    supersedes: given.Supersedes = "",
 ) -> Remembered:
     """Remember something: `short` what matters this week (a preference, a decision, a follow-up, a mood), `semantic` a
     fact, `episodic` what happened, `procedural` how something is done.
 
-    It is an item like all others: search finds it, feedback counts. One thing a memory.
+    It is an item like all others: search finds it, feedback counts. One thing a memory. What your project shares
+    (`kind` project_context, adr, convention, known_issue, user_preference) is proposed: a coordinator approves it.
     """
     return await memory.remember(
         wire,
@@ -287,9 +290,10 @@ async def memory_save(
         tags=tags,
         related=related,
         session=session or None,
-        scopes=scopes or default_scopes(),
+        scopes=scopes or (None if is_shared_kind(kind) and wire.caller.project else default_scopes()),
         owner=owner or default_owner(wire.caller.agent or AGENT),
         message_id=message_id or None,
+        supersedes=supersedes or None,
     )
 
 
@@ -328,6 +332,19 @@ async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.Co
     return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
 
 
+@tool("Decide on a proposal")
+async def memory_review(
+    wire: Wire,
+    memory_id: given.MemoryId,
+    decision: given.Decision,
+    reason: given.ReviewReason = "",
+    expected_version: given.ReadVersion = None,
+) -> Decided:
+    """Approve or reject what somebody proposes for the shared memory of a project that you coordinate."""
+    decide = memory.approve if decision == "approve" else memory.reject
+    return await decide(wire, memory_id, expected_version=expected_version, reason=reason or None)
+
+
 @tool("See how your memories are", reads=True)
 async def memory_health(wire: Wire) -> MemoryHealth:
     """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
@@ -353,6 +370,7 @@ class ToolEndpoints:
     session_context = Endpoint(session_context)
     session_scratchpad = Endpoint(session_scratchpad)
     memory_confirm = Endpoint(memory_confirm)
+    memory_review = Endpoint(memory_review)
     memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

@@ -63,7 +63,7 @@ def why_visible(session: Session, item_id: reading.ItemId) -> Answer:
         ("found by", "lists and searches" if answer["recalled"] else "its id alone"),
         ("also read by", ", ".join(answer["also"]) or "nobody else by name"),
         ("owner", may["owner"]),
-        ("may revise", ", ".join(may["writers"]) or "nobody else"),
+        ("may revise", ", ".join([*may["writers"], *may["coordinators"]]) or "nobody else"),
         ("you are its", may["you"] or "reader"),
     )
     return Answer(answer, Group(rows, rest))

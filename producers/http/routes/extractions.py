@@ -16,7 +16,7 @@ from kledger.answers.models import (
     Resolved,
 )
 from kledger.requests.models import ExtractRequest, ResolveRequest
-from producers.http.answers import Json, ReadJson, documented
+from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Patience, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
@@ -36,7 +36,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 def _extractions(desk: Desk) -> APIRouter:
     router = new_router("extractions")
 
-    @router.post("/api/knowledge/extract", responses=documented(Extraction, 400, 403, 413, 501, later=True))
+    @router.post("/api/knowledge/extract", responses=documented(Extraction, 400, 403, 413, 501, accepted=UNDER_WAY))
     async def extract(
         caller: Who, lineage: From, retry: Retry, body: ExtractRequest, wait: Patience = PATIENCE
     ) -> Json:

@@ -6,15 +6,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
+from kledger.answers.knowledge import (
+    Changed,
+    History,
+    ItemList,
+    RatedMany,
+    SavedItem,
+    SavedMany,
+    SearchResults,
+    WholeItem,
+)
 from kledger.answers.lineage import LineageOf
 from kledger.answers.models import Reverted
-from kledger.answers.parts import Moved, Saved
+from kledger.answers.parts import Moved
 from kledger.answers.sharing import Why
 from kledger.contract.words import ItemFilter
 from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 from kledger.requests.models import RevertRequest
-from producers.http.answers import Json, ReadJson, documented
+from producers.http.answers import PROPOSED, UNDER_WAY, Json, ReadJson, documented, saved_item
 from producers.http.bodies import BatchRoute
 from producers.http.parameters import (
     AsOf,
@@ -132,14 +141,18 @@ def _reads(desk: Desk) -> APIRouter:
 def _writes(desk: Desk) -> APIRouter:
     router = new_router("knowledge")
 
-    @router.post("/api/knowledge", status_code=201, responses=documented(Saved, 400, 403, 409, 413, status=201))
+    @router.post(
+        "/api/knowledge",
+        status_code=201,
+        responses=documented(SavedItem, 400, 403, 404, 409, 413, status=201, accepted=PROPOSED),
+    )
     async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
         """Keep a new item."""
-        return Json(await knowledge.save(desk, caller, lineage, body, retry), 201)
+        return saved_item(await knowledge.save(desk, caller, lineage, body, retry))
 
     @router.put(
         "/api/knowledge/{item_id}",
-        responses=documented(Changed, 400, 403, 404, 409, 410, 413, 501, later=True),
+        responses=documented(Changed, 400, 403, 404, 409, 410, 413, 501, accepted=UNDER_WAY),
     )
     async def update(
         caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: UpdateRequest, wait: Patience = PATIENCE

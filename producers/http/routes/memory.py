@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.answers.memory import Cleaned, Confirmed, MemoryHealth, MemoryList, OneMemory, Remembered
+from kledger.answers.memory import Cleaned, Confirmed, Decided, MemoryHealth, MemoryList, OneMemory, Remembered
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
-from kledger.requests.memory import CleanRequest, ConfirmRequest, RememberRequest
-from producers.http.answers import Json, ReadJson, documented
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
+from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideRequest, RememberRequest
+from producers.http.answers import PROPOSED, Json, ReadJson, documented, saved_item
 from producers.http.parameters import (
     AsOf,
     Fresh,
@@ -28,7 +28,7 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.memory import confirming, reading, saving
+from producers.operations.memory import approving, confirming, reading, saving
 from producers.operations.memory import health as memory_health
 from projections.fold_kit.page import Window
 from projections.views.knowledge.memories import Wanted
@@ -94,9 +94,12 @@ def routes(desk: Desk) -> list[APIRouter]:
         concern: Annotated[
             MemoryConcern | None, Query(description="Only these: in conflict, promoted, or never recalled")
         ] = None,
+        role: Annotated[
+            ProjectRole | None, Query(description="Of what a project shares, only what is meant for this role")
+        ] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
-        wanted = Wanted(layers, kinds, owner, since, until, status, concern)
+        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role)
         window = Window(limit, offset)
         return ReadJson(await reading.timeline(desk, caller, wanted, window, as_of=as_of, freshness=fresh), fresh)
 
@@ -111,15 +114,29 @@ def routes(desk: Desk) -> list[APIRouter]:
         fresh = asked.freshness(own)
         return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
 
-    @router.post("/api/memory", status_code=201, responses=documented(Remembered, 400, 403, 409, 413, status=201))
+    @router.post(
+        "/api/memory",
+        status_code=201,
+        responses=documented(Remembered, 400, 403, 404, 409, 413, status=201, accepted=PROPOSED),
+    )
     async def remember(caller: Who, lineage: From, retry: Retry, body: RememberRequest) -> Json:
-        """Keep a new memory: an item with a layer."""
-        return Json(await saving.remember(desk, caller, lineage, body, retry), 201)
+        """Keep a new memory: an item with a layer. What a project is to share is proposed (202)."""
+        return saved_item(await saving.remember(desk, caller, lineage, body, retry))
 
     @router.post("/api/memory/{item_id}/confirm", responses=documented(Confirmed, 400, 403, 404, 409))
     async def confirm(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ConfirmRequest) -> Json:
         """Say that a memory holds: evidence for it, and a short one becomes a semantic one at once."""
         return Json(await confirming.confirm(desk, caller, lineage, item_id, body, retry))
+
+    @router.post("/api/memory/{item_id}/approve", responses=documented(Decided, 400, 403, 404, 409))
+    async def approve(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: DecideRequest) -> Json:
+        """Take a proposal into what its project shares; a coordinator of the project does."""
+        return Json(await approving.approve(desk, caller, lineage, item_id, body, retry))
+
+    @router.post("/api/memory/{item_id}/reject", responses=documented(Decided, 400, 403, 404, 409))
+    async def reject(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: DecideRequest) -> Json:
+        """Decline a proposal; a coordinator of its project does. A revision proposes it anew."""
+        return Json(await approving.reject(desk, caller, lineage, item_id, body, retry))
 
     @router.post("/api/memory/clean", responses=documented(Cleaned, 403))
     async def clean(caller: Who, lineage: From, body: CleanRequest) -> Json:

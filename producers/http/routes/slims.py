@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from kledger.answers.slims import ReadSlim, Slim, SlimList, SlimStatus
 from kledger.requests.slims import SlimRequest
-from producers.http.answers import Json, ReadJson, documented
+from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
@@ -36,7 +36,7 @@ def _answer(answer: slims.Answer) -> Json:
 def _asked(desk: Desk) -> APIRouter:
     router = new_router("slims")
 
-    @router.post("/api/knowledge/slim", responses=documented(Slim, 400, 403, later=True))
+    @router.post("/api/knowledge/slim", responses=documented(Slim, 400, 403, accepted=UNDER_WAY))
     async def slim(caller: Who, lineage: From, retry: Retry, body: SlimRequest) -> Json:
         """Merge the caller's items that say the same (202 while that is under way); a dry run only says which."""
         return _answer(await slims.slim(desk, caller, lineage, body, retry))
@@ -64,7 +64,7 @@ def _asked(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = new_router("slims", BASE + "/{slim_id}")
 
-    @router.post("/apply", responses=documented(Slim, 404, 409, later=True))
+    @router.post("/apply", responses=documented(Slim, 404, 409, accepted=UNDER_WAY))
     async def apply(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slims.PATIENCE) -> Json:
         """Merge what was proposed (202 while that is under way)."""
         return _answer(await slims.apply(desk, caller, lineage, slim_id, retry, wait=wait))
@@ -74,7 +74,7 @@ def _decisions(desk: Desk) -> APIRouter:
         """Leave everything as it is."""
         return _answer(await slims.reject(desk, caller, lineage, slim_id, reason, retry))
 
-    @router.post("/revert", responses=documented(Slim, 404, 409, later=True))
+    @router.post("/revert", responses=documented(Slim, 404, 409, accepted=UNDER_WAY))
     async def revert(caller: Who, lineage: From, retry: Retry, slim_id: str, wait: Patience = slims.PATIENCE) -> Json:
         """Make every item again what it was before (202 while that is under way)."""
         return _answer(await slims.revert(desk, caller, lineage, slim_id, retry, wait=wait))

@@ -13,8 +13,10 @@ import secrets
 import uuid
 from collections.abc import Callable, Collection
 
+from kledger.answers.knowledge import SavedItem
 from kledger.answers.parts import Moved, Saved
 from kledger.contract.errors import (
+    IllegalState,
     KnowledgeExists,
     NotOwner,
     UnknownKnowledge,
@@ -22,18 +24,22 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from kledger.contract.scopes import Caller
-from kledger.contract.words import ResourceStatus
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
+from ledger.item_status import fault_of_status
 from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.first_cases import refuse_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
+from producers.operations.knowledge.proposing import first_status
+from producers.operations.knowledge.superseding import check_superseding, supersede_now
+from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.outcomes import ATTEMPTS, as_saved, refuse_status
+from producers.operations.knowledge.whose import coordinator
+from producers.operations.outcomes import ATTEMPTS, as_saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
@@ -55,31 +61,39 @@ _FIRST = {"helpful", "harmful", "confidence", "origin"}
 """Fields of a save that are not part of the item's statement (`ask.statement_of`)."""
 
 
-def unknown(item_id: str) -> UnknownKnowledge:
-    """The error for an item that does not exist or is not visible to the caller; both read the same."""
-    return UnknownKnowledge(
-        f"there is no knowledge {item_id[:200]!r} that you may see: check the id and your identity headers",
-        id=item_id,
-    )
-
-
 async def save(
     desk: Desk, caller: Caller, lineage: Lineage, payload: SaveRequest, retry: uuid.UUID | None = None
-) -> Saved:
+) -> SavedItem:
     """Save a new item with its ACL and resources in one atomic batch.
 
-    With an `id` in the payload, saving the same again returns the first save. Raises InvalidPayload, IllegalScope,
+    With an `id` in the payload, saving the same again returns the first save. `status` is what it begins with: a memory
+    that a project is to share waits for a coordinator. One that is in force supersedes the item that it names. Raises
+    UnknownKnowledge (that item), InvalidPayload, IllegalScope,
     NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind, and what
     resources/together.py:together raises.
     """
     fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
+    try:
+        status = await first_status(desk, fact, shared)
+        if fact.supersedes is not None:
+            await check_superseding(desk, caller, fact.supersedes, status)
+    except (NotOwner, UnknownKnowledge):  # as it is now: an earlier request with the key may have been in time
+        if retry is None or await _earlier_save(retry, desk, caller, payload, fact, shared) is None:
+            raise
+        status = "proposed"
     saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
             await desk.view.wait_for(saved["position"])
     by_item = await warnings(desk, caller, {0: referring(fact, shared)})
     saved["warnings"] = by_item.get(0, [])
-    return saved
+    if fact.supersedes is not None and status == "active":
+        position = await supersede_now(desk, caller, lineage, saved["id"], saved["event_id"])
+        saved["position"] = max(saved["position"], position)
+    if saved["duplicate"]:
+        standing = (await desk.view.ask(ask.standings, desk.org, caller, [saved["id"]])).get(saved["id"])
+        status = status if standing is None else standing.status
+    return SavedItem(**saved, status=status)
 
 
 def referring(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> Referring:
@@ -216,15 +230,21 @@ async def latest(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing
     return item, last
 
 
-async def owned(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
-    """An item that the caller may change as its owner, and the last position of its history.
+async def owned(
+    desk: Desk, caller: Caller, item_id: str, *, as_coordinator: bool = False
+) -> tuple[ask.Standing, int, str]:
+    """An item that the caller may change, the last position of its history, and the entity as which they do: its owner,
+    or `as_coordinator` of the projects that share it.
 
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
     item, last = await latest(desk, caller, item_id)
-    if not caller.may_act_for(item.owner):
+    actor = item.owner if caller.may_act_for(item.owner) else None
+    if actor is None and as_coordinator:
+        actor = await coordinator(desk, caller, item)
+    if actor is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
-    return item, last
+    return item, last, actor
 
 
 async def retire(
@@ -237,7 +257,7 @@ async def retire(
 ) -> Moved:
     """Retire an item: no search returns it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
     fact = KnowledgeRetired(reason=reason)
-    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("retired"), retry)
+    return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
 
 
 async def restore(
@@ -248,18 +268,30 @@ async def restore(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Moved:
-    """Restore a retired item. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
+    """Restore an item that is retired, expired or superseded.
+
+    Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable.
+    """
     fact = KnowledgeRestored(reason=reason)
-    return await publish_as_owner(desk, caller, lineage, item_id, fact, _unless("active"), retry)
+    return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
 
 
-def _unless(status: ResourceStatus) -> Callable[[ask.Standing], None]:
-    return lambda item: refuse_status(item.id, item.status, status)
+def refuse_status(fact: Fact, item: ask.Standing) -> None:
+    """Raise IllegalState where the item's status does not allow the event."""
+    if (fault := fault_of_status(fact.name, item.id, item.status)) is not None:
+        raise IllegalState(fault, id=item.id, status=item.status)
 
 
 async def owned_or_earlier(
-    desk: Desk, caller: Caller, item_id: str, own_id: str, fields: JsonObject, retry: uuid.UUID | None
-) -> StatedEvent | tuple[ask.Standing, int]:
+    desk: Desk,
+    caller: Caller,
+    item_id: str,
+    own_id: str,
+    fields: JsonObject,
+    retry: uuid.UUID | None,
+    *,
+    as_coordinator: bool = False,
+) -> StatedEvent | tuple[ask.Standing, int, str]:
     """The event of an earlier request with the key, whoever owns the item now; else the result of `owned`."""
 
     async def before() -> StatedEvent | None:
@@ -268,7 +300,7 @@ async def owned_or_earlier(
         return await earlier_event(desk, await past_actors(desk, caller, item_id), own_id, fields)
 
     try:
-        standing = await owned(desk, caller, item_id)
+        standing = await owned(desk, caller, item_id, as_coordinator=as_coordinator)
     except (NotOwner, UnknownKnowledge):
         if (event := await before()) is None:
             raise
@@ -276,27 +308,34 @@ async def owned_or_earlier(
     return await before() or standing  # queried after the item, so it is at least as new as its state
 
 
-async def publish_as_owner(
+async def publish_change(
     desk: Desk,
     caller: Caller,
     lineage: Lineage,
     item_id: str,
     fact: Fact,
-    check: Callable[[ask.Standing], None],
+    check: Callable[[ask.Standing], None] | None = None,
+    *,
     retry: uuid.UUID | None,
+    as_coordinator: bool = False,
 ) -> Moved:
-    """Publish a change by the owner on the item as it is now; `check` raises where the item does not allow it.
+    """Publish a change by the owner, or by a coordinator, on the item as it is now; `check` raises where the caller may
+    not make it of this item.
 
-    Raises UnknownKnowledge, NotOwner, VersionConflict, BrokerUnavailable, ViewBehind.
+    Raises UnknownKnowledge, NotOwner, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind.
     """
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
-        earlier = await owned_or_earlier(desk, caller, item_id, own_id, request_fields(fact), retry)
+        earlier = await owned_or_earlier(
+            desk, caller, item_id, own_id, request_fields(fact), retry, as_coordinator=as_coordinator
+        )
         if isinstance(earlier, StatedEvent):
             return Moved(id=item_id, position=earlier.position, event_id=own_id)
-        item, last = earlier
-        check(item)
-        event = NewEvent(fact, item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
+        item, last, actor = earlier
+        refuse_status(fact, item)
+        if check is not None:
+            check(item)
+        event = NewEvent(fact, item_id, actor, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:

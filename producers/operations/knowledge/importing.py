@@ -16,7 +16,7 @@ import orjson
 
 from kledger.answers.knowledge import SavedOne
 from kledger.answers.parts import Fault
-from kledger.contract.errors import LedgerError, VersionConflict
+from kledger.contract.errors import InvalidPayload, LedgerError, VersionConflict
 from kledger.contract.scopes import Caller, further_types
 from kledger.contract.words import ImportOutcome
 from kledger.requests.knowledge import SaveManyRequest, SaveRequest
@@ -29,6 +29,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.knowledge.changes import exists, referring, statement_id
+from producers.operations.knowledge.proposing import first_status
 from producers.operations.knowledge.unreadable import warnings
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import SLICE, publish
@@ -150,6 +151,12 @@ async def _judged(
             if not (kinds := further_types(entities := named_entities(fact, shared))) <= admitted:
                 await require_types(desk, entities)
                 admitted |= kinds
+            await first_status(desk, fact, shared)
+            if fact.supersedes is not None:
+                raise InvalidPayload(
+                    f"it supersedes {fact.supersedes}, which is in force until then: save it in a request of its own",
+                    errors=[{"field": "supersedes", "reason": "is for a single save"}],
+                )
             content = statement(fact, shared)
             item_id = payload.id or content_id(fact, shared)
             own_id = statement_id(desk.org, item_id, content)

@@ -10,7 +10,7 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
-from producers.operations.knowledge.changes import unknown
+from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window

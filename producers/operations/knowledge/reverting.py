@@ -43,7 +43,7 @@ async def revert(
         if isinstance(standing, StatedEvent):
             version = await desk.view.ask(version_made_at, desk.org, item_id, standing.position)
             return reverted(standing.position, version)
-        item, last = standing
+        item, last, actor = standing
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
                 f"{item_id} is at version {item.version}, you expected {expected_version}: read it again and decide "
@@ -53,7 +53,7 @@ async def revert(
             )
         earlier = await _earlier(desk, item_id, to_version)
         require_addressable(caller, earlier.scopes, "what you state anew")
-        event = NewEvent(earlier.stated_anew(cause), item_id, item.owner, desk.org, lineage, id=own_id, expects=last)
+        event = NewEvent(earlier.stated_anew(cause), item_id, actor, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:

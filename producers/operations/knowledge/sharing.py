@@ -17,7 +17,9 @@ from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
-from producers.operations.knowledge.changes import latest, publish_as_owner, unknown
+from producers.operations.knowledge.changes import latest, publish_change
+from producers.operations.knowledge.unknown import unknown
+from producers.operations.knowledge.whose import coordinator
 from producers.operations.stating import not_owner
 from projections.views.knowledge import ask, why
 
@@ -37,7 +39,7 @@ async def share(
         fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
         require_addressable(caller, fresh, "an ACL of yours")
 
-    return await publish_as_owner(desk, caller, lineage, item_id, fact, check, retry)
+    return await publish_change(desk, caller, lineage, item_id, fact, check, retry=retry)
 
 
 async def revisable(
@@ -51,6 +53,8 @@ async def revisable(
     if caller.may_act_for(item.owner):
         return item, last, item.owner
     writer = next((entity for entity in caller.entities() if entity in item.writers), None)
+    if writer is None:
+        writer = await coordinator(desk, caller, item)
     if writer is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
     if revision is not None and (revision.owner is not None or revision.scopes is not None):

@@ -23,7 +23,7 @@ from ledger.event import JsonObject, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRated
 from ledger.readers import Judge
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge.changes import unknown
+from producers.operations.knowledge.unknown import unknown
 from producers.operations.publish import (
     event_id,
     lifted,

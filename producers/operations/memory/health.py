@@ -16,6 +16,7 @@ REASON = "expired"
 LISTS = {
     "total": "/api/memory?limit=1000",
     "expired": "/api/memory?status=expired&limit=1000",
+    "proposed": "/api/memory?status=proposed&limit=1000",
     "conflicting": "/api/memory?concern=conflicting&limit=1000",
     "promoted": "/api/memory?concern=promoted&limit=1000",
     "never_recalled": "/api/memory?concern=never_recalled&limit=1000",

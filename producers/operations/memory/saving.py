@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 
 from kledger.answers.memory import Remembered
+from kledger.contract.projects import is_shared_kind, scope_of
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
 from kledger.requests.memory import RememberRequest
@@ -19,14 +20,14 @@ async def remember(
     desk: Desk, caller: Caller, lineage: Lineage, payload: RememberRequest, retry: uuid.UUID | None = None
 ) -> Remembered:
     """Save a memory. Raises InvalidPayload (a short memory without a lifetime), and what saving an item raises."""
-    request = as_item(payload, desk.lifetimes)
+    request = as_item(payload, desk.lifetimes, caller)
     saved = await changes.save(desk, caller, lineage, request, retry)
     assert request.memory is not None
     return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over())
 
 
-def as_item(payload: RememberRequest, lifetimes: Mapping[str, int]) -> SaveRequest:
-    """The save of an item that a memory is. Raises InvalidPayload."""
+def as_item(payload: RememberRequest, lifetimes: Mapping[str, int], caller: Caller) -> SaveRequest:
+    """The save of an item that a memory is; what projects share belongs to the caller's. Raises InvalidPayload."""
     stated = payload.fields()
     if stated["layer"] == "short" and "lifetime" not in stated:
         stated["lifetime"] = lifetime_of(payload.kind, lifetimes)
@@ -41,12 +42,17 @@ def as_item(payload: RememberRequest, lifetimes: Mapping[str, int]) -> SaveReque
             "memory": MemoryBody(**stated),
             "score": payload.score,
             "eval": None if payload.confidence is None else EvalBody(confidence=payload.confidence),
+            "scopes": payload.scopes or _of_their_project(payload.kind, caller),
             **{name: getattr(payload, name) for name in _SAME_AS_IN_A_SAVE},
         }
     )
 
 
+def _of_their_project(kind: str | None, caller: Caller) -> list[str] | None:
+    return [scope_of(caller.project)] if is_shared_kind(kind) and caller.project is not None else None
+
+
 _SAME_AS_IN_A_SAVE = (
-    *("scopes", "owner", "acl", "source", "message_id", "trace_id"),
+    *("owner", "acl", "source", "message_id", "trace_id", "supersedes"),
     *("resource_ids", "resource_id", "secure_resource_id"),
 )

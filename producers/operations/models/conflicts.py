@@ -12,6 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from producers.operations.desk import Desk, reach_head
+from producers.operations.knowledge.whose import changer
 from producers.operations.models.processes import caused, own
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.stated_before import earlier_event, past_actors, request_fields
@@ -70,13 +71,14 @@ async def resolve(
     standing = await desk.view.ask(ask.standings, desk.org, caller, [*filter(None, [loser, winner])])
     if (revision := _revision(payload)) is not None:
         kept = standing.get(winner or "")
-        if kept is None or kept.status != "active" or not caller.may_act_for(kept.owner):
+        actor = await changer(desk, caller, kept) if kept is not None and kept.status == "active" else None
+        if kept is None or actor is None:
             raise NotOwner(f"{winner} is not an active item of yours: merge into the side that is", id=winner)
-        events.append(NewEvent(revision, kept.id, kept.owner, desk.org, by, id=ids["merged"], expects=kept.position))
+        events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=kept.position))
     item = standing.get(loser)
-    if item is not None and item.status == "active" and caller.may_act_for(item.owner):
+    if item is not None and item.status == "active" and (actor := await changer(desk, caller, item)) is not None:
         retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
-        events.append(NewEvent(retired, item.id, item.owner, desk.org, by, id=ids["retired"]))
+        events.append(NewEvent(retired, item.id, actor, desk.org, by, id=ids["retired"]))
     appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
     return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)

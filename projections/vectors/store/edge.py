@@ -18,7 +18,7 @@ import orjson
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.errors import VectorStoreFailed, reading
 from projections.vectors.store.directories import discard_earlier, model_slug, read_checkpoint, replace_file
 from projections.vectors.store.edge_filter import AWAITING, admitted_by, any_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import qdrant_edge as edge
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.store.port import AWAITED, SearchOptions
 
 SERVED_NOW = edge.Filter(must_not=[edge.IsEmptyCondition("now")])

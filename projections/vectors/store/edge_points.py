@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import qdrant_edge as edge
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.errors import reading
 from projections.vectors.store.edge_filter import SERVED_NOW
 from projections.vectors.store.frequencies import Counted, Frequencies, Terms

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.tokens import Sparse
 
 Terms = NDArray[np.uint32]

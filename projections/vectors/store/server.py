@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from kledger.contract.scopes import EVERYTHING
+from kledger.contract.words import EVERYTHING
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.store.directories import earlier_slugs, model_slug
 from projections.vectors.store.port import (

@@ -16,6 +16,7 @@ import orjson
 
 from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
@@ -27,7 +28,7 @@ from projections.views.knowledge.memory_fields import (
     stated_memory,
     without_memory_columns,
 )
-from projections.views.knowledge.tables import ITEM, SHOWN, STATE
+from projections.views.knowledge.tables import ITEM, SHOWN, STATE, WHILE
 
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
 ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
@@ -39,7 +40,7 @@ _VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owne
     score, status, {"".join(f"{name}, " for name in (*SHOWN, *MEMORY_COLUMNS))} valid_from, valid_to,
     epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time, actor, trace_id,
     message_id, event_id, shared_with, writers"""
-_FIRST_COLUMNS = ", ".join(f"v.{name}" for name in (*STATED, *MEMORY_COLUMNS))
+_FIRST_COLUMNS = ", ".join(f"v.{name}" for name in (*STATED, "supersedes", *MEMORY_COLUMNS))
 _STATE = {column.name: column.read() for column in STATE if column.name != "writers"}
 _STATE_COLUMNS = ", ".join(_STATE.values())
 _CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name not in _STATE)
@@ -55,12 +56,13 @@ class Standing:
     id: str
     version: int
     owner: str
-    status: str
+    status: ItemStatus
     position: int
     visible: bool
     writers: list[str]
     shared_with: list[str]
     scopes: list[str]
+    kind: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes FROM knowledge
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind FROM knowledge
             WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
@@ -153,8 +155,8 @@ def _item_now(
     if version is None:
         return None
     now = confidence(version["confidence"], state["supporting"], state["opposing"])
-    merged_into = version["merged_into"] if state["status"] == "merged" else None
-    return version | state | {"confidence": now, "merged_into": merged_into}
+    gone = {name: version[name] if state["status"] == status else None for name, status in WHILE.items()}
+    return version | state | {"confidence": now} | gone
 
 
 def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> set[str]:
@@ -182,6 +184,7 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     result = []
     for row in rows:
         acl = _acl(row.pop("shared_with"), row.pop("writers"))
+        row = {name: value for name, value in row.items() if name not in SHOWN or value is not None}
         stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}
         version = with_times(without_memory_columns(row), "valid_from_time", "valid_to_time")
         result.append(version | stated | acl | shown_memory(row))
@@ -236,7 +239,7 @@ def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
 
 
 def _statement(stated: JsonObject) -> tuple[Any, ...]:
-    return tuple(stated[name] for name in (*STATED, "memory"))
+    return tuple(stated[name] for name in (*STATED, "memory", "supersedes"))
 
 
 def rfc3339(microseconds: int) -> str:

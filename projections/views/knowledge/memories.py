@@ -13,12 +13,15 @@ from typing import Any
 
 import duckdb
 
+from kledger.contract.projects import SHARED_KINDS, meant_for, scope_of
 from kledger.contract.scopes import Caller
-from kledger.contract.words import MemoryConcern, MemoryLayer
+from kledger.contract.words import MemoryConcern, MemoryLayer, ProjectRole
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Window
+from projections.fold_kit.sql_text import among
 from projections.fold_kit.versioned_view import Column, comments
+from projections.fold_kit.visibility import readers
 from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
@@ -64,6 +67,7 @@ COMMENT ON MACRO TABLE memory_items_at IS 'Internal: memory_items_as_of, of a po
 """
 
 _COLUMNS = f"{ITEM_COLUMNS}, {', '.join(column.read() for column in _COUNTED)}"
+_IN_A_PROJECT = f"len(list_filter({readers('m.')}, lambda x: starts_with(x, '{scope_of('')}'))) > 0"
 _TIMES = ("expires_at", "first_observed", "last_confirmed")
 
 
@@ -78,6 +82,8 @@ class Wanted:
     until: datetime | None = None
     status: str = "active"
     concern: MemoryConcern | None = None
+    role: ProjectRole | None = None
+    """Of what a project shares, only what is meant for this role."""
 
 
 def memories(
@@ -107,6 +113,8 @@ def memories(
     for predicate, bound in ((">=", wanted.since), ("<", wanted.until)):
         if bound is not None:  # as a number: the driver takes no moment whose UTC form is beyond Python's years
             where.append(f"epoch_us(m.happened_at) {predicate} {microseconds(bound)}")
+    if wanted.role is not None and (others := set(SHARED_KINDS).difference(meant_for(wanted.role))):
+        where.append(f"(m.kind IS NULL OR m.kind NOT IN ({among(sorted(others))}) OR NOT {_IN_A_PROJECT})")
     if wanted.status != "all":
         where.append(f"{_status(moment)} = ?")
         values.append(wanted.status)
@@ -186,7 +194,7 @@ def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
         **{"tags": stated["tags"] or item["tags"], "related_memories": stated["related"]},
         "session_id": stated["session"],
         **{"created_at": item["created_at"], "updated_at": item["updated_at"]},
-        **{name: item[name] for name in ("acl", "merged_into") if name in item},
+        **{name: item[name] for name in ("acl", "merged_into", "supersedes", "superseded_by") if name in item},
     }
     return shown | _of_layer(stated, times, item["content"])
 

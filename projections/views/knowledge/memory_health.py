@@ -62,7 +62,7 @@ def _numbers(moment: str, concerns: dict[MemoryConcern, str]) -> str:
     found = ", ".join(f"count(*) FILTER ({in_recall} AND {sql}) AS {name}" for name, sql in concerns.items())
     return f"""count(*) FILTER ({in_recall}) AS total, {layers},
         avg(m.confidence) FILTER ({in_recall}) AS mean_confidence,
-        count(*) FILTER ({over(moment)}) AS expired, {found}"""
+        count(*) FILTER ({over(moment)}) AS expired, count(*) FILTER (m.status = 'proposed') AS proposed, {found}"""
 
 
 TABLES = f"""
@@ -71,6 +71,7 @@ COMMENT ON VIEW memory_health IS 'How the memories of a tenant are, now';
 COMMENT ON COLUMN memory_health.total IS 'Memories in recall';
 COMMENT ON COLUMN memory_health.mean_confidence IS 'Of the memories in recall; null where there is none';
 COMMENT ON COLUMN memory_health.expired IS 'Short memories that are over and not cleaned';
+COMMENT ON COLUMN memory_health.proposed IS 'Memories that wait for a coordinator of their project';
 COMMENT ON COLUMN memory_health.conflicting IS 'Memories in recall that are a side of an unresolved conflict';
 COMMENT ON COLUMN memory_health.promoted IS 'Memories in recall that were short once';
 COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served';

@@ -75,7 +75,7 @@ _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.score
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 _NODE = frozenset({"knowledge.promoted", "knowledge.expired"})  # but for a promotion by a confirmation
 _COORDINATORS = frozenset({"knowledge.approved", "knowledge.rejected"})
-_COORDINATORS_TOO = frozenset({"knowledge.revised", "knowledge.retired", "knowledge.restored", "knowledge.superseded"})
+_COORDINATORS_TOO = _WRITERS_TOO | {"knowledge.retired", "knowledge.restored", "knowledge.superseded"}
 
 
 class KnowledgeRules(Rules):
@@ -157,10 +157,12 @@ class KnowledgeRules(Rules):
     def _status_after(self, key: tuple[str, str], item: Item, event: Candidate) -> str:
         """The status that an event leaves, of an item that is otherwise as the event makes it."""
         status = MAKES.get(event.type, item.status)
-        asks = event.type in STATES_ANEW and status in IN_FORCE_OR_ASKED
-        if not asks and (event.type in _COORDINATORS or event.type not in MAKES or status != "active"):
+        anew = event.type in STATES_ANEW and status in IN_FORCE_OR_ASKED
+        begins = status == "active" and event.type in MAKES and event.type not in _COORDINATORS
+        if not (anew or begins):
             return status
-        return "proposed" if self._shared_in(key, item) else "active"
+        waits = self._shared_in(key, item) and not self._coordinates(key, item, event.actor)
+        return "proposed" if waits else "active"
 
     def _shared_in(self, key: tuple[str, str], item: Item) -> list[str]:
         """The projects that have to approve what the item says; none where it is nothing that a project shares."""

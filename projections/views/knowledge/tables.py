@@ -87,12 +87,13 @@ _MEMORY: EventValues = {
     KnowledgeSaved: EventValue(f"CASE WHEN d.memory IS NOT NULL THEN to_json({{{_DETAILS}}}) END", _details),
 }
 _LATER: dict[str, Any] = {"nullable": True, "added": True}
+_ON: dict[str, Any] = {**_LATER, "shown": True}
 _LABEL = Derived(visibility(EVERYBODY), _visibility)
 # Whether the event's content was erased; null where it has none, so that the value before stays.
 _NOW_ERASED = (
     f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END"
 )
-_ERASED = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
+_ERASED: EventValues = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
 VERSIONS = VersionedView(
     "knowledge_versions",
     "Every version of every item; as of a position: WHERE on valid_from, valid_to",
@@ -133,8 +134,8 @@ VERSIONS = VersionedView(
         Column("importance", "DOUBLE", "Of a memory: 0 to 1, as stated", _of_memory("importance"), **_LATER),
         Column("lifetime", "BIGINT", "Of a short memory: the seconds that it lives", _of_memory("lifetime"), **_LATER),
         Column("memory", "JSON", "Of a memory: what belongs to its layer; see memory_items", _MEMORY, **_LATER),
-        Column("supersedes", "VARCHAR", "The item of which it is a later version, as its save says", **_LATER),
-        Column("superseded_by", "VARCHAR", "The later version in force, where status is superseded", _BY, **_LATER),
+        Column("supersedes", "VARCHAR", "The item of which it is a later version, as its save says", **_ON),
+        Column("superseded_by", "VARCHAR", "The later version in force, where status is superseded", _BY, **_ON),
         Column(
             "erased",
             "BOOLEAN",
@@ -178,11 +179,12 @@ STATE = [replace(each, nullable=name == "writers") for name in _STATE for each i
 """The columns of an item's state, which ratings change, and by which the rules judge."""
 SHOWN = VERSIONS.names(lambda column: column.shown)
 """The columns that answers about an item have where they are not null."""
+WHILE = {"merged_into": "merged", "superseded_by": "superseded"}
+"""The columns that hold a value only while the item has a status."""
 _COMPUTED = {
     "confidence": CONFIDENCE.format(stated="confidence", supporting="supporting", opposing="opposing"),
     "lifetime": "CASE WHEN layer = 'short' THEN lifetime END",
-    "merged_into": "CASE WHEN status = 'merged' THEN merged_into END",
-    "superseded_by": "CASE WHEN status = 'superseded' THEN superseded_by END",
+    **{name: f"CASE WHEN status = '{status}' THEN {name} END" for name, status in WHILE.items()},
 }
 _SELECT = "SELECT " + ", ".join(f"{_COMPUTED.get(c.name, c.name)} AS {c.name}" for c in ITEM)
 _OF_BOTH = VERSIONS.names(lambda column: column.name in _STATE and column.name != "writers")

@@ -9,14 +9,17 @@ from collections.abc import Callable
 
 import duckdb
 
+from kledger.contract.projects import is_shared_kind, projects_among
 from kledger.contract.scopes import PUBLIC, Caller
 from ledger.event import JsonObject
+from ledger.readers import readers
 from projections.fold_kit.named_rows import named_rows
 from projections.views.knowledge.ask import readable_by, with_times
+from projections.views.projects.ask import coordinators
 
 _SINCE = ("position", "version", "change", "event_id", "by", "time")
 _COLUMNS = """version, change, valid_from AS position, epoch_us(valid_from_time) AS time, event_id, actor AS by, scopes,
-    shared_with, writers, owner, visibility"""
+    shared_with, writers, owner, visibility, kind"""
 
 
 def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> JsonObject | None:
@@ -41,6 +44,8 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
     because += [_shared(entity, versions) for entity in entities if entity in now["shared_with"]]
     if now["owner"] in entities:
         because.append(_reason("owner", now["owner"], versions, lambda v: v["owner"] == now["owner"]))
+    projects = projects_among(readers(now["scopes"], now["shared_with"], now["owner"]))
+    leads = coordinators(cursor, org, projects) if projects and is_shared_kind(now["kind"]) else []
     recalled = bool(because) or caller.reads_all
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))
@@ -50,7 +55,12 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
         "because": because,
         "recalled": recalled,
         "also": [e for e in dict.fromkeys([*now["scopes"], *now["shared_with"]]) if e not in entities and e != PUBLIC],
-        "may_change": {"owner": now["owner"], "writers": now["writers"], "you": _part(now, caller)},
+        "may_change": {
+            "owner": now["owner"],
+            "writers": now["writers"],
+            "coordinators": leads,
+            "you": _part(now, leads, caller),
+        },
     }
 
 
@@ -68,12 +78,14 @@ def _shared(entity: str, versions: list[JsonObject]) -> JsonObject:
     return {**reason, "permission": "read_write" if writes else "read"}
 
 
-def _part(now: JsonObject, caller: Caller) -> str | None:
-    """The role in which the caller may change the item: operator, owner, writer, or None."""
+def _part(now: JsonObject, coordinators: list[str], caller: Caller) -> str | None:
+    """The role in which the caller may change the item: operator, owner, coordinator, writer, or None."""
     if caller.is_operator:
         return "operator"
     if now["owner"] in caller.entities():
         return "owner"
+    if not set(coordinators).isdisjoint(caller.entities()):
+        return "coordinator"
     return "writer" if set(now["writers"]) & set(caller.entities()) else None
 
 

@@ -30,6 +30,17 @@ def roles(cursor: duckdb.DuckDBPyConnection, org: str, member: str, projects: Se
     return dict(rows.fetchall())
 
 
+def coordinators(cursor: duckdb.DuckDBPyConnection, org: str, projects: Sequence[str]) -> list[str]:
+    """Who coordinates every one of these projects, by name; nobody where there is no project."""
+    rows = cursor.execute(
+        f"""SELECT member FROM project_members
+            WHERE org = ? AND list_contains(?, project) AND list_contains(roles, '{COORDINATOR}')
+            GROUP BY member HAVING count(*) = ? ORDER BY member""",
+        [org, list(projects), len(projects)],
+    )
+    return [member for (member,) in rows.fetchall()]
+
+
 def coordinated(cursor: duckdb.DuckDBPyConnection, org: str, members: Sequence[str]) -> dict[str, set[str]]:
     """The projects that each of these members coordinates."""
     found: dict[str, set[str]] = {}

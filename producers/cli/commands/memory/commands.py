@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer
+from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -16,6 +16,7 @@ Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
 Layers = Annotated[reading.Many, typer.Option("--layer", help="Only these layers; comma-separated or repeated.")]
 Kind = Annotated[str | None, typer.Option(help="preference, decision, follow_up, mood, or another registered word.")]
 Kinds = Annotated[reading.Many, typer.Option("--kind", help="Only these kinds; comma-separated or repeated.")]
+Version = Annotated[int | None, typer.Option("--version", min=1, help="The version that you read.")]
 Share = Annotated[float | None, typer.Option(min=0, max=1, help="0 to 1.")]
 
 
@@ -43,6 +44,9 @@ def save(
     step: Annotated[reading.Many, typer.Option(help="A step of it; may be repeated.")] = None,
     scopes: reading.Scopes = None,
     owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")] = None,
+    supersedes: Annotated[
+        str | None, typer.Option(help="The id of the memory that this is a later version of.")
+    ] = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -73,10 +77,14 @@ def save(
         id=item_id,
         scopes=reading.several(scopes),
         owner=owner,
+        supersedes=supersedes,
     )
     if saved["duplicate"]:
         return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}")
-    return Answer(saved, f"remembered {plain(saved['id'])} ({saved['layer']}) at position {saved['position']}")
+    done = f"{plain(saved['id'])} ({saved['layer']}) at position {saved['position']}"
+    if saved["status"] == "proposed":
+        return Answer(saved, f"proposed {done}: a coordinator of its project decides (kledger memory approve)")
+    return Answer(saved, f"remembered {done}")
 
 
 def list_memories(
@@ -89,6 +97,9 @@ def list_memories(
     status: Annotated[ItemFilter, typer.Option(help="Which ones.")] = "active",
     concern: Annotated[
         MemoryConcern | None, typer.Option(help="Only those in conflict, promoted, or never recalled.")
+    ] = None,
+    role: Annotated[
+        ProjectRole | None, typer.Option(help="Of what projects share, only what is meant for this role.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
@@ -107,6 +118,7 @@ def list_memories(
         until=until,
         status=status,
         concern=concern,
+        role=role,
         limit=limit,
         offset=offset,
         as_of=reading.moment(as_of),
@@ -163,6 +175,31 @@ def confirm(
     return Answer(confirmed, f"confirmed {plain(confirmed['id'])}{became}, at position {confirmed['position']}")
 
 
+def approve(
+    session: Session, item_id: reading.ItemId, reason: reading.Reason = None, version: Version = None
+) -> Answer:
+    """Take a proposal into what its project shares, as a coordinator of the project.
+
+    Example: kledger memory approve knowledge-20260305-a1b2 --agent lead --project ledger
+    """
+    decided = session.ledger.approve(item_id, reason=reason, expected_version=version)
+    came = ""
+    if decided["superseded"]:
+        came = f"; {plain(decided['superseded'])} is superseded"
+    elif decided["conflict"]:
+        came = f"; in conflict with the version before (kledger conflicts show {plain(decided['conflict'])})"
+    return Answer(decided, f"approved {plain(decided['id'])} at position {decided['position']}{came}")
+
+
+def reject(session: Session, item_id: reading.ItemId, reason: reading.Reason = None, version: Version = None) -> Answer:
+    """Decline a proposal, as a coordinator of its project. A revision proposes it anew.
+
+    Example: kledger memory reject knowledge-20260305-a1b2 --reason "one service only" --agent lead --project ledger
+    """
+    decided = session.ledger.reject(item_id, reason=reason, expected_version=version)
+    return Answer(decided, f"rejected {plain(decided['id'])} at position {decided['position']}")
+
+
 def health(session: Session) -> Answer:
     """How the memories are that the caller sees, and which need a look.
 
@@ -176,6 +213,7 @@ def health(session: Session) -> Answer:
         *((layer, f"{count:,}") for layer, count in by_layer.items()),
         ("confidence", mean),
         ("expired", f"{found['expired']:,} (kledger memory list --status expired; kledger memory clean)"),
+        ("proposed", f"{found['proposed']:,} (kledger memory list --status proposed)"),
         ("conflicting", f"{found['conflicting']:,} (kledger memory list --concern conflicting)"),
         ("promoted", f"{found['promoted']:,} (kledger memory list --concern promoted)"),
         ("never recalled", f"{found['never_recalled']:,} (kledger memory list --concern never_recalled)"),
@@ -205,6 +243,8 @@ memory.command("save")(as_caller(save))
 memory.command("list")(as_caller(list_memories))
 memory.command("show")(as_caller(show))
 memory.command("confirm")(as_caller(confirm))
+memory.command("approve")(as_caller(approve))
+memory.command("reject")(as_caller(reject))
 memory.command("health")(as_caller(health))
 memory.command("clean")(as_caller(clean))
 app.add_typer(memory, name="memory", rich_help_panel=KNOWLEDGE)

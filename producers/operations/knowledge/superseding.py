@@ -1,0 +1,114 @@
+"""Versions of one fact: which of two items is in force, the earlier one or the later one that names it.
+
+The later one is, unless its confidence is lower by SUPERSEDING_MARGIN or more: then the two are in conflict.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kledger.contract.projects import SUPERSEDING_MARGIN
+from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemStatus
+from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.conflict import ConflictRecorded
+from ledger.events.knowledge import KnowledgeSuperseded
+from ledger.item_status import fault_of_status
+from ledger.named_ids import named_id
+from producers.operations.desk import Desk, folded
+from producers.operations.knowledge.unknown import unknown
+from producers.operations.knowledge.whose import changer
+from producers.operations.publish import NAMESPACE, publish
+from producers.operations.stated_before import events_of_key, past_actors
+from producers.operations.stating import not_owner
+from projections.views.knowledge import ask
+
+_ROUNDING = 1e-9
+
+
+class Superseding(NamedTuple):
+    """What comes of an item that names an earlier one: the event that says so, or None where that one is gone."""
+
+    event: NewEvent | None = None
+    superseded: str | None = None
+    conflict: str | None = None
+    position: int = 0
+    """Where the event is in the log, once it is."""
+
+
+async def check_superseding(desk: Desk, caller: Caller, earlier_id: str, status: ItemStatus) -> None:
+    """Check that a new item may name the earlier one: the caller sees it and, where the new item is no proposal, may
+    change it. Raises UnknownKnowledge, NotOwner, ViewBehind."""
+    await folded(desk, "knowledge", earlier_id)
+    earlier = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
+    if earlier is None:
+        raise unknown(earlier_id)
+    if status == "active" and await changer(desk, caller, earlier) is None:
+        raise not_owner(f"say what supersedes {earlier_id}, which {earlier.owner} owns", earlier.owner, caller)
+
+
+async def supersede(
+    desk: Desk, caller: Caller, lineage: Lineage, later: JsonObject, actor: str, cause: str
+) -> Superseding:
+    """What comes of an item that is in force from now on and names an earlier one. `actor` says which of them is;
+    `cause`, the event by which the later one came in force, names the events that follow from it."""
+    earlier_id = later.get("supersedes")
+    if earlier_id is None:
+        return Superseding()
+    last = await folded(desk, "knowledge", earlier_id)
+    standing = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
+    earlier = await desk.view.ask(ask.item, desk.org, caller, earlier_id)
+    if standing is None or earlier is None:
+        return Superseding()
+    if fault_of_status(KnowledgeSuperseded.name, earlier_id, standing.status) is not None:
+        return Superseding()
+    lower = earlier["eval"]["confidence"] - later["eval"]["confidence"]
+    theirs = await changer(desk, caller, standing)
+    own_id = _own_id(cause)
+    if theirs is not None and lower < SUPERSEDING_MARGIN - _ROUNDING:
+        fact = KnowledgeSuperseded(by=later["id"])
+        event = NewEvent(fact, earlier_id, theirs, desk.org, lineage, id=own_id, expects=last)
+        return Superseding(event, superseded=earlier_id)
+    reason = f"{later['id']} is to take the place of {earlier_id}" + (
+        f", and is less sure by {lower:.2f}" if theirs is not None else f", which {standing.owner} owns"
+    )
+    recorded = ConflictRecorded(
+        first=earlier_id,
+        first_version=standing.version,
+        second=later["id"],
+        second_version=later["version"],
+        reason=reason,
+    )
+    conflict_id = f"conflict-{named_id(NAMESPACE, f'{cause} conflict').replace('-', '')[:16]}"
+    return Superseding(NewEvent(recorded, conflict_id, actor, desk.org, lineage, id=own_id), conflict=conflict_id)
+
+
+async def came_of(desk: Desk, caller: Caller, later: JsonObject, cause: str) -> Superseding:
+    """What came of an item when it came in force, from the events that the log holds under the cause's name."""
+    actors = {later["owner"], *caller.reading_as(), *await past_actors(desk, caller, later.get("supersedes") or "")}
+    own_id = _own_id(cause)
+    event = (await events_of_key(desk, actors, [own_id])).get(own_id)
+    if event is None:
+        return Superseding()
+    if event.type == KnowledgeSuperseded.name:
+        return Superseding(superseded=event.entity_id, position=event.position)
+    return Superseding(conflict=event.entity_id, position=event.position)
+
+
+def _own_id(cause: str) -> str:
+    return named_id(NAMESPACE, f"{cause}\nsuperseded")
+
+
+async def supersede_now(desk: Desk, caller: Caller, lineage: Lineage, item_id: str, cause: str) -> int:
+    """Publish what comes of an item that was saved and is in force, once; its position, 0 where nothing comes of it.
+
+    Raises VersionConflict, BrokerUnavailable, ViewBehind.
+    """
+    await folded(desk, "knowledge", item_id)
+    later = await desk.view.ask(ask.item, desk.org, caller, item_id)
+    if later is None:
+        return 0
+    if (before := await came_of(desk, caller, later, cause)).position or later["status"] != "active":
+        return before.position
+    event = (await supersede(desk, caller, lineage, later, later["owner"], cause)).event
+    return 0 if event is None else (await publish(desk.ledger, desk.tally, [event]))[0].position

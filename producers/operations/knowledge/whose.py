@@ -1,0 +1,41 @@
+"""As whom a caller changes an item: as its owner, or as a coordinator of the projects that share it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kledger.contract.projects import is_shared_kind, projects_among, scope_of
+from kledger.contract.scopes import Caller
+from ledger.readers import readers
+from producers.operations.desk import Desk
+from projections.views.knowledge.ask import Standing
+from projections.views.projects import ask
+
+
+def shared_in(item: Standing) -> list[str]:
+    """The projects that have to approve what an item says; none where it is nothing that a project shares."""
+    everybody = readers(item.scopes, item.shared_with, item.owner)
+    return projects_among(everybody) if is_shared_kind(item.kind) else []
+
+
+async def coordinator(desk: Desk, caller: Caller, item: Standing) -> str | None:
+    """The entity of the caller that coordinates each project that shares the item; None where there is none."""
+    projects = shared_in(item)
+    if not projects:
+        return None
+    coordinators = await desk.view.ask(ask.coordinators, desk.org, projects)
+    return next((each for each in caller.reading_as() if each in coordinators), None)
+
+
+async def changer(desk: Desk, caller: Caller, item: Standing) -> str | None:
+    """The entity as which the caller revises, retires or restores an item; None where they may not."""
+    return item.owner if caller.may_act_for(item.owner) else await coordinator(desk, caller, item)
+
+
+async def with_their_projects(desk: Desk, caller: Caller) -> Caller:
+    """The caller, who sees what the projects share that they coordinate."""
+    if caller.is_operator:
+        return caller
+    coordinated = await desk.view.ask(ask.coordinated, desk.org, caller.entities())
+    projects = {scope_of(project) for of_one in coordinated.values() for project in of_one}
+    return replace(caller, further=(*caller.further, *sorted(projects)))

@@ -1,0 +1,1 @@
+"""Operations of projects: who has which role in them."""

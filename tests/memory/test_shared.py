@@ -1,0 +1,300 @@
+"""What a project shares, over HTTP: proposed, decided on by a coordinator, replaced by a later version, put right."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ledger.event import JsonObject, NewEvent
+from ledger.events.knowledge import KnowledgeMerged
+from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.memory.test_short_memories import K, M, read, said
+
+PROJECT = {"X-Ledger-Project": "ledger"}
+ANN, LEAD = {"X-Ledger-User": "alice"} | PROJECT, {"X-Ledger-Agent": "lead"} | PROJECT
+DEV = {"X-Ledger-Agent": "dev"} | PROJECT
+OPERATOR: dict[str, str] = {}
+MEMBERS = "/api/projects/ledger/members"
+ADR: JsonObject = {"id": "adr", "kind": "adr", "task": "choose a database", "content": "PostgreSQL instead of MySQL"}
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    """A door of a node where agent:lead coordinates the project ledger."""
+    async with http_door() as opened:
+        appointed = await said(opened, "/api/projects/ledger/coordinators", {"entity": "agent:lead"}, OPERATOR)
+        assert appointed["roles"] == ["coordinator"]
+        yield opened
+
+
+async def propose(door: Door, who: dict[str, str] = ANN, **more: Any) -> JsonObject:
+    answer = await door.post(M, json=ADR | more, headers=who)
+    assert answer.status_code == 202, answer.text
+    await door.desk.view.wait_for(await door.head())
+    document: JsonObject = answer.json()
+    assert document["status"] == "proposed"
+    return document
+
+
+async def found(door: Door, who: dict[str, str] = DEV) -> list[str]:
+    page = await read(door, f"{K}/search", who, q="PostgreSQL", min_position=await door.head())
+    return [each["id"] for each in page["results"]]
+
+
+async def listed(door: Door, who: dict[str, str] = DEV, **asked: Any) -> list[str]:
+    return [each["id"] for each in (await read(door, M, who, **asked))["results"]]
+
+
+async def retired(door: Door, who: dict[str, str]) -> None:
+    answer = await door.delete(f"{K}/adr", headers=who)
+    assert answer.is_success, answer.text
+    await door.desk.view.wait_for(await door.head())
+
+
+async def test_a_proposal_is_out_of_recall_until_a_coordinator_approves_it(door: Door) -> None:
+    proposed = await propose(door)
+    assert (proposed["layer"], proposed["id"]) == ("semantic", "adr")
+    assert (await read(door, f"{M}/adr", DEV))["scopes"] == ["project:ledger"]
+    assert (await found(door), await listed(door)) == ([], [])
+    assert await listed(door, status="proposed") == ["adr"]
+    startup = await read(door, "/api/recall/startup", DEV, q="choose a database")
+    assert "PostgreSQL" not in str(startup)
+    decided = await said(door, f"{M}/adr/approve", {"expected_version": 1, "reason": "agreed"}, LEAD)
+    assert decided.items() >= {"status": "active", "superseded": None, "conflict": None}.items()
+    assert (await found(door), await listed(door)) == (["adr"], ["adr"])
+    changes = [each["change"] for each in (await read(door, f"{K}/adr/history", DEV))["versions"]]
+    assert changes == ["saved", "approved"]
+
+
+async def test_what_a_coordinator_saves_is_in_force_at_once(door: Door) -> None:
+    answer = await door.post(M, json=ADR, headers=LEAD)
+    assert (answer.status_code, answer.json()["status"]) == (201, "active")
+    await door.desk.view.wait_for(await door.head())
+    assert await listed(door) == ["adr"]
+
+
+async def test_a_plain_save_with_a_shared_kind_is_proposed_too(door: Door) -> None:
+    memory = {"layer": "semantic", "kind": "adr"}
+    body = {"content": "c", "types": ["adr"], "scopes": ["project:ledger"], "memory": memory}
+    answer = await door.post(K, json=body, headers=ANN)
+    assert (answer.status_code, answer.json()["status"]) == (202, "proposed")
+    private = await door.post(K, json=body | {"scopes": ["user:alice"]}, headers=ANN)
+    assert (private.status_code, private.json()["status"]) == (201, "active")
+
+
+async def test_nobody_but_a_coordinator_decides(door: Door) -> None:
+    await propose(door)
+    for verb in ("approve", "reject"):
+        for who in (ANN, DEV, OPERATOR):
+            answer = await door.post(f"{M}/adr/{verb}", json={}, headers=who)
+            assert "appoints" in refusal(answer, 403, "not_owner")
+        refusal(await door.post(f"{M}/adr/{verb}", json={}, headers=BOB), 404, "unknown_knowledge")
+    await said(door, "/api/projects/other/coordinators", {"entity": "agent:dev"}, OPERATOR)
+    refusal(await door.post(f"{M}/adr/approve", json={}, headers=DEV), 403, "not_owner")
+
+
+async def test_a_coordinator_sees_the_proposals_of_their_project_without_naming_it(door: Door) -> None:
+    await propose(door)
+    decided = await said(door, f"{M}/adr/reject", {"reason": "no"}, {"X-Ledger-Agent": "lead"})
+    assert decided["status"] == "rejected"
+
+
+async def test_what_was_revised_since_it_was_read_is_not_approved(door: Door) -> None:
+    await propose(door)
+    answer = await door.put(f"{K}/adr", json={"content": "MySQL"}, headers=ANN)
+    assert answer.is_success, answer.text
+    stale = await door.post(f"{M}/adr/approve", json={"expected_version": 1}, headers=LEAD)
+    assert "version 2" in refusal(stale, 409, "version_conflict")
+    await said(door, f"{M}/adr/approve", {"expected_version": 2}, LEAD)
+    refusal(await door.post(f"{M}/adr/approve", json={}, headers=LEAD), 409, "illegal_state")
+
+
+async def test_a_decision_is_repeated_with_its_key_and_answers_the_same(door: Door) -> None:
+    await said(door, M, ADR | {"id": "before"}, LEAD)
+    await propose(door, supersedes="before")
+    key = LEAD | {"Idempotency-Key": "one"}
+    first = await said(door, f"{M}/adr/approve", {"reason": "yes"}, key)
+    head = await door.head()
+    assert first["superseded"] == "before"
+    assert await said(door, f"{M}/adr/approve", {"reason": "yes"}, key) == first
+    refusal(await door.post(f"{M}/adr/approve", json={"reason": "other"}, headers=key), 422, "idempotency_mismatch")
+    assert await door.head() == head
+
+
+async def test_its_author_revises_it_and_it_waits_again_a_coordinator_revises_it_and_it_holds(door: Door) -> None:
+    await propose(door)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    for who, status in ((LEAD, "active"), (ANN, "proposed")):
+        answer = await door.put(f"{K}/adr", json={"content": f"SQLite, says {who}"}, headers=who)
+        assert answer.is_success, answer.text
+        await door.desk.view.wait_for(await door.head())
+        assert (await read(door, f"{K}/adr", DEV))["status"] == status
+    refusal(await door.put(f"{K}/adr", json={"content": "x"}, headers=DEV), 403, "not_owner")
+    refusal(await door.put(f"{K}/adr", json={"scopes": ["public"]}, headers=LEAD), 403, "not_owner")
+
+
+async def test_why_says_who_may_change_it(door: Door) -> None:
+    await propose(door)
+    for who, you in ((ANN, "owner"), (LEAD, "coordinator"), (DEV, None)):
+        may = (await read(door, f"{K}/adr/why", who))["may_change"]
+        assert may == {"owner": "user:alice", "writers": [], "coordinators": ["agent:lead"], "you": you}
+
+
+async def test_creator_and_coordinator_retire_and_restore_it_and_nobody_else(door: Door) -> None:
+    await propose(door)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    refusal(await door.delete(f"{K}/adr", headers=DEV), 403, "not_owner")
+    await retired(door, LEAD)
+    await said(door, f"{K}/adr/restore", {}, LEAD)
+    assert await listed(door) == ["adr"]
+    await retired(door, ANN)
+    await said(door, f"{K}/adr/restore", {}, ANN)
+    assert await listed(door, status="proposed") == ["adr"]
+
+
+async def test_a_later_version_is_in_force_and_the_earlier_one_says_so(door: Door) -> None:
+    await propose(door)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    await propose(door, DEV, id="later", content="PostgreSQL 18", supersedes="adr")
+    assert await listed(door) == ["adr"]
+    decided = await said(door, f"{M}/later/approve", {}, LEAD)
+    assert (decided["superseded"], decided["conflict"]) == ("adr", None)
+    assert (await found(door), await listed(door)) == (["later"], ["later"])
+    earlier = await read(door, f"{M}/adr", DEV)
+    assert (earlier["status"], earlier["superseded_by"]) == ("superseded", "later")
+    assert (await read(door, f"{M}/later", DEV))["supersedes"] == "adr"
+    await said(door, f"{K}/adr/restore", {}, LEAD)
+    assert "superseded_by" not in await read(door, f"{M}/adr", DEV)
+
+
+@pytest.mark.parametrize(("sure", "in_force"), [(0.71, True), (0.7, False), (0.3, False)])
+async def test_a_later_version_that_is_less_sure_by_a_fifth_is_in_conflict(
+    door: Door, sure: float, in_force: bool
+) -> None:
+    await propose(door, confidence=0.9)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    await propose(door, DEV, id="later", content="MySQL", supersedes="adr", confidence=sure)
+    decided = await said(door, f"{M}/later/approve", {}, LEAD)
+    assert (decided["superseded"] == "adr", decided["conflict"] is None) == (in_force, in_force)
+    if in_force:
+        return
+    conflict = (await read(door, "/api/conflicts", LEAD))["results"][0]
+    assert (conflict["id"], conflict["first"], conflict["second"]) == (decided["conflict"], "adr", "later")
+    assert set(await listed(door)) == {"adr", "later"}
+    await said(door, f"/api/conflicts/{conflict['id']}/resolve", {"winner": "adr"}, LEAD)
+    assert await listed(door) == ["adr"]
+
+
+async def test_a_later_version_of_ones_own_private_memory_is_in_force_at_once(door: Door) -> None:
+    mine = {"layer": "semantic", "content": "tabs", "id": "mine"}
+    await said(door, M, mine)
+    saved = await said(door, M, mine | {"content": "blanks", "id": "later", "supersedes": "mine"})
+    assert saved["status"] == "active"
+    assert (await read(door, f"{K}/mine"))["superseded_by"] == "later"
+    head = await door.head()
+    assert (await said(door, M, mine | {"content": "blanks", "id": "later", "supersedes": "mine"}))["duplicate"]
+    assert await door.head() == head
+
+
+async def test_nobody_supersedes_what_they_do_not_see_or_may_not_change(door: Door) -> None:
+    await said(door, M, {"layer": "semantic", "content": "tabs", "id": "mine"})
+    await said(door, M, {"layer": "semantic", "content": "tabs", "id": "open", "scopes": ["public"]})
+    head = await door.head()
+    body = {"layer": "semantic", "content": "blanks"}
+    refusal(await door.post(M, json=body | {"supersedes": "mine"}, headers=BOB), 404, "unknown_knowledge")
+    refusal(await door.post(M, json=body | {"supersedes": "none"}, headers=BOB), 404, "unknown_knowledge")
+    refusal(await door.post(M, json=body | {"supersedes": "open"}, headers=BOB), 403, "not_owner")
+    batch = {"items": [{"content": "c", "types": ["t"], "supersedes": "open"}]}
+    (outcome,) = (await said(door, f"{K}/batch", batch))["results"]
+    assert outcome["error"]["code"] == "invalid_payload"
+    assert await door.head() == head
+
+
+async def test_a_coordinator_who_may_not_change_the_earlier_version_finds_a_conflict(door: Door) -> None:
+    await said(door, M, {"layer": "semantic", "content": "tabs", "id": "open", "scopes": ["public"]}, BOB)
+    await propose(door, supersedes="open")
+    decided = await said(door, f"{M}/adr/approve", {}, LEAD)
+    assert decided["superseded"] is None
+    assert "user:bob owns" in (await read(door, "/api/conflicts", LEAD))["results"][0]["reason"]
+    assert (await read(door, f"{K}/open"))["status"] == "active"
+
+
+async def test_roles_are_given_by_the_operator_and_by_coordinators(door: Door) -> None:
+    await said(door, MEMBERS, {"entity": "agent:dev", "roles": ["developer"]}, LEAD)
+    refusal(await door.post(MEMBERS, json={"entity": "agent:x", "roles": []}, headers=DEV), 403, "not_owner")
+    refusal(
+        await door.post("/api/projects/ledger/coordinators", json={"entity": "agent:dev"}, headers=DEV),
+        403,
+        "not_owner",
+    )
+    appointed = await said(door, "/api/projects/ledger/coordinators", {"entity": "agent:dev"}, LEAD)
+    assert appointed["roles"] == ["coordinator", "developer"]
+    members = (await read(door, MEMBERS, ANN))["members"]
+    assert {each["member"]: (each["roles"], each["actor"]) for each in members} == {
+        "agent:dev": (["coordinator", "developer"], "agent:lead"),
+        "agent:lead": (["coordinator"], "user:local"),
+    }
+    refusal(await door.get(MEMBERS, headers=BOB), 403, "not_owner")
+    assert (await read(door, MEMBERS, {"X-Ledger-Agent": "lead"}))["members"] == members
+    await said(door, MEMBERS, {"entity": "agent:lead", "roles": []}, OPERATOR)
+    refusal(await door.post(MEMBERS, json={"entity": "agent:x", "roles": []}, headers=LEAD), 403, "not_owner")
+    for wrong in ("team:web", "lead"):
+        asked: JsonObject = {"entity": wrong, "roles": []}
+        refusal(await door.post(MEMBERS, json=asked, headers=OPERATOR), 422, "illegal_scope")
+    king = {"entity": "agent:x", "roles": ["king"]}
+    refusal(await door.post(MEMBERS, json=king, headers=OPERATOR), 422, "invalid_payload")
+
+
+async def test_a_member_with_roles_proposes_the_kinds_of_these_roles(door: Door) -> None:
+    await said(door, MEMBERS, {"entity": "agent:dev", "roles": ["tester"]}, LEAD)
+    head = await door.head()
+    assert "architect" in refusal(await door.post(M, json=ADR, headers=DEV), 403, "not_owner")
+    batch = {"items": [{"content": "c", "types": ["adr"], "scopes": ["project:ledger"],
+                        "memory": {"layer": "semantic", "kind": "adr"}}]}  # fmt: skip
+    (outcome,) = (await said(door, f"{K}/batch", batch, DEV))["results"]
+    assert outcome["error"]["code"] == "not_owner"
+    assert await door.head() == head
+    await propose(door, DEV, kind="known_issue")
+
+
+async def test_a_list_is_narrowed_to_what_is_meant_for_a_role(door: Door) -> None:
+    for kind in ("project_context", "adr", "convention", "known_issue", "user_preference", "habit"):
+        body = {"layer": "semantic", "id": kind, "kind": kind, "content": "c", "scopes": ["project:ledger"]}
+        await said(door, M, body, LEAD)
+    everybody = {"project_context", "user_preference", "habit"}
+    assert set(await listed(door, role="operations")) == {*everybody, "known_issue"}
+    assert set(await listed(door, role="developer")) == {*everybody, "adr", "convention", "known_issue"}
+    assert set(await listed(door, role="tester")) == {*everybody, "adr"}
+    assert len(await listed(door, role="coordinator")) == len(await listed(door)) == 6
+    refusal(await door.get(M, params={"role": "king"}, headers=DEV), 422, "invalid_payload")
+
+
+async def test_another_project_neither_reads_nor_counts_what_is_proposed(door: Door) -> None:
+    await propose(door)
+    other = {"X-Ledger-Agent": "dev", "X-Ledger-Project": "other"}
+    assert await listed(door, other, status="proposed") == []
+    assert (await read(door, f"{M}/health", other))["proposed"] == 0
+    assert (await read(door, f"{M}/health", DEV))["proposed"] == 1
+    refusal(await door.get(f"{M}/adr", headers=other), 404, "unknown_knowledge")
+
+
+@pytest.mark.parametrize("status", ["proposed", "merged", "rejected"])
+async def test_what_the_gate_refuses_for_its_status_the_door_refuses_too(door: Door, status: str) -> None:
+    await propose(door)
+    if status == "rejected":
+        await said(door, f"{M}/adr/reject", {}, LEAD)
+    if status == "merged":
+        await said(door, f"{M}/adr/approve", {}, LEAD)
+        await door.desk.ledger.append(NewEvent(KnowledgeMerged(into="x", slim="s"), "adr", "user:alice"))
+        await door.desk.view.wait_for(await door.head())
+    head = await door.head()
+    refusal(await door.post(f"{K}/adr/restore", json={}, headers=ANN), 409, "illegal_state")
+    assert await door.head() == head
+
+
+async def test_alice_without_the_project_still_owns_what_she_proposed(door: Door) -> None:
+    await propose(door)
+    assert (await read(door, f"{M}/adr", ALICE))["status"] == "proposed"
+    await retired(door, ALICE)
