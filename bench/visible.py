@@ -74,8 +74,10 @@ class Node:
 
 
 @asynccontextmanager
-async def running_node(directory: Path) -> AsyncIterator[Node]:
+async def running_node(directory: Path, **settings: str) -> AsyncIterator[Node]:
     """Start a node in a process of its own, in an empty directory. Raises RuntimeError when it does not start.
+
+    `settings` are further variables of its environment.
 
     When the block fails, the end of the node's log is written to standard error.
     """
@@ -86,7 +88,8 @@ async def running_node(directory: Path) -> AsyncIterator[Node]:
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             cwd=ROOT,
-            env=environment(KLEDGER_LIMIT_CONNECTIONS="100000"),  # a node that does not keep up is to be seen as such
+            # a node that does not keep up is to be seen as such
+            env=environment(KLEDGER_LIMIT_CONNECTIONS="100000", **settings),
         )
     try:
         assert process.stdout is not None  # it is a pipe

@@ -48,6 +48,7 @@ LONGEST = (
     "knowhub/test_mission_rows.py",
     "journeys/test_command.py",
     "attacks/test_leaks.py",
+    "memory/test_clock_of_a_replay.py",
     "reactors/test_killed_models.py",
     "reactors/test_slim_killed.py",
     "faults/test_harness.py",
@@ -58,6 +59,7 @@ LONGEST = (
     "journeys/test_file_form.py",
     "journeys/test_resources.py",
     "attacks/test_leak_work.py",
+    "attacks/test_leak_memories.py",
 )
 
 

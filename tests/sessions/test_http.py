@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from ledger.event import NewEvent
 from ledger.events.session import SessionClosed, SessionOpened, SessionRemoved, SessionSummarised
 from ledger.events.usage import EXAMPLE_USAGE
+from ledger.sessions.head import Head
 from tests.doors.http_door import ALICE, BOB, Door, refusal
+from tests.patience import PATIENCE
 
 S = "/api/sessions"
 AGENT = {"X-Ledger-Agent": "coder"}
@@ -236,3 +239,21 @@ async def test_a_prompt_and_a_question_from_long_ago_are_in_the_context(door: Do
     cut = (await door.get(f"{S}/s1/context", params={"max_tokens": 100_000}, headers=ALICE)).json()
     assert [each["id"] for each in cut["messages"]][-1] == "next"
     assert "question" not in [each["id"] for each in cut["messages"]]
+
+
+async def test_an_append_that_makes_extraction_due_does_not_wait_until_it_is_asked(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, let = asyncio.Event(), asyncio.Event()
+
+    async def held(_desk: object, _key: object, head: Head, _agent: object) -> Head:
+        begun.set()
+        await let.wait()
+        return head
+
+    monkeypatch.setattr("producers.operations.sessions.extracting.ask_extraction", held)
+    async with asyncio.timeout(PATIENCE):
+        await append(door, ALICE, "s1", *(f"m{n}" for n in range(20)))
+        await begun.wait()
+        let.set()
+    assert (await append(door, ALICE, "s1", "m20"))["count"] == 21

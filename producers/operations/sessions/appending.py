@@ -1,7 +1,7 @@
 """Appending messages to a session, which opens with its first one.
 
 The log has the opening before the stream of words has the messages: an append that was cut off between the two is
-repeated without harm, as a message id counts once.
+repeated without harm, as a message id counts once. What an append makes due is asked beside it: no request waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ledger.sessions.subjects import SessionKey
 from ledger.wire.subjects import event_subject
 from producers.operations.desk import Desk, first_entity
 from producers.operations.publish import publish, refuse_unkeepable
-from producers.operations.sessions.extracting import ask_extraction
+from producers.operations.sessions.extracting import ask_when_due, is_due
 from producers.operations.sessions.whose import as_logged, checked, now_us, store_of
 
 _LONGEST_VERB = SessionSummarised.verb()
@@ -54,9 +54,8 @@ async def append(
         ):
             head = replace(head, fresh_us=now)
         outcome = await store.append(key, head, said, now)
-        after = outcome.head
-        if after.turns - after.asked_turns >= store.settings.turns:
-            await ask_extraction(desk, key, after, caller.agent)
+    if is_due(store, outcome.head):
+        store.spawn(ask_when_due(desk, key, caller.agent))
     return _outcome(session_id, outcome.appended, outcome.duplicates, outcome.head)
 
 

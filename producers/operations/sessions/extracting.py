@@ -16,6 +16,7 @@ from ledger.event import Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.named_ids import named_id
 from ledger.sessions.head import Head
+from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
@@ -29,6 +30,24 @@ MOST_ASKED = 1_000
 """So many of the last messages at most: of a conversation that was imported as a whole, its end."""
 _SPEAK = ("user", "assistant")
 _NAMESPACE = uuid.UUID("5b1d0c56-8f0b-5c0e-8a7b-3a1c0d7e9f21")
+
+
+def is_due(store: SessionStore, head: Head) -> bool:
+    """Whether the user has said so much since extraction was asked that it is asked again."""
+    return head.turns - head.asked_turns >= store.settings.turns
+
+
+async def ask_when_due(desk: Desk, key: SessionKey, agent: str | None) -> None:
+    """Ask extraction for an open session, beside the request that made it due. Raises nothing of ours: what is not
+    asked now is asked by the next append."""
+    store = store_of(desk)
+    try:
+        async with store.turn(key):
+            head = await store.head(key)
+            if head is not None and head.state == "open" and is_due(store, head):
+                await ask_extraction(desk, key, head, agent)
+    except LedgerError as error:
+        log.warning("extraction of a session is asked later", code=error.code)
 
 
 async def ask_extraction(desk: Desk, key: SessionKey, head: Head, agent: str | None) -> Head:
