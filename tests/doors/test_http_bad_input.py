@@ -110,7 +110,7 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("DELETE", f"{K}/none", None, ALICE, 404, "unknown_knowledge", "check the id"),
     ("DELETE", f"{K}/{PRIVATE}", None, ALICE, 404, "unknown_knowledge", "check the id"),
     ("DELETE", f"{K}/{PUBLIC}", None, ALICE, 403, "not_owner", "ask as user:bob"),
-    ("POST", f"{K}/{PUBLIC}/restore", None, BOB, 409, "illegal_state", "active already"),
+    ("POST", f"{K}/{PUBLIC}/restore", None, BOB, 409, "illegal_state", "is active"),
     ("POST", f"{K}/{PUBLIC}/restore", None, ALICE, 403, "not_owner", "ask as user:bob"),
     # reading
     ("GET", f"{K}/{PRIVATE}", None, ALICE, 404, "unknown_knowledge", "check the id"),

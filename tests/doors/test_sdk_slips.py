@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -46,7 +47,7 @@ def arguments_of(*kinds: str) -> list[Any]:
 
 
 def kinds_of(hint: Any) -> set[str]:
-    parts = [hint] if get_origin(hint) in (Literal, None) else [hint, *get_args(hint)]
+    parts = [hint, *get_args(hint)] if get_origin(hint) in (Union, UnionType) else [hint]
     return {getattr(get_origin(part) or part, "__name__", str(get_origin(part) or part)) for part in parts}
 
 

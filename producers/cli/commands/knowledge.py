@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from kledger.answers.knowledge import Changed
-from kledger.answers.parts import Moved
 from producers.cli import reading
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
@@ -175,7 +174,7 @@ def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = N
     return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}")
 
 
-def waits(answer: Changed | Moved) -> str:
+def waits(answer: Mapping[str, Any]) -> str:
     """What is to be said of something that its project has to approve again."""
     return ", and waits for a coordinator (proposed)" if answer.get("status") == "proposed" else ""
 

@@ -34,7 +34,7 @@ async def listed(desk: Desk, caller: Caller, project: str, *, freshness: Freshne
     if not caller.is_operator and shown_to.isdisjoint(entities):
         raise NotOwner(
             f"you are {', '.join(entities)}, and the members of {scope_of(project)} are shown to those of the project: "
-            "name it in the X-Ledger headers",
+            f"ask as {scope_of(project)}, in the X-Ledger headers",
             owner=scope_of(project),
         )
     return {"project": project, "members": members, "position": position}
@@ -111,8 +111,8 @@ async def _coordinator(desk: Desk, caller: Caller, project: str) -> str:
     actor = next((each for each in caller.entities() if project in coordinated.get(each, ())), None)
     if actor is None:
         raise NotOwner(
-            f"you are {', '.join(caller.entities())}, and a coordinator of {scope_of(project)}, or the operator of the "
-            "node without identity headers, says who does what there",
+            f"you are {', '.join(caller.entities())}, and who does what in {scope_of(project)} is said by its "
+            "coordinators and by the operator of the node: ask without identity headers",
             owner=scope_of(project),
         )
     return actor
