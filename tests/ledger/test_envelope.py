@@ -128,7 +128,7 @@ def test_attributes_of_a_newer_writer_are_ignored() -> None:
     [
         ({"type": "knowledge.rated"}, InvalidPayload),
         ({"type": "x.y", "dataschema": "urn:kledger:x.y:1"}, UnknownEvent),
-        ({"dataschema": "urn:kledger:knowledge.saved:5"}, UnsupportedVersion),
+        ({"dataschema": f"urn:kledger:knowledge.saved:{FACTS['knowledge.saved'].version + 1}"}, UnsupportedVersion),
         ({"dataschema": "urn:kledger:knowledge.saved:999999999"}, UnsupportedVersion),
         ({"data": {}}, InvalidPayload),
         ({"data": {"types": ["tool"], "task": 1, "content": "c", "scopes": [], "owner": "x"}}, InvalidPayload),
@@ -194,7 +194,7 @@ def test_an_upcast_changes_nothing_but_its_answer() -> None:
     before = orjson.dumps(data)
     assert upcast("knowledge.saved", 1, data)["types"] == ["tool"]
     assert orjson.dumps(data) == before
-    assert upcast("knowledge.saved", 4, data) is data
+    assert upcast("knowledge.saved", FACTS["knowledge.saved"].version, data) is data
 
 
 def test_every_version_up_to_the_current_one_is_reached() -> None:

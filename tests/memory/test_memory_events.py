@@ -33,16 +33,23 @@ ORIGIN = Origin(trace_id="t")
 
 @pytest.mark.parametrize(
     ("more", "version"),
-    [({}, 2), ({"origin": ORIGIN}, 3), ({"memory": EPISODE}, 4), ({"origin": ORIGIN, "memory": EPISODE}, 4)],
+    [
+        ({}, 2),
+        ({"origin": ORIGIN}, 3),
+        ({"memory": EPISODE}, 4),
+        ({"origin": ORIGIN, "memory": EPISODE}, 4),
+        ({"supersedes": "k0"}, 5),
+        ({"origin": ORIGIN, "memory": EPISODE, "supersedes": "k0"}, 5),
+    ],  # fmt: skip
 )
 def test_a_save_is_written_as_the_version_of_what_it_states(more: dict[str, Any], version: int) -> None:
     envelope = decode_envelope(encode(saved(**more)))
     assert envelope.dataschema == f"urn:kledger:knowledge.saved:{version}"
-    assert envelope.data.keys() & {"origin", "memory"} == more.keys()
+    assert envelope.data.keys() & {"origin", "memory", "supersedes"} == more.keys()
     assert decode_fact(envelope) == saved(**more).fact
 
 
-@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("version", [3, 4, 5])
 def test_a_save_that_does_not_state_what_its_version_has_is_refused(version: int) -> None:
     envelope = decode_envelope(encode(saved()))
     envelope = envelope.model_copy(update={"dataschema": f"urn:kledger:knowledge.saved:{version}"})
