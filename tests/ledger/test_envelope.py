@@ -27,6 +27,9 @@ from ledger.wire.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, e
 from ledger.wire.upcasts import UPCASTS, known_versions, upcast
 
 
+AFTER_THE_LAST = f"urn:kledger:knowledge.saved:{FACTS['knowledge.saved'].version + 1}"
+
+
 def saved(**about: Any) -> NewEvent:
     fact = KnowledgeSaved(types=["tool"], task="任务", content="内容 🙂", scopes=["public"], owner="user:ada")
     return NewEvent(fact, entity_id="item/1", actor="user:ada", **about)
@@ -128,7 +131,7 @@ def test_attributes_of_a_newer_writer_are_ignored() -> None:
     [
         ({"type": "knowledge.rated"}, InvalidPayload),
         ({"type": "x.y", "dataschema": "urn:kledger:x.y:1"}, UnknownEvent),
-        ({"dataschema": f"urn:kledger:knowledge.saved:{FACTS['knowledge.saved'].version + 1}"}, UnsupportedVersion),
+        ({"dataschema": AFTER_THE_LAST}, UnsupportedVersion),
         ({"dataschema": "urn:kledger:knowledge.saved:999999999"}, UnsupportedVersion),
         ({"data": {}}, InvalidPayload),
         ({"data": {"types": ["tool"], "task": 1, "content": "c", "scopes": [], "owner": "x"}}, InvalidPayload),

@@ -40,7 +40,7 @@ ORIGIN = Origin(trace_id="t")
         ({"origin": ORIGIN, "memory": EPISODE}, 4),
         ({"supersedes": "k0"}, 5),
         ({"origin": ORIGIN, "memory": EPISODE, "supersedes": "k0"}, 5),
-    ],  # fmt: skip
+    ],
 )
 def test_a_save_is_written_as_the_version_of_what_it_states(more: dict[str, Any], version: int) -> None:
     envelope = decode_envelope(encode(saved(**more)))
