@@ -26,7 +26,6 @@ from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, encode
 from ledger.wire.upcasts import UPCASTS, known_versions, upcast
 
-
 AFTER_THE_LAST = f"urn:kledger:knowledge.saved:{FACTS['knowledge.saved'].version + 1}"
 
 
