@@ -90,6 +90,9 @@ Kind = Annotated[
 OnlyLayer = Annotated[MemoryLayer | None, Field(description="Only memories of this layer")]
 OnlyKind = Annotated[str, Field(description="Only memories of this kind")]
 WithStatus = Annotated[ItemFilter, Field(description="Only memories with this status, or all")]
+Lifetime = Annotated[
+    int | None, Field(ge=1, description="Of a short memory: the seconds that it lives; else as its kind does")
+]
 Supersedes = Annotated[str, Field(description="The id of the memory of which this is a later version")]
 Decision = Annotated[Literal["approve", "reject"], Field(description="What becomes of the proposal")]
 ReviewReason = Annotated[str, Field(description="Why; its author reads it")]

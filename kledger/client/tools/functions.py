@@ -241,7 +241,7 @@ async def knowledge_startup(
 @tool("Remember")
 async def memory_save(
     wire: Wire,
-    layer: given.Layer,
+    layer: given.Layer = "semantic",
     content: given.MemoryContent = "",
     task: given.About = "",
     kind: given.Kind = "",
@@ -263,6 +263,7 @@ async def memory_save(
     owner: given.Owner = None,
     message_id: given.MessageId = "",
     supersedes: given.Supersedes = "",
+    lifetime: given.Lifetime = None,
 ) -> Remembered:
     """Remember something: `short` what matters this week (a preference, a decision, a follow-up, a mood), `semantic` a
     fact, `episodic` what happened, `procedural` how something is done.
@@ -294,6 +295,7 @@ async def memory_save(
         owner=owner or default_owner(wire.caller.agent or AGENT),
         message_id=message_id or None,
         supersedes=supersedes or None,
+        lifetime=lifetime,
     )
 
 

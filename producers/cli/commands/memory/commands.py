@@ -9,7 +9,7 @@ from rich.console import Group
 
 from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from producers.cli import reading
-from producers.cli.screen import facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
@@ -127,14 +127,18 @@ def list_memories(
         offset=offset,
         as_of=reading.moment(as_of),
     )
-    rows = table("id", "layer", "kind", "when", "confidence", "what", right=("confidence",), whole=("id",))
+    wide = table("id", "layer", "kind", "whose", "when", "sure", "status", "what", right=("sure",), whole=("id",))
+    narrow = []
     for each in page["results"]:
         when = short_time(each.get("timestamp") or each["created_at"])
-        sure = f"{each['confidence']:.0%}"
+        of_it = (each["layer"], plain(each["kind"] or ""), plain(each["owner"]), when, f"{each['confidence']:.0%}")
         what = snippet(each["content"], 80)
-        rows.add_row(plain(each["id"]), each["layer"], plain(each["kind"] or ""), when, sure, what)
+        wide.add_row(plain(each["id"]), *of_it, each["status"], what)
+        told = "  ".join(filter(None, (plain(each["id"]), *of_it, each["status"])))
+        narrow.append((words(told, "bold"), words(what)))
     summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    return Answer(page, Group(rows, summary) if page["results"] else f"no memory to list; {summary}")
+    found = Group(Rows(wide, narrow), summary)
+    return Answer(page, found if page["results"] else f"no memory to list; {summary}")
 
 
 def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:
