@@ -53,7 +53,7 @@ _KEY = SessionKey("bench", "user:mei", "s-1")
 
 def run() -> list[dict[str, Any]]:
     """The rows of this benchmark."""
-    return uvloop.run(_run()) + uvloop.run(_with_a_slow_model())
+    return uvloop.run(_run()) + uvloop.run(_over_http()) + uvloop.run(_with_a_slow_model())
 
 
 def said(first: int, count: int) -> list[dict[str, Any]]:
@@ -107,6 +107,46 @@ async def _run() -> list[dict[str, Any]]:
             "target": "<= 15 ms",
             "note": f"each after a further message; median {statistics.median(took) * 1_000:.2f} ms",
         },
+    ]
+
+
+async def _over_http() -> list[dict[str, Any]]:
+    """The same appends as a node answers them, beside a bare publish to a broker of its own, in turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = EmbeddedServer(Path(folder) / "broker")
+        access = await server.start()
+        try:
+            await ensure_sessions_stream(access)
+            stream = await JetStreamSessions.open(access, name="bench")
+            ours, raw = 0.0, 0.0
+            async with running_node(Path(folder) / "node") as node:
+                http = HttpClient(node.http, agent="bench")
+                for batch in range(MESSAGES // REQUEST):
+                    messages = said(batch * REQUEST, REQUEST)
+                    body = orjson.dumps({"messages": messages})
+                    began = time.perf_counter()
+                    await http.ask("POST", "/api/sessions/s-1/messages", body)
+                    ours += time.perf_counter() - began
+                    bare = [
+                        NewRecord(f"sessions.raw.{batch}.{n}", orjson.dumps(each)) for n, each in enumerate(messages)
+                    ]
+                    began = time.perf_counter()
+                    await stream.put(bare)
+                    raw += time.perf_counter() - began
+                http.close()
+            await stream.close()
+        finally:
+            await server.stop()
+    return [
+        {
+            "row": f"the same over HTTP, in requests of {REQUEST}",
+            "ours": round(MESSAGES / ours),
+            "raw": round(MESSAGES / raw),
+            "unit": "messages/s",
+            "ratio": round(raw / ours, 2),
+            "target": ">= 0.5",
+            "note": f"a node of its own, beside a bare publish in atomic batches; load {os.getloadavg()[0]:.1f}",
+        }
     ]
 
 
