@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kledger.client.refusals import error_of
-from ledger.event import Appended
 from producers.operations.desk import Desk
 from projections.views.refused import ask
 
 
-async def refuse_refused(desk: Desk, appended: Sequence[Appended]) -> None:
+async def refuse_refused(desk: Desk, positions: Sequence[int]) -> None:
     """Wait until the view has these events. Raises what the gate refused the first of them for, ViewBehind."""
-    await desk.view.wait_for(max(each.position for each in appended))
-    refusal = await desk.view.ask(ask.refusal_among, [each.position for each in appended])
+    await desk.view.wait_for(max(positions))
+    refusal = await desk.view.ask(ask.refusal_among, positions)
     if refusal is not None:
         code, reason = refusal
         raise error_of({"code": code, "message": f"{reason}; nothing was changed"})

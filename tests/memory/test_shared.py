@@ -258,6 +258,8 @@ async def test_what_the_gate_refuses_for_a_role_taken_away_meanwhile_is_answered
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ledger, "append", later)
         answer = await door.post(f"{M}/adr/approve", json={}, headers=LEAD)
+        saved = await door.post(M, json=ADR | {"id": "another"}, headers=LEAD)
+    assert (saved.status_code, saved.json()["status"]) == (202, "proposed"), "no coordinator any more"
     assert "nothing was changed" in refusal(answer, 403, "not_owner")
     assert (await read(door, f"{M}/adr", DEV))["status"] == "proposed"
 

@@ -25,7 +25,7 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
-from ledger.event import Appended, Fact, JsonObject, Lineage, NewEvent, utc_now
+from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
 from ledger.item_status import fault_of_status
 from ledger.named_ids import named_id
@@ -68,10 +68,10 @@ async def save(
     """Save a new item with its ACL and resources in one atomic batch.
 
     With an `id` in the payload, saving the same again returns the first save. `status` is what it begins with: a memory
-    that a project is to share waits for a coordinator. One that is in force supersedes the item that it names. Raises
-    UnknownKnowledge (that item), InvalidPayload, IllegalScope,
-    NotOwner, Forbidden, KnowledgeExists, PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind, and what
-    resources/together.py:together raises.
+    that a project is to share waits for a coordinator. One that is in force supersedes the item that it names.
+
+    Raises UnknownKnowledge (that item), InvalidPayload, IllegalScope, NotOwner, Forbidden, KnowledgeExists,
+    PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind, and what resources/together.py:together raises.
     """
     fact, shared = saved_fact(payload, caller), first_acl(payload, caller)
     try:
@@ -83,8 +83,13 @@ async def save(
             raise
         status = "proposed"
     saved = await _saved(desk, caller, lineage, payload, fact, shared, retry)
-    if not saved["duplicate"] and waits_for_a_project(fact, shared):
-        await refuse_refused(desk, [Appended(saved["position"], saved["event_id"])])
+    asks = waits_for_a_project(fact, shared)
+    if asks and not saved["duplicate"]:
+        first = saved["position"] - saved["version"] + 1
+        await refuse_refused(desk, range(first, saved["position"] + 1))
+    if asks or saved["duplicate"]:
+        standing = (await desk.view.ask(ask.standings, desk.org, caller, [saved["id"]])).get(saved["id"])
+        status = status if standing is None else standing.status
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
             await desk.view.wait_for(saved["position"])
@@ -93,9 +98,6 @@ async def save(
     if fact.supersedes is not None and status == "active":
         position = await supersede_now(desk, caller, lineage, saved["id"], saved["event_id"])
         saved["position"] = max(saved["position"], position)
-    if saved["duplicate"] or status == "proposed":
-        standing = (await desk.view.ask(ask.standings, desk.org, caller, [saved["id"]])).get(saved["id"])
-        status = status if standing is None else standing.status
     return SavedItem(**saved, status=status)
 
 

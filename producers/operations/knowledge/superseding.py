@@ -125,7 +125,7 @@ async def came_to_be(
 
     One that is in force by them supersedes the item that it names. Raises what the gate refused an event for.
     """
-    await refuse_refused(desk, appended)
+    await refuse_refused(desk, [each.position for each in appended])
     position = appended[-1].position
     now = (await desk.view.ask(ask.standings, desk.org, caller, [item.id])).get(item.id)
     if now is None:

@@ -92,7 +92,7 @@ async def _decide(
             appended = await publish(desk.ledger, desk.tally, events)
         except VersionConflict:
             continue
-        await refuse_refused(desk, appended)
+        await refuse_refused(desk, [each.position for each in appended])
         return _decided(item_id, decision, came, appended[-1].position, own_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 

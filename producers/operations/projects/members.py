@@ -97,9 +97,9 @@ async def _state(
 ) -> int:
     actor = OPERATOR if caller.is_operator else await _coordinator(desk, caller, project)
     event = NewEvent(fact, project, actor, desk.org, lineage, id=own_id, expects=expects)
-    appended = await publish(desk.ledger, desk.tally, [event])
-    await refuse_refused(desk, appended)
-    return appended[0].position
+    (appended,) = await publish(desk.ledger, desk.tally, [event])
+    await refuse_refused(desk, [appended.position])
+    return appended.position
 
 
 def _assigned(project: str, member: str, roles: list[ProjectRole], position: int, own_id: str) -> AssignedMember:
