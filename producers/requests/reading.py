@@ -70,13 +70,14 @@ def parse(model: type[M], document: object, what: str = "the body") -> M:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise refusal(error.errors(include_url=False, include_input=False), what) from error
+        raise refusal(error.errors(include_url=False, include_input=False), what, list(model.model_fields)) from error
 
 
-def refusal(faults: Sequence[Any], what: str = "the body") -> InvalidPayload | IllegalScope:
-    """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong."""
+def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str] = ()) -> InvalidPayload | IllegalScope:
+    """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
+    those that there are, where the caller knows them."""
     errors = [
-        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault)}
+        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault, fields)}
         for fault in faults  # loc, type and msg, as pydantic documents them
     ]
     reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
@@ -89,8 +90,10 @@ def _is_about_scopes(fault: Any) -> bool:
     return fault["type"] in _SCOPE_FAULTS and bool(_SCOPE_FIELDS.intersection(map(str, fault["loc"])))
 
 
-def _reason(fault: Any) -> str:
+def _reason(fault: Any, fields: Sequence[str] = ()) -> str:
     advice = _ADVICE.get(fault["type"])
+    if fields and fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
+        return f"is not a field here: there are {', '.join(fields)}"
     if advice is not None:
         return advice
     message = str(fault["msg"]).removeprefix("Value error, ")

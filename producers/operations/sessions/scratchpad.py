@@ -60,7 +60,8 @@ def _checked(document: JsonObject) -> JsonObject:
     try:
         Scratchpad.model_validate(document)
     except ValidationError as error:
-        raise refusal(error.errors(include_url=False, include_input=False), "the scratchpad") from error
+        fields = list(Scratchpad.model_fields)
+        raise refusal(error.errors(include_url=False, include_input=False), "the scratchpad", fields) from error
     size = len(orjson.dumps(document))
     if size > MOST_SCRATCHPAD:
         raise PayloadTooLarge(
