@@ -112,14 +112,14 @@ async def _run() -> list[dict[str, Any]]:
 
 async def _over_http() -> list[dict[str, Any]]:
     """The same appends as a node answers them, beside a bare publish to a broker of its own, in turns."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as data:
         server = EmbeddedServer(Path(folder) / "broker")
         access = await server.start()
         try:
             await ensure_sessions_stream(access)
             stream = await JetStreamSessions.open(access, name="bench")
             ours, raw = 0.0, 0.0
-            async with running_node(Path(folder) / "node") as node:
+            async with running_node(Path(data)) as node:
                 http = HttpClient(node.http, agent="bench")
                 for batch in range(MESSAGES // REQUEST):
                     messages = said(batch * REQUEST, REQUEST)
