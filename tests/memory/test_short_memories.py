@@ -138,3 +138,15 @@ async def test_a_reader_through_a_team_confirms_what_the_team_reads(door: Door) 
     bob = BOB | {"X-Ledger-Team": "web"}
     assert (await said(door, f"{M}/mood/confirm", who=bob))["promoted"]
     assert (await read(door, f"{M}/mood"))["layer"] == "semantic"
+
+
+async def test_a_confirmation_is_repeated_with_its_key_after_the_memory_was_closed(door: Door) -> None:
+    await said(door, M, MOOD | {"scopes": ["user:bob"]})
+    key = BOB | {"Idempotency-Key": "one"}
+    first = await said(door, f"{M}/mood/confirm", {"case": {"reason": "a"}}, key)
+    assert (await door.put(f"{K}/mood", json={"scopes": ["user:alice"]}, headers=ALICE)).is_success
+    await door.desk.view.wait_for(await door.head())
+    assert await said(door, f"{M}/mood/confirm", {"case": {"reason": "a"}}, key) == first
+    other = await door.post(f"{M}/mood/confirm", json={"case": {"reason": "b"}}, headers=key)
+    refusal(other, 422, "idempotency_mismatch")
+    refusal(await door.post(f"{M}/mood/confirm", json={}, headers=BOB), 404, "unknown_knowledge")

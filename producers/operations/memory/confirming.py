@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from kledger.answers.memory import Confirmed
-from kledger.contract.errors import IllegalState, VersionConflict
+from kledger.contract.errors import IllegalState, UnknownKnowledge, VersionConflict
 from kledger.contract.knowledge import Case
 from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryLayer
@@ -38,7 +38,12 @@ async def confirm(
     confirmed_id, promoted_id = event_id(retry, "confirmed"), event_id(retry, "promoted")
     lineage = lifted(lineage, case)
     for _ in range(ATTEMPTS):
-        item, last = await latest(desk, caller, item_id)
+        try:
+            item, last = await latest(desk, caller, item_id)
+        except UnknownKnowledge:  # closed to the caller since an earlier request with the key
+            if retry is None or (before_that := await _confirmed_before(desk, caller, item_id, case, retry)) is None:
+                raise
+            return before_that
         memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, moment=utc_now())
         judge = judge_of(caller, readers(item.scopes, item.shared_with, item.owner))
         if memory is None or judge is None:
@@ -67,6 +72,22 @@ async def confirm(
         layer: MemoryLayer = "semantic" if short else memory["layer"]
         return _confirmed(item_id, layer, short, appended[-1].position, confirmed_id)
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+
+async def _confirmed_before(desk: Desk, caller: Caller, item_id: str, case: Case, retry: uuid.UUID) -> Confirmed | None:
+    """The answer to an earlier request with the key about an item that the caller reads no more; None without one."""
+    ids = [event_id(retry, part) for part in ("confirmed", "promoted")]
+    before = await events_of_key(desk, await past_actors(desk, caller, item_id), ids)
+    memory = await desk.view.ask(ask.memory, desk.org, _EVERYBODY, item_id, moment=utc_now())
+    if (earlier := before.get(ids[0])) is None or memory is None:
+        return None
+    refuse_mismatch(KnowledgeConfirmed(case=case), item_id, earlier)
+    position = max(each.position for each in before.values())
+    return _confirmed(item_id, memory["layer"], ids[1] in before, position, ids[0])
+
+
+_EVERYBODY = Caller(reads_all=True)
+"""Whose look at the layer is not held back: the caller was told of it before."""
 
 
 def _confirmed(item_id: str, layer: MemoryLayer, promoted: bool, position: int, event_id: str) -> Confirmed:
