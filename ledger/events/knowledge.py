@@ -184,7 +184,7 @@ class KnowledgeScored(ItemFact):
 
 
 class KnowledgeRetired(ItemFact):
-    """The owner takes the item out of recall; it stays readable, with its history."""
+    """The owner, or a coordinator, takes the item out of recall; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.retired"
     makes: ClassVar[ItemStatus | None] = "retired"
@@ -196,7 +196,7 @@ class KnowledgeRetired(ItemFact):
 
 
 class KnowledgeRestored(ItemFact):
-    """The owner brings a retired item back."""
+    """The owner, or a coordinator, brings back what is retired, expired or superseded."""
 
     name: ClassVar[str] = "knowledge.restored"
     makes: ClassVar[ItemStatus | None] = "active"

@@ -36,7 +36,7 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
-from producers.operations.knowledge.superseding import came_to_be
+from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.knowledge.whose import shared_in
@@ -114,12 +114,12 @@ async def _updated(
             if left and not earlier.by_key:
                 raise
             # The event that this key appended may be the reason why the same is refused now.
-            return _answer(requested, payload, earlier, dict.fromkeys(left, error))
+            return await _answer(desk, caller, requested, payload, earlier, dict.fromkeys(left, error))
         earlier = await before(desk, caller, requested, [] if judged.judge is None else [judged.judge.actor])
         refused = {part: error for part, error in judged.refused.items() if part not in earlier.kept}
         left = [part for part in requested.facts if part not in refused and part not in earlier.kept]
         if not left or earlier.by_key:  # a key appends all its parts at once, and nothing later
-            return _answer(requested, payload, earlier, refused | dict.fromkeys(left, unkept()))
+            return await _answer(desk, caller, requested, payload, earlier, refused | dict.fromkeys(left, unkept()))
         item = judged.item
         if "revised" in left and payload.expected_version not in (None, item.version):
             raise VersionConflict(
@@ -164,12 +164,21 @@ async def _updated(
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 
-def _answer(
-    requested: Change, payload: UpdateRequest, earlier: Before, refused: Mapping[str, LedgerError]
+async def _answer(
+    desk: Desk,
+    caller: Caller,
+    requested: Change,
+    payload: UpdateRequest,
+    earlier: Before,
+    refused: Mapping[str, LedgerError],
 ) -> tuple[Changed, str | None]:
     """The answer to a change with no part left to append."""
-    evolution = earlier.kept.get("evolution")
+    evolution, revised = earlier.kept.get("evolution"), earlier.kept.get("revised")
     done = updated_by(requested.item_id, payload, _kept_parts(earlier), refused)
+    if revised is not None:
+        before = await came_to_be_before(desk, caller, requested.item_id, revised.position, revised.event_id)
+        if before is not None:
+            done["position"], done["status"] = max(done["position"], before[0]), before[1]
     return done, None if evolution is None else evolution.entity_id
 
 

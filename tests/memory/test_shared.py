@@ -11,6 +11,7 @@ from kledger.contract.memory import Memory
 from ledger.event import JsonObject, NewEvent
 from ledger.events.knowledge import KnowledgeMerged, KnowledgeSaved
 from ledger.events.project import ProjectMemberAssigned
+from tests.doors.furnished import KEY, asked_later
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_short_memories import K, M, read, said
 
@@ -215,6 +216,31 @@ async def test_a_later_version_that_leaves_the_project_is_in_force_as_well(door:
     assert answer.json()["status"] == "active", answer.text
     await door.desk.view.wait_for(await door.head())
     assert (await read(door, f"{M}/mine", ANN))["superseded_by"] == "adr"
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "status"),
+    [("PUT", {"scopes": ["user:alice"]}, "active"), ("PUT", {"content": "c"}, "proposed"), ("DELETE", None, "retired")],
+)
+async def test_a_change_of_it_is_repeated_with_its_key_and_answers_the_same(
+    door: Door, method: str, body: Any, status: str
+) -> None:
+    await said(door, M, {"layer": "semantic", "content": "tabs", "id": "mine"}, ANN)
+    await propose(door, supersedes="mine")
+    first = await door.request(method, f"{K}/adr", json=body, headers=ANN | KEY)
+    assert first.json()["status"] == status, first.text
+    await door.desk.view.wait_for(await door.head())
+    assert (await asked_later(door, method, f"{K}/adr", body, ANN)).json() == first.json()
+
+
+async def test_a_coordinator_does_not_act_as_the_project_that_they_see(door: Door) -> None:
+    """What the project itself owns is changed by whoever asks as the project."""
+    plan = {"id": "plan", "types": ["plan"], "content": "c", "scopes": ["project:ledger"], "owner": "project:ledger"}
+    await said(door, K, plan, PROJECT)
+    await propose(door, supersedes="plan")
+    decided = await said(door, f"{M}/adr/approve", {}, {"X-Ledger-Agent": "lead"})
+    assert (decided["superseded"], decided["conflict"] is None) == (None, False)
+    assert (await read(door, f"{K}/plan", DEV))["status"] == "active"
 
 
 async def test_an_item_that_names_itself_supersedes_nothing(door: Door) -> None:

@@ -36,7 +36,7 @@ from producers.operations.first_cases import refuse_cases
 from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
 from producers.operations.knowledge.proposing import first_status, waits_for_a_project
-from producers.operations.knowledge.superseding import came_to_be, check_superseding, supersede_now
+from producers.operations.knowledge.superseding import came_to_be, came_to_be_before, check_superseding, supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.knowledge.whose import coordinator, shared_in
@@ -352,7 +352,11 @@ async def publish_change(
             desk, caller, item_id, own_id, request_fields(fact), retry, as_coordinator=as_coordinator
         )
         if isinstance(earlier, StatedEvent):
-            return Moved(id=item_id, position=earlier.position, event_id=own_id)
+            moved = Moved(id=item_id, position=earlier.position, event_id=own_id)
+            before = await came_to_be_before(desk, caller, item_id, earlier.position, own_id)
+            if before is not None:
+                moved["position"], moved["status"] = before
+            return moved
         item, last, actor = earlier
         refuse_status(fact, item)
         if check is not None:

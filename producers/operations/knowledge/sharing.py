@@ -51,13 +51,12 @@ async def revisable(
     """
     item, last = await latest(desk, caller, item_id)
     restates = revision is not None and (revision.owner is not None or revision.scopes is not None)
-    if not restates and (lead := await coordinator(desk, caller, item)) is not None:
+    lead = await coordinator(desk, caller, item)
+    if lead is not None and not restates:
         return item, last, lead  # also of what they own in another name: as a coordinator their words hold
     if caller.may_act_for(item.owner):
         return item, last, item.owner
-    writer = next((entity for entity in caller.entities() if entity in item.writers), None)
-    if writer is None:
-        writer = await coordinator(desk, caller, item)
+    writer = next((entity for entity in caller.entities() if entity in item.writers), lead)
     if writer is None:
         raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
     if restates:

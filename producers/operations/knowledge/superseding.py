@@ -54,11 +54,12 @@ async def check_superseding(desk: Desk, caller: Caller, earlier_id: str, status:
 
 
 async def supersede(
-    desk: Desk, caller: Caller, lineage: Lineage, later: JsonObject, actor: str, cause: str
+    desk: Desk, caller: Caller, seeing: Caller, lineage: Lineage, later: JsonObject, actor: str, cause: str
 ) -> Superseding:
-    """What comes of an item that is in force from now on and names an earlier one. `actor` says which of them is;
-    `cause`, the event by which the later one came in force, names the events that follow from it."""
-    found = await _in_force(desk, caller, later)
+    """What comes of an item that is in force from now on and names an earlier one, which is looked for as `seeing` and
+    changed as the caller. `actor` records a conflict; `cause`, the event by which the later one came in force, names
+    the event that follows from it."""
+    found = await _in_force(desk, seeing, later)
     if found is None:
         return Superseding()
     standing, earlier, last = found
@@ -135,6 +136,16 @@ async def came_to_be(
     return position, now.status
 
 
+async def came_to_be_before(
+    desk: Desk, caller: Caller, item_id: str, position: int, cause: str
+) -> tuple[int, ItemStatus] | None:
+    """What `came_to_be` answered to an earlier request; None where the item was no shared memory then."""
+    status: ItemStatus | None = await desk.view.ask(ask.shared_status_at, desk.org, item_id, position)
+    if status is None:
+        return None
+    return max(position, (await came_of(desk, caller, item_id, cause)).position), status
+
+
 async def supersede_now(desk: Desk, caller: Caller, lineage: Lineage, item_id: str, cause: str) -> int:
     """Publish what comes of an item that was saved and is in force, once; its position, 0 where nothing comes of it.
 
@@ -147,7 +158,7 @@ async def supersede_now(desk: Desk, caller: Caller, lineage: Lineage, item_id: s
             return 0
         if (before := await came_of(desk, caller, item_id, cause)).position or later["status"] != "active":
             return before.position
-        event = (await supersede(desk, caller, lineage, later, later["owner"], cause)).event
+        event = (await supersede(desk, caller, caller, lineage, later, later["owner"], cause)).event
         try:
             return 0 if event is None else (await publish(desk.ledger, desk.tally, [event]))[0].position
         except VersionConflict:

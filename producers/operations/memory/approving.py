@@ -86,7 +86,7 @@ async def _decide(
         came = Superseding()
         later = await desk.view.ask(ask.item, desk.org, seeing, item_id)
         if decision is KnowledgeApproved and later is not None:
-            came = await supersede(desk, seeing, lineage, later, actor, own_id)
+            came = await supersede(desk, caller, seeing, lineage, later, actor, own_id)
             events += [] if came.event is None else [came.event]
         try:
             appended = await publish(desk.ledger, desk.tally, events)

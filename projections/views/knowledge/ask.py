@@ -20,6 +20,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
+from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.evidence import confidence
 from projections.views.knowledge.memory_fields import (
     MEMORY_COLUMNS,
@@ -190,6 +191,17 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
         version = with_times(without_memory_columns(row), "valid_from_time", "valid_to_time")
         result.append(version | stated | acl | shown_memory(row))
     return result
+
+
+def shared_status_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> ItemStatus | None:
+    """The status that the event at a position made of what a project shared before it; None of any other item."""
+    row = cursor.execute(
+        f"""SELECT v.status FROM knowledge_versions AS v JOIN knowledge_versions AS b ON b.valid_to = v.valid_from
+            WHERE v.org = ? AND v.id = ? AND v.valid_from = ? AND b.org = v.org AND b.id = v.id
+                AND {shared_by_a_project("b.")}""",
+        [org, item_id, position],
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 def owners(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> list[str]:
