@@ -300,6 +300,17 @@ async def test_an_appointment_is_repeated_with_its_key_whatever_was_said_since(d
     assert await door.head() == head
 
 
+async def test_a_coordinator_reads_without_naming_the_project_what_waits_and_nothing_else(door: Door) -> None:
+    plan = {"layer": "semantic", "content": "plan", "id": "plan", "scopes": ["project:ledger"]}
+    await said(door, M, plan, ANN)
+    await propose(door)
+    alone = {"X-Ledger-Agent": "lead"}
+    assert (await read(door, f"{M}/adr", alone))["status"] == "proposed"
+    refusal(await door.get(f"{M}/plan", headers=alone), 404, "unknown_knowledge")
+    await said(door, f"{M}/adr/approve", {}, alone)
+    refusal(await door.get(f"{M}/adr", headers=alone), 404, "unknown_knowledge")
+
+
 async def test_a_decision_is_repeated_with_its_key_after_its_author_closed_the_item(door: Door) -> None:
     await propose(door)
     key = LEAD | {"Idempotency-Key": "one"}

@@ -36,6 +36,5 @@ async def with_their_projects(desk: Desk, caller: Caller) -> Caller:
     """The caller, who sees what the projects share that they coordinate."""
     if caller.is_operator:
         return caller
-    coordinated = await desk.view.ask(ask.coordinated, desk.org, caller.entities())
-    projects = {scope_of(project) for of_one in coordinated.values() for project in of_one}
-    return replace(caller, further=(*caller.further, *sorted(projects)))
+    projects = await desk.view.ask(ask.coordinated, desk.org, caller.entities())
+    return replace(caller, further=(*caller.further, *map(scope_of, projects)))

@@ -39,6 +39,8 @@ async def get(
     if memory is None:  # a coordinator reads what waits for them, without naming the project
         seeing = await with_their_projects(desk, caller)
         memory = await desk.view.ask(ask.memory, desk.org, seeing, item_id, then, moment=moment)
+        if memory is not None and memory["status"] != "proposed":
+            raise unknown_memory(item_id)
     if memory is None:
         raise unknown_memory(item_id)
     if memory.pop("erased"):

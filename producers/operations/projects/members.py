@@ -15,7 +15,7 @@ from ledger.events.project import ProjectMemberAssigned
 from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from producers.operations.judged import refuse_refused
 from producers.operations.outcomes import ATTEMPTS
-from producers.operations.publish import event_id, mismatch, publish
+from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
 from projections.views.projects import ask
 
@@ -50,8 +50,6 @@ async def appoint(
         last = await folded(desk, "project", project)
         if retry is not None:
             before = await earlier_event(desk, caller.reading_as(), own_id, {"member": entity})
-            if before is not None and COORDINATOR not in before.data["roles"]:
-                raise mismatch()
             if before is not None:
                 return _assigned(project, entity, before.data["roles"], before.position, own_id)
         roles = await desk.view.ask(ask.roles, desk.org, entity, [project])
@@ -107,8 +105,8 @@ def _assigned(project: str, member: str, roles: list[ProjectRole], position: int
 
 
 async def _coordinator(desk: Desk, caller: Caller, project: str) -> str:
-    coordinated = await desk.view.ask(ask.coordinated, desk.org, caller.entities())
-    actor = next((each for each in caller.entities() if project in coordinated.get(each, ())), None)
+    coordinators = await desk.view.ask(ask.coordinators, desk.org, [project])
+    actor = next((each for each in caller.entities() if each in coordinators), None)
     if actor is None:
         raise NotOwner(
             f"you are {', '.join(caller.entities())}, and who does what in {scope_of(project)} is said by its "

@@ -41,14 +41,11 @@ def coordinators(cursor: duckdb.DuckDBPyConnection, org: str, projects: Sequence
     return [member for (member,) in rows.fetchall()]
 
 
-def coordinated(cursor: duckdb.DuckDBPyConnection, org: str, members: Sequence[str]) -> dict[str, set[str]]:
-    """The projects that each of these members coordinates."""
-    found: dict[str, set[str]] = {}
+def coordinated(cursor: duckdb.DuckDBPyConnection, org: str, members: Sequence[str]) -> list[str]:
+    """The projects that any of these members coordinates, by name."""
     rows = cursor.execute(
-        f"""SELECT member, project FROM project_members
-            WHERE org = ? AND list_contains(?, member) AND list_contains(roles, '{COORDINATOR}')""",
+        f"""SELECT DISTINCT project FROM project_members
+            WHERE org = ? AND list_contains(?, member) AND list_contains(roles, '{COORDINATOR}') ORDER BY project""",
         [org, list(members)],
     )
-    for member, project in rows.fetchall():
-        found.setdefault(member, set()).add(project)
-    return found
+    return [project for (project,) in rows.fetchall()]
