@@ -126,14 +126,14 @@ class Engine:
                 ]
             )
 
-    def by(self, path: str) -> Search:
-        """A search by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
-        return lambda query: self._search(query, path)
+    def by(self, path: str, scope: str = "public") -> Search:
+        """A search in one scope by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
+        return lambda query: self._search(query, path, scope)
 
-    def _search(self, query: str, path: str) -> list[str]:
+    def _search(self, query: str, path: str, scope: str) -> list[str]:
         words_only = path == "keyword"
         results = self._store.search(
-            SearchOptions(["public"], limit=CANDIDATES),
+            SearchOptions([scope], limit=CANDIDATES),
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
         )
