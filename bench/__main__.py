@@ -35,6 +35,7 @@ BENCHMARKS = (
     "search",
     "recall",
     "turns",
+    "nothing_known",
     "restart",
     "slim",
     "sessions",

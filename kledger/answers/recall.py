@@ -76,7 +76,7 @@ class RecalledWords(TypedDict):
 class Recalled(Answered):
     """What is known that answers a message, best first; `text` is the same for a prompt.
 
-    `nothing_known`: no result reaches the least match of an answer. `shown` of the results are in the text; `left_out`
+    `nothing_known`: no result reaches the `floor`. `shown` of the results are in the text; `left_out`
     are those that the session's context holds.
     """
 
@@ -86,6 +86,7 @@ class Recalled(Answered):
     text: str
     shown: int
     nothing_known: bool
+    floor: Annotated[float, Field(description="The least match of an answer among what the caller sees")]
     left_out: int
     position: Position
     recall_id: str | None

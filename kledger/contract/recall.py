@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -19,7 +20,17 @@ knowledge that is none of these."""
 MOST_RECALLED = 50
 """Results of one recall."""
 
-MATCH_FLOOR = 0.36
-"""A result with a lesser `match` answers nothing. Chosen on one half of the questions of bench/nothing_known.py."""
+FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR = 0.08, 0.07, 0.36
+"""The floor for one item, what it rises for ten times as many, and the most. Chosen on one half of the questions of
+bench/nothing_known.py and reported on the other."""
+
+
+def floor_of(visible: int) -> float:
+    """The least `match` of an answer among so many items that the caller sees.
+
+    The more there are, the better the best of those that answer nothing matches by chance.
+    """
+    return round(min(MOST_FLOOR, FLOOR_OF_ONE + FLOOR_A_TENFOLD * math.log10(max(1, visible))), 4)
+
 
 Match = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]

@@ -10,7 +10,7 @@ import duckdb
 import orjson
 
 from kledger.answers.parts import Degraded
-from kledger.contract.recall import RecallLayer
+from kledger.contract.recall import RecallLayer, floor_of
 from kledger.contract.scopes import PRIORITY, further_types
 from kledger.contract.words import EVERYTHING, RecallPath
 from ledger.event import JsonObject
@@ -36,7 +36,10 @@ from projections.views.scope_types.ask import priorities
 # Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
 LEAST_CANDIDATES = 20
 RECENT = 5
-
+MOST_FLOORS = 1_000
+"""Callers whose floor is remembered until an item changes."""
+_COUNTED_UPTO = 20_000
+"""More items than this raise the floor no more."""
 
 Readable = Callable[[list[str]], Awaitable[set[str]]]
 """Returns those of the given item ids that the caller may read now."""
@@ -72,6 +75,7 @@ class Searcher:
         self._view = view
         self._feed = feed
         self._items = RememberedItems(view)
+        self._floors: dict[tuple[str, ...], tuple[int, float]] = {}
         feed.fed = self._learn
 
     async def search(self, asked: Asked) -> list[JsonObject]:
@@ -193,6 +197,18 @@ class Searcher:
             beside.setdefault(each.item_id, []).append((each.hit, each.follows))
         return [*items, *more], beside
 
+    async def floor(self, org: str, visible: Sequence[str]) -> float:
+        """The least match of an answer among what these scopes may read."""
+        key = (org, *sorted(set(visible)))
+        at, floor = self._floors.get(key, (-1, 0.0))
+        now = self._view.instance.items_position
+        if at != now:
+            floor = floor_of(await self._view.ask(seen_count, org, list(visible)))
+            if len(self._floors) >= MOST_FLOORS:
+                self._floors.clear()
+            self._floors[key] = (now, floor)
+        return floor
+
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
         if not further_types(set(visible) - {EVERYTHING}):  # the usual case, without a query
             return PRIORITY
@@ -265,6 +281,20 @@ def _fits(item: JsonObject, asked: Asked) -> bool:
     return (not asked.types or not set(asked.types).isdisjoint(item["types"])) and all(
         not values or item[field] in values for field, values in only.items()
     )
+
+
+def seen_count(cursor: duckdb.DuckDBPyConnection, org: str, visible: list[str]) -> int:
+    """The number of active items that these scopes may read, at most _COUNTED_UPTO."""
+    seen = "TRUE" if EVERYTHING in visible else read_by("$visible")
+    values: dict[str, object] = {"org": org} | ({} if EVERYTHING in visible else {"visible": visible})
+    (count,) = cursor.execute(
+        f"""SELECT count(*) FROM (
+            SELECT 1 FROM knowledge_versions
+            WHERE org = $org AND valid_to IS NULL AND status = 'active' AND NOT erased AND {seen} LIMIT {_COUNTED_UPTO}
+        )""",
+        values,
+    ).fetchone() or (0,)
+    return int(count)
 
 
 def items_then(

@@ -10,7 +10,7 @@ from functools import cache
 
 import orjson
 
-from kledger.contract.recall import MATCH_FLOOR
+from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
 from projections.search import match, ranking, rerank
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
@@ -29,7 +29,7 @@ def policy(model: str) -> str:
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
         ],
         "lent": [ranking.LENDING, ranking.LENT, match.LENT_MATCH],
-        "match": [MATCH_FLOOR, match.PASSAGE, match.UNRELATED],
+        "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.UNRELATED],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
     }
     return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_NAME_CHARACTERS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,6 +48,9 @@ class ContainingSearcher:
 
     async def wait_for(self, position: int, timeout: float) -> None:
         await self.view.wait_for(position, timeout)
+
+    async def floor(self, _org: str, _visible: Sequence[str]) -> float:
+        return 0.0
 
     async def search(self, asked: Asked) -> list[JsonObject]:
         named = asked.only or {}

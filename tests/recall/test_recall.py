@@ -9,7 +9,6 @@ from itertools import count
 import pytest
 
 from kledger import LedgerClient
-from kledger.contract.recall import MATCH_FLOOR
 from tests.journeys.running_node import RunningNode, caught_up
 
 _NUMBERS = count(1)
@@ -43,7 +42,7 @@ def test_a_recall_tells_the_intent_what_answers_and_why(ann: LedgerClient) -> No
     assert not answer["nothing_known"]
     (first, *_) = answer["results"]
     assert first["layer"] == "semantic"
-    assert first["match"] >= MATCH_FLOOR
+    assert first["match"] >= answer["floor"]
     assert set(first["why"]) == {"relevance", "recency", "layer", "intent", "confidence", "use", "score"}
     assert first["why"]["intent"] == 1
     assert answer["recall_id"]
@@ -74,7 +73,7 @@ def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> 
     assert answer["text"] == ""
     low = ann.recall("How do I bake a sourdough release?", min_match=0.01)
     assert low["nothing_known"]
-    assert [item["match"] < MATCH_FLOOR for item in low["results"]] == [True]
+    assert [item["match"] < low["floor"] for item in low["results"]] == [True]
 
 
 @pytest.mark.parametrize("others", [0, 9, 99])
@@ -97,11 +96,12 @@ def test_what_stands_beside_a_hit_in_its_session_is_found_with_it(ann: LedgerCli
         ann, "s1", "Good morning!", "The bus was late.", "How was your holiday in spring?",
         "Lovely, nine days in Lisbon and too much fish.", "Same here.",
     )  # fmt: skip
-    results = ann.recall("How was the holiday in spring?")["results"]
+    answer = ann.recall("How was the holiday in spring?")
+    results = answer["results"]
     assert results[0]["id"] == asked
     beside = next(item for item in results[:3] if item["id"] == answered)
     assert beside.get("beside") == asked
-    assert MATCH_FLOOR <= beside["match"] < results[0]["match"]
+    assert answer["floor"] <= beside["match"] < results[0]["match"]
     found = ann.search("How was the holiday in spring?")["results"]
     assert {asked, answered} <= {item["id"] for item in found}
 

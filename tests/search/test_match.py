@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kledger.contract.recall import MATCH_FLOOR
+from kledger.contract.recall import FLOOR_OF_ONE, MOST_FLOOR, floor_of
 from projections.search.match import Passages, covered, joined, passages, weighed
 from projections.search.ranking import LENT, Candidate, fuse, lend
 
@@ -24,13 +24,13 @@ REFUND = passages("退款流程", "先核对订单号，再在后台提交退款
     ],
 )
 def test_an_item_that_answers_matches_more_than_the_floor(query: str, item: Passages) -> None:
-    assert covered(weighed(query), item) >= MATCH_FLOOR
+    assert covered(weighed(query), item) >= MOST_FLOOR
 
 
 @pytest.mark.parametrize("query", ["how to bake sourdough bread", "when should I prune old roses", "月季什么时候修剪"])
 def test_a_question_that_nothing_answers_stays_below_the_floor(query: str) -> None:
-    assert covered(weighed(query), ROLLBACK) < MATCH_FLOOR
-    assert covered(weighed(query), REFUND) < MATCH_FLOOR
+    assert covered(weighed(query), ROLLBACK) < MOST_FLOOR
+    assert covered(weighed(query), REFUND) < MOST_FLOOR
 
 
 def test_an_answer_deep_in_a_long_text_matches_as_it_does_alone() -> None:
@@ -66,3 +66,10 @@ def test_what_stands_beside_a_hit_gets_a_share_of_its_relevance_once() -> None:
     assert lent[1].relevance == pytest.approx(LENT * found[0].relevance)
     assert lent[2].beside is None
     assert lend(found, {}) == found
+
+
+def test_the_floor_rises_with_what_the_caller_sees_and_no_further_than_the_most() -> None:
+    floors = [floor_of(visible) for visible in (0, 1, 10, 100, 1_000, 10_000, 10_000_000)]
+    assert floors == sorted(floors)
+    assert floors[0] == floors[1] == FLOOR_OF_ONE
+    assert floors[-1] == floors[-2] == MOST_FLOOR

@@ -53,7 +53,7 @@ async def knowledge_search(
     """Find what is known already, best first, before you plan, research or repeat work.
 
     Each result has its task, content, types, score, helpful and harmful counts, an id to give feedback with, and its
-    match: below 0.36 it answers nothing.
+    match, the share of the query that it covers: below about 0.3 it answers nothing.
     """
     found = await knowledge.search(
         wire,

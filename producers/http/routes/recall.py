@@ -10,7 +10,7 @@ from pydantic import Field
 from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Recalled, Startup
 from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
-from kledger.contract.recall import MATCH_FLOOR, Match
+from kledger.contract.recall import Match
 from kledger.requests.knowledge import FocusRequest
 from kledger.requests.recall import RecallRequest
 from ledger import prompts
@@ -46,7 +46,7 @@ class StartupQuery(FreshQuery):
     top_k: Annotated[int, Field(ge=0, le=80, description="Related items at most")] = 5
     profile_k: Annotated[int, Field(ge=0, le=100, description="user_profile items at most")] = 20
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
-    min_match: Annotated[Match, Field(description="Leave out related items that match `q` less")] = MATCH_FLOOR
+    min_match: Annotated[Match | None, Field(description="Leave out related items that match `q` less")] = None
     types: Annotated[str | None, Field(description="Related items of any of these, separated by commas")] = None
     record: bool = True
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from kledger.answers.parts import Degraded
 from kledger.contract.errors import BrokerUnavailable
 from kledger.contract.language import Language
-from kledger.contract.recall import MATCH_FLOOR, Intent, RecallLayer
+from kledger.contract.recall import Intent, RecallLayer
 from kledger.contract.scopes import Caller, check_name
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
@@ -46,13 +46,15 @@ async def recall(
     language: Language,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """What is known that answers a message (Recalled). `nothing_known`: no result reaches the floor of `match`.
+    """What is known that answers a message (Recalled). `nothing_known`: no result reaches the floor.
 
     Raises InvalidPayload (message, as_of), IllegalScope (target_agent), ViewBehind.
     """
     target = None if asked.target_agent is None else check_name("agent", asked.target_agent)
     intent = intent_of(asked.message, target_agent=target)
     pool = min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k))
+    floor = await desk.searcher.floor(desk.org, caller.searched_scopes())
+    least = floor if asked.min_match is None else asked.min_match
     found = await search(
         desk,
         caller,
@@ -60,7 +62,7 @@ async def recall(
         asked.message,
         top_k=pool,
         min_score=asked.min_score,
-        min_match=asked.min_match,
+        min_match=least,
         as_of=as_of,
         layers=None if asked.layers is None else frozenset(asked.layers),
         since=None if as_of is not None else await _since(desk),
@@ -70,7 +72,7 @@ async def recall(
     session = await _session(desk, caller, asked, as_of, freshness)
     now = datetime.now(UTC)
     ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
-    ranked += _working(session, asked, intent)
+    ranked += _working(session, asked, intent, least)
     results = sorted(ranked, key=lambda item: -float(item["why"]["score"]))[: asked.top_k]
     text, shown = await _text(desk, results, language, now, asked.budget_tokens)
     recall_id = None
@@ -89,7 +91,8 @@ async def recall(
         "count": len(results),
         "text": text,
         "shown": shown,
-        "nothing_known": all(item["match"] < MATCH_FLOOR for item in results),
+        "nothing_known": all(item["match"] < floor for item in results),
+        "floor": floor,
         "left_out": session.left_out,
         "position": found["position"],
         "recall_id": recall_id,
@@ -143,10 +146,10 @@ def _is_of(item: JsonObject, agent: str) -> bool:
     return agent in (item["source"].get("agent_id"), str(item["owner"]).removeprefix("agent:"))
 
 
-def _working(session: InSession, asked: RecallRequest, intent: Intent) -> list[JsonObject]:
+def _working(session: InSession, asked: RecallRequest, intent: Intent, least: float) -> list[JsonObject]:
     """The older words of the session that answer a follow-up, or are asked for as a layer."""
     wanted = intent == "follow_up" if asked.layers is None else "working" in asked.layers
-    return [item for item in session.older if item["match"] >= asked.min_match] if wanted else []
+    return [item for item in session.older if item["match"] >= least] if wanted else []
 
 
 async def _text(

@@ -41,7 +41,7 @@ async def search(
     *,
     top_k: int = 5,
     min_score: int = 3,
-    min_match: float = 0.0,
+    min_match: float | None = 0.0,
     types: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] = (),
@@ -55,8 +55,9 @@ async def search(
 ) -> JsonObject:
     """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
 
-    With `route` (None: the node's default) a model picks first; the answer says whether it did. `position` is the least
-    position of all parts that answered: the answer reflects all events up to it.
+    What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With `route`
+    (None: the node's default) a model picks first; the answer says whether it did. `position` is the least position of
+    all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -80,6 +81,8 @@ async def search(
     results: list[JsonObject] = []
     choice: Routing | None = None
 
+    least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
+
     async def readable(ids: list[str]) -> set[str]:
         return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
@@ -90,7 +93,7 @@ async def search(
             visible=caller.searched_scopes(),
             top_k=most,
             min_score=min_score,
-            min_match=min_match,
+            min_match=least,
             layers=layers,
             since=since,
             types=types,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kledger.contract.language import ENGLISH, Language
-from kledger.contract.recall import MATCH_FLOOR
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
@@ -28,7 +27,7 @@ async def startup(
     top_k: int = 5,
     profile_k: int = 20,
     min_score: int = 3,
-    min_match: float = MATCH_FLOOR,
+    min_match: float | None = None,
     types: Sequence[str] = (),
     record: bool = True,
     language: Language = ENGLISH,
@@ -36,7 +35,7 @@ async def startup(
 ) -> JsonObject:
     """The context of an agent at startup (Startup): its user_profile items by confidence and helpful, then `top_k`
     related items, matches of `query` or without one the best and latest used; each with its relevance. What matches the
-    query less than `min_match` is left out.
+    query less than `min_match` (None: what answers nothing) is left out.
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
@@ -84,7 +83,7 @@ async def _related(
     query: str,
     top_k: int,
     min_score: int,
-    min_match: float,
+    min_match: float | None,
     types: Sequence[str],
     profile: Sequence[JsonObject],
     freshness: Freshness,
