@@ -40,7 +40,7 @@ async def search(
     """The best items for `query` among those that the caller may see, best first.
 
     Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. What
-    answers nothing has 0.08 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
+    answers nothing has 0.07 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
     `types` and `visibility` (private, shared, org, public) are each any-of.
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
     what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether

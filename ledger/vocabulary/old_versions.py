@@ -18,6 +18,7 @@ from kledger.contract.scopes import Entity, Visibility
 from ledger.event import Fact
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
+from ledger.events.recall import RecallServed
 from ledger.events.resource import ResourceSaved
 
 
@@ -68,6 +69,7 @@ _FORMS: tuple[type[Fact], ...] = (
     _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
     _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),
     _before(ResourceSaved, "The owner states the whole resource; it does not say where it is from."),
+    _before(RecallServed, "Items were handed out, best first; it does not say how they were ranked."),
     _before(ExtractionRequested, "Knowledge is to be drawn from messages; it does not say which agent has it drawn."),
 )
 EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in _FORMS}

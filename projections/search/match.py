@@ -45,7 +45,7 @@ class Weighed:
 @lru_cache(maxsize=1_024)
 def weighed(query: str) -> Weighed:
     """The terms of a query, weighed by kind and rarity; without any for a query without letters."""
-    terms = query_terms(query)
+    terms = query_terms(query, of_stop_words=False)
     weights = terms.values * _rarity(terms.indices)
     total = float(weights.sum())
     return Weighed(terms.indices, weights / total if total else weights)

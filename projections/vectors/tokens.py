@@ -115,13 +115,14 @@ def document_terms(task: str, content: str) -> Sparse:
     return _sparse(weights)
 
 
-def query_terms(text: str, *, words_only: bool = False) -> Sparse:
+def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = True) -> Sparse:
     """The sparse vector of a query.
 
-    `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments are added. A
-    query of only stop words and punctuation gives an empty vector.
+    `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments are added,
+    those of stop words too unless `of_stop_words` is false. A query of only stop words and punctuation gives an empty
+    vector, but for those fragments.
     """
-    terms = _terms(text)
+    terms = _terms(text, of_stop_words=of_stop_words)
     weights: dict[int, float] = {}
     kinds = [(terms.stems, 1.0), (terms.cjk_pairs, CJK_PAIR_WEIGHT)]
     if not words_only:
@@ -142,7 +143,7 @@ def word_terms(text: str) -> list[int]:
     return [*terms.stems.elements(), *terms.cjk_pairs.elements()]
 
 
-def _terms(text: str) -> _Terms:
+def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
     stems: list[int] = []
     pairs: list[int] = []
     fragments: list[int] = []
@@ -153,7 +154,8 @@ def _terms(text: str) -> _Terms:
         run = piece.group()
         if piece.lastgroup == "word":
             stem, parts = _word(run)
-            fragments += parts
+            if stem is not None or of_stop_words:
+                fragments += parts
             if stem is None:
                 continue  # a stop word is no term, and the stems around it still form a pair
             stems.append(stem)

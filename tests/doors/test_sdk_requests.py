@@ -122,6 +122,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/knowledge/slim", lambda c: c.tools.knowledge_slim("a/model"), {"id": "slim-1"}),
     ("POST /api/resource", lambda c: c.tools.resource_save("code/a", "A", "x = 1", "code"), SAVED),
     ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
+    ("POST /api/memory/recall", lambda c: c.tools.memory_recall("回滚", "s-1"), {"text": "", "position": 9}),
+    ("POST /api/memory/recall", lambda c: c.recall("回滚", layers=["semantic"]), {"text": "", "position": 9}),
     ("GET /api/recall/startup", lambda c: c.tools.knowledge_startup("回滚", 3), {"prompt": "", "position": 9}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/v1/memories/user/prompt", lambda c: c.profiles.prompt("user"), {"prompt": "<!-- … -->"}),

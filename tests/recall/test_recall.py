@@ -71,7 +71,7 @@ def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> 
     assert answer["nothing_known"]
     assert answer["results"] == []
     assert answer["text"] == ""
-    low = ann.recall("How do I bake a sourdough release?", min_match=0.01)
+    low = ann.recall("Which sourdough bread channel shows macarons, focaccia, bagels and rye crackers?", min_match=0.01)
     assert low["nothing_known"]
     assert [item["match"] < low["floor"] for item in low["results"]] == [True]
 
@@ -87,7 +87,7 @@ def test_the_same_answer_matches_alike_whatever_else_is_stored(ann: LedgerClient
     ann.save("Roll back a release", "Run deploy --rollback and tell the on-call channel.", ["strategy"])
     (first, *_) = ann.recall("how do I roll back a release")["results"]
     assert first["task"] == "Roll back a release"
-    assert first["match"] == pytest.approx(0.8196, abs=0.15)
+    assert first["match"] == 1.0
     assert ann.recall("Where did the violin go?")["nothing_known"]
 
 
