@@ -26,7 +26,7 @@ class Sql(NamedTuple):
     text: str
 
 
-Value = str | int | float | Moment | Json | Sql | Sequence[str] | None
+Value = str | int | float | Moment | Json | Sql | Sequence[str] | Sequence[int] | None
 
 
 def text(value: str) -> str:
@@ -53,6 +53,8 @@ def literal(value: Value) -> str:
         case float():
             number = repr(value)  # without an exponent, DuckDB would parse a DECIMAL and round it
             return number if "e" in number else f"{number}e0"
+        case [int(), *_]:
+            return f"[{', '.join(map(literal, value))}]"
         case _:
             return f"[{', '.join(map(text, value))}]::VARCHAR[]"
 
