@@ -34,6 +34,7 @@ def _sentences(text: str) -> list[str]:
     found = (
         " ".join(_MARKS.sub(r"\1", sentence).split())
         for paragraph in text.split("\n\n")
+        if not paragraph.startswith(("```", "~~~"))
         for sentence in _SENTENCE.split(_LINE_GOES_ON.sub(" ", paragraph))
         if not sentence.startswith("|")
     )
