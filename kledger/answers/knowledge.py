@@ -10,8 +10,8 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.models import Evolution
 from kledger.answers.documents import ItemPart
+from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ImportOutcome, ItemStatus, MemoryLayer, Permission

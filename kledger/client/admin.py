@@ -1,4 +1,4 @@
-"""Requests of the operator of a node: status, health, SQL, proofs, jobs such as rebuild, and events that do not count."""
+"""Requests of the operator: status, health, SQL, proofs, jobs such as rebuild, and events that do not count."""
 
 from __future__ import annotations
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
-from typing_extensions import Self
 
 from kledger.contract.bounds import Short
 from kledger.contract.documents import MOST_FILE, Title, Url, fault_of_id

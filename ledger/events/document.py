@@ -6,10 +6,9 @@ What a document says is in items, one for each chunk; the event says which items
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
-from typing_extensions import Self
 
 from kledger.contract.bounds import Reason, ResourceIds
 from kledger.contract.documents import (

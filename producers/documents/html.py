@@ -41,7 +41,7 @@ class _Parser(HTMLParser):
         self._level = self._unshown = self._pre = 0
         self._in_title = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - no attribute says text
         if tag in _UNSHOWN:
             self._unshown += 1
         elif tag == "title":

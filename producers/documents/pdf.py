@@ -35,8 +35,8 @@ def _read(pdf: PdfReader) -> Read:
     if pdf.metadata is not None and isinstance(pdf.metadata.title, str):
         told.title = pdf.metadata.title.strip() or None
     headings: dict[int, list[tuple[int, str]]] = {}
-    for level, title, page in _bookmarks(pdf, pdf.outline, 1):
-        headings.setdefault(page, []).append((level, title))
+    for level, title, at in _bookmarks(pdf, pdf.outline, 1):
+        headings.setdefault(at, []).append((level, title))
     characters = 0
     for number, page in enumerate(pdf.pages):
         if number >= MOST_PAGES:

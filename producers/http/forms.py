@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
@@ -59,7 +59,7 @@ class FormRequest(JsonRequest):
         return self._body
 
     async def _document(self, sent: bytes) -> dict[str, Any]:
-        async def stream() -> AsyncIterator[bytes]:
+        async def stream() -> AsyncGenerator[bytes, None]:
             yield sent
 
         parser = MultiPartParser(

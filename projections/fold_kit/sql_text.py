@@ -53,10 +53,9 @@ def literal(value: Value) -> str:
         case float():
             number = repr(value)  # without an exponent, DuckDB would parse a DECIMAL and round it
             return number if "e" in number else f"{number}e0"
-        case [int(), *_]:
-            return f"[{', '.join(map(literal, value))}]"
         case _:
-            return f"[{', '.join(map(text, value))}]::VARCHAR[]"
+            kind = "BIGINT" if value and isinstance(value[0], int) else "VARCHAR"
+            return f"[{', '.join(map(literal, value))}]::{kind}[]"
 
 
 def insert(con: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[Value]]) -> None:

@@ -41,7 +41,9 @@ def word(said: Said) -> bytes:
         + f"<w:r><w:t>{escape(text)}</w:t></w:r></w:p>"
         for level, text in said
     )
-    return word_of(f'<?xml version="1.0" encoding="UTF-8"?><w:document {_WORD}><w:body>{paragraphs}</w:body></w:document>')
+    return word_of(
+        f'<?xml version="1.0" encoding="UTF-8"?><w:document {_WORD}><w:body>{paragraphs}</w:body></w:document>'
+    )
 
 
 def word_of(document: str | Iterable[bytes]) -> bytes:
@@ -91,9 +93,7 @@ def pdf_of(drawings: Sequence[bytes], outline: Sequence[tuple[str, int]] = (), t
         objects.append(head + drawing + b"\nendstream")
     for number, (name, page) in enumerate(outline):
         beside = f"/Next {marks + number + 1} 0 R " if number + 1 < len(outline) else ""
-        objects.append(
-            f"<< /Title ({name}) /Parent 4 0 R {beside}/Dest [{first_page + 2 * page} 0 R /Fit] >>".encode()
-        )
+        objects.append(f"<< /Title ({name}) /Parent 4 0 R {beside}/Dest [{first_page + 2 * page} 0 R /Fit] >>".encode())
     parts, length = [b"%PDF-1.4\n"], 9
     places = []
     for number, each in enumerate(objects, 1):

@@ -135,7 +135,9 @@ async def test_after_an_edit_only_what_changed_is_saved_and_what_is_gone_is_reti
 async def test_what_its_owner_corrected_or_retired_stays_so_while_the_document_says_the_same(door: Door) -> None:
     await ingested(door)
     ids = [each["id"] for each in (await shown(door))["chunks"]]
-    assert (await door.put(f"/api/knowledge/{ids[1]}", json={"content": "On Mondays."}, headers=ALICE)).status_code == 200
+    assert (
+        await door.put(f"/api/knowledge/{ids[1]}", json={"content": "On Mondays."}, headers=ALICE)
+    ).status_code == 200
     gone = await door.delete(f"/api/knowledge/{ids[2]}?reason=wrong", headers=ALICE)
     assert gone.status_code == 200
     await door.desk.view.wait_for(gone.json()["position"])

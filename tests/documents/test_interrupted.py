@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,6 @@ BEFORE = "".join(f"# Section {n}\n\nWhat section {n} says.\n\n" for n in range(8
 AFTER = BEFORE.replace("section 2 says", "section 2 says now").replace("section 5 says", "section 5 says now")
 SMALL_BATCH = 4
 """The first batch of the edit has the two that are retired, the document, and one of the two that are saved."""
-
 
 
 class Mortal:
@@ -51,7 +50,7 @@ async def door(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Door]:
 
 
 @contextmanager
-def ending(door: Door, at: int, kept: bool) -> Any:
+def ending(door: Door, at: int, kept: bool) -> Iterator[None]:
     """The door of a node that ends."""
     inner = door.desk.ledger
     door.desk.ledger = Mortal(inner, at, kept)  # type: ignore[assignment]

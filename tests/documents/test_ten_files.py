@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape
 
@@ -12,7 +12,7 @@ import pytest
 from tests.documents.made_files import Said, pdf, word
 from tests.doors.http_door import ALICE, Door, http_door
 
-GUIDE: Said = (
+GUIDE: tuple[tuple[int, str], ...] = (
     (1, "Setting up the workshop"),
     (0, "The workshop has three benches and one saw. Who uses the saw wears goggles."),
     (2, "The saw"),
@@ -21,7 +21,7 @@ GUIDE: Said = (
     (2, "The benches"),
     (0, "Each bench has a vice and a lamp. Bench two is for finishing only."),
 )
-RULES: Said = (
+RULES: tuple[tuple[int, str], ...] = (
     (1, "House rules"),
     (0, "Doors are closed at ten in the evening."),
     (1, "Guests"),
@@ -29,7 +29,7 @@ RULES: Said = (
     (1, "Kitchen"),
     (0, "Who empties the kettle fills it again."),
 )
-TEA: Said = (
+TEA: tuple[tuple[int, str], ...] = (
     (1, "泡茶"),
     (0, "水烧开以后等两分钟再泡绿茶,水温大约八十五度。"),
     (2, "红茶"),
@@ -84,7 +84,7 @@ def edited(said: Said, old: str, new: str) -> Said:
     return [(level, each.replace(old, new)) for level, each in said]
 
 
-def with_more(said: Said, *more: tuple[int, str]) -> Sequence[tuple[int, str]]:
+def with_more(said: Said, *more: tuple[int, str]) -> Said:
     return [*said, *more]
 
 

@@ -49,9 +49,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         status: DocumentFilter = "active",
     ) -> Json:
         """The documents that the caller may see, newest first."""
-        page = await reading.list_documents(
-            desk, caller, Window(limit, offset, before), status=status, freshness=fresh
-        )
+        page = await reading.list_documents(desk, caller, Window(limit, offset, before), status=status, freshness=fresh)
         return ReadJson(page, fresh)
 
     @router.get(ONE, responses=documented(Document, 404, 410))

@@ -14,7 +14,7 @@ from kledger.answers.documents import IngestedDocument
 from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.documents import DocumentRequest
-from ledger.event import Appended, JsonObject, Lineage, NewEvent, utc_now
+from ledger.event import Appended, Lineage, NewEvent, utc_now
 from ledger.events.document import DocumentIngested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from ledger.store.atomic_batch import MAX_MESSAGES
@@ -63,6 +63,7 @@ async def ingest(
         fact = _fact(payload, original, converted, title, owner, scopes)
         fields = fact.model_dump(mode="json", include={"title", "content_type", "headings", "characters"})
         fields["digests"] = " ".join(each.digest for each in said)
+        fields |= {name: each for name, each in (("url", payload.url), ("scopes", payload.scopes)) if each is not None}
         before = await earlier_event(desk, possible_actors(caller, owner), own_id, fields)
         if before is not None and before.entity_id != document_id:
             raise mismatch()
@@ -87,7 +88,7 @@ async def ingest(
 
 def _fresh_id(retry: uuid.UUID | None) -> str:
     seed = uuid.uuid4() if retry is None else uuid.uuid5(retry, "document")
-    return f"document-{utc_now():%Y%m%d}-{seed.hex[:12]}"
+    return f"document-{seed.hex[:16]}"
 
 
 async def _addressed(
@@ -104,7 +105,9 @@ async def _addressed(
         if not caller.may_act_for(owner):
             if now.readable:
                 raise not_owner(f"ingest {document_id}, which {owner} owns", owner, caller)
-            raise NotOwner(f"the id {document_id!r} is taken by somebody else's document: choose another", id=document_id)
+            raise NotOwner(
+                f"the id {document_id!r} is taken by somebody else's document: choose another", id=document_id
+            )
         if payload.owner not in (None, owner):
             raise NotOwner(f"{document_id} is owned by {owner} and stays so: ingest it as {owner}", id=document_id)
     stands = None if now is None else now.stated["scopes"]
@@ -160,7 +163,9 @@ async def _keep_original(
     for part in parts:
         await resources.save(desk, caller, lineage, part)
     fact.resource_ids[:] = [part.id for part in parts]
-    for extra in set(() if now is None or now.status != "active" else now.stated["resource_ids"]) - {p.id for p in parts}:
+    for extra in set(() if now is None or now.status != "active" else now.stated["resource_ids"]) - {
+        p.id for p in parts
+    }:
         await resources.retire(desk, caller, lineage, extra, SAID_NO_LONGER)
 
 
@@ -203,7 +208,7 @@ async def _repeated(
         known = await desk.view.ask(ask.chunk_states, desk.org, made.chunks)
         if len(known) < len(made.chunks):
             return None
-    counts = _counts(made.chunks, made.before)
+    kept = len(set(made.chunks) & set(made.before))
     return IngestedDocument(
         id=made.id,
         title=made.title,
@@ -212,29 +217,26 @@ async def _repeated(
         event_id=own_id,
         duplicate=True,
         sections=made.sections,
-        **counts,
+        saved=len(made.chunks) - kept,
+        unchanged=kept,
+        retired=len(made.before) - kept,
     )
 
 
 def _answer(
     document_id: str, planned: Plan, now: ask.Standing | None, own_id: str, appended: list[Appended]
 ) -> IngestedDocument:
-    fact = planned.fact
+    fact, saved = planned.fact, len(planned.missing)
     before = now.chunks if now is not None and now.status == "active" else []
-    unchanged = now is not None and not planned.changed
     return IngestedDocument(
         id=document_id,
         title=fact.title,
         position=max((each.position for each in appended), default=0 if now is None else now.position),
         version=(0 if now is None else now.version) + planned.changed,
-        event_id=now.event_id if now is not None and unchanged else own_id,
+        event_id=own_id if now is None or planned.changed else now.event_id,
         duplicate=not appended,
         sections=len(fact.headings),
-        **_counts(fact.chunks, before, saved=len(planned.missing)),
+        saved=saved,
+        unchanged=len(fact.chunks) - saved,
+        retired=len(set(before) - set(fact.chunks)),
     )
-
-
-def _counts(chunks: list[str], before: list[str], saved: int | None = None) -> JsonObject:
-    kept = len(set(chunks) & set(before))
-    new = len(chunks) - kept if saved is None else saved
-    return {"saved": new, "unchanged": len(chunks) - new, "retired": len(before) - kept}

@@ -35,7 +35,7 @@ async def get(
 
 
 async def part_of(desk: Desk, caller: Caller, item_id: str) -> JsonObject | None:
-    """Where an item stands in its document, with the ids of the chunks before and after it; None where it is no chunk."""
+    """Where an item stands in its document, with the chunks before and after it; None where it is no chunk."""
     around = (await desk.view.ask(ask.surroundings, desk.org, caller, [item_id])).get(item_id)
     if around is None:
         return None

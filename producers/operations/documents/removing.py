@@ -32,7 +32,10 @@ async def remove(
     reason: str | None = None,
     retry: uuid.UUID | None = None,
 ) -> Moved:
-    """Remove a document. Raises UnknownDocument, NotOwner, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind."""
+    """Remove a document.
+
+    Raises UnknownDocument, NotOwner, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind.
+    """
     own_id, fact = event_id(retry), DocumentRemoved(reason=reason)
     refuse_unkeepable(fact)
     for _ in range(ATTEMPTS):

@@ -94,7 +94,7 @@ def chunk_states(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[st
 
 def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_id: str) -> Made | None:
     """The version that an event of one of these actors made. `position`: of it, and of the last of its new chunks."""
-    row = cursor.execute(
+    row: tuple[Any, ...] | None = cursor.execute(
         f"""SELECT d.id, d.title, d.version, d.valid_from, len(d.headings), d.chunks, b.chunks
             FROM document_versions AS d LEFT JOIN document_versions AS b ON b.valid_to = d.valid_from
             WHERE d.org = ? AND d.actor IN ({LISTED}) AND d.event_id = ? AND d.change = 'ingested'""",
@@ -102,7 +102,7 @@ def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str]
     ).fetchone()
     if row is None:
         return None
-    made = Made(*row[:6], before=row[6] or [])
+    made = Made(*row[:-1], row[-1] or [])
     (last,) = cursor.execute(
         f"SELECT max(valid_from) FROM knowledge_versions WHERE org = ? AND version = 1 AND id IN ({LISTED})",
         [org, listed(made.chunks)],
@@ -137,7 +137,9 @@ def document(
         return None
     sections = [
         {"heading": heading, "level": level, "summary": summary}
-        for heading, level, summary in zip(*(row.pop(name) for name in ("headings", "levels", "summaries")), strict=True)
+        for heading, level, summary in zip(
+            *(row.pop(name) for name in ("headings", "levels", "summaries")), strict=True
+        )
     ]
     chunks, read_by = _chunks(caller, "d.id = ?")
     source = f"FROM ({chunks}) WHERE status <> 'retired'"

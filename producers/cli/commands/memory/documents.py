@@ -48,7 +48,9 @@ def ingest(
     done: list[dict[str, Any]] = []
     with bar("ingest", len(files)) as shown:
         for number, (path, name) in enumerate(files, 1):
-            done.append(_ingested(session, path, f"{under.strip('/')}/{name}" if under else name, title, url, scopes, owner))
+            done.append(
+                _ingested(session, path, f"{under.strip('/')}/{name}" if under else name, title, url, scopes, owner)
+            )
             shown.moved(number, len(files))
         answer: dict[str, Any] = {
             "documents": done,
