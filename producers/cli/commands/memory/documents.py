@@ -28,7 +28,9 @@ def ingest(
     ],
     under: Annotated[str, typer.Option(metavar="PATH", help="Put this before every id: PATH/NAME.")] = "",
     title: Annotated[str | None, typer.Option(help="The title, of one file.")] = None,
-    url: Annotated[str | None, typer.Option(help="Where one file is from; nothing fetches it.")] = None,
+    from_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where one file is from; nothing fetches it.")
+    ] = None,
     scopes: reading.Scopes = None,
     owner: Annotated[str | None, typer.Option(help="The owner, such as team:web.")] = None,
     wait: Wait = SEARCHABLE_WITHIN,
@@ -43,14 +45,13 @@ def ingest(
     files = list(dict.fromkeys(_files(paths)))
     if not files:
         raise typer.BadParameter(f"there is no file that is read: {', '.join(ENDINGS)}", param_hint="FILE|DIR…")
-    if len(files) > 1 and (title or url):
-        raise typer.BadParameter("give it with one file", param_hint="--title" if title else "--url")
+    if len(files) > 1 and (title or from_url):
+        raise typer.BadParameter("give it with one file", param_hint="--title" if title else "--from-url")
     done: list[dict[str, Any]] = []
     with bar("ingest", len(files)) as shown:
         for number, (path, name) in enumerate(files, 1):
-            done.append(
-                _ingested(session, path, f"{under.strip('/')}/{name}" if under else name, title, url, scopes, owner)
-            )
+            stated = {"title": title, "url": from_url, "scopes": reading.several(scopes), "owner": owner}
+            done.append(_ingested(session, path, f"{under.strip('/')}/{name}" if under else name, stated))
             shown.moved(number, len(files))
         answer: dict[str, Any] = {
             "documents": done,
@@ -75,30 +76,14 @@ def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
                 yield each, f"{top}/{inner.as_posix()}"
 
 
-def _ingested(
-    session: Session,
-    path: Path,
-    document_id: str,
-    title: str | None,
-    url: str | None,
-    scopes: reading.Many,
-    owner: str | None,
-) -> dict[str, Any]:
+def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, Any]) -> dict[str, Any]:
     """The answer about one file, or its `error`. Raises where the node is not there to ask further."""
     try:
         content = path.read_bytes()
     except OSError as error:
         return {"id": document_id, "error": {"code": "unreadable_file", "message": f"{path}: {error.strerror}"}}
     try:
-        done: Any = session.ledger.documents.ingest(
-            document_id[:LONGEST_ID],
-            content=content,
-            name=path.name,
-            title=title,
-            url=url,
-            scopes=reading.several(scopes),
-            owner=owner,
-        )
+        done: Any = session.ledger.documents.ingest(document_id[:LONGEST_ID], content=content, name=path.name, **stated)
     except (NodeUnreachable, BrokerUnavailable):
         raise
     except LedgerError as error:
