@@ -22,7 +22,7 @@ def read(content: bytes) -> Read:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(each.file_size for each in archive.infolist() if not each.filename.startswith(_PICTURES))
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, OSError, RuntimeError) as error:
         raise Unreadable("it is no Word file (.docx) that can be read: it may be cut or broken") from error
     if unpacked > MOST_UNPACKED:
         raise Unreadable(f"unpacked it has {unpacked:,} bytes, {MOST_UNPACKED:,} are read of one file")

@@ -156,16 +156,16 @@ def remembered(ask: Callable[..., Any]) -> None:
 def ingested(ask: Callable[..., Any]) -> None:
     """A document: ingested, again, read, refused and removed; and one of its chunks."""
     base = "/api/documents"
-    ask("POST", base, {"id": "shelf/doc.md", "text": "# One\n\nTwo.", "url": "https://example.com"})
-    ask("POST", base, {"id": "shelf/doc.md", "text": "# One\n\nThree."})
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "# One\n\nTwo.", "url": "https://example.com"})
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "# One\n\nThree."})
     ask("POST", base, {"text": "x", "content_type": "pdf"})
-    ask("POST", base, {"id": "shelf/doc.md", "text": "x"}, {"X-Ledger-User": "bo"})
-    document = ask("GET", f"{base}/shelf/doc.md")
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "x"}, {"X-Ledger-User": "bo"})
+    document = ask("GET", f"{base}/doc-of-ann.md")
     ask("GET", f"{K}/{document['chunks'][0]['id']}")
     ask("GET", base)
     ask("GET", f"{base}/none")
-    ask("DELETE", f"{base}/shelf/doc.md", reason="r")
-    ask("DELETE", f"{base}/shelf/doc.md")
+    ask("DELETE", f"{base}/doc-of-ann.md", reason="r")
+    ask("DELETE", f"{base}/doc-of-ann.md")
     ask("GET", base, status="all")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,9 +65,13 @@ def ingest(
 
 
 def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
-    """(file, id) of each file; of directories those that are read, hidden ones left out."""
+    """(file, id) of each file; of directories those that are read, hidden ones left out. Raises typer.BadParameter."""
     for path in paths:
-        if not path.is_dir():
+        try:
+            is_file = not stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            raise typer.BadParameter(f"{path} cannot be read: {error.strerror}", param_hint="FILE|DIR…") from error
+        if is_file:
             yield path, path.name
             continue
         top = path.resolve().name
