@@ -14,8 +14,8 @@ from zlib import crc32
 from kledger.contract.documents import MOST_CHARACTERS, MOST_CHUNKS, MOST_HEADING, MOST_SECTIONS
 from producers.documents.blocks import Block, Unreadable
 
-LEAST, MOST = 600, 1_800
-"""Bytes of a chunk in UTF-8: those of about 150 and 450 words, or 200 and 600 Chinese characters."""
+LEAST, MOST = 800, 2_000
+"""Bytes of a chunk in UTF-8: those of about 130 and 330 words, or 270 and 670 Chinese characters."""
 _ONE_IN = 3
 """A chunk that is long enough ends with about every third paragraph."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
