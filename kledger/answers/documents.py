@@ -20,7 +20,7 @@ class IngestedDocument(TypedDict):
     position: KeptAt
     version: int
     event_id: str
-    duplicate: Annotated[bool, Field(description="Nothing was appended: it says what it said before")]
+    duplicate: Annotated[bool, Field(description="It says what it said before: no version is new")]
     sections: int
     saved: Annotated[int, Field(description="Chunks that are new")]
     unchanged: Annotated[int, Field(description="Chunks that are the same as before")]

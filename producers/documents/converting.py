@@ -86,4 +86,6 @@ async def convert(content: bytes, content_type: str, bounds: Bounds = USUAL) -> 
 
 
 def _too_long(bounds: Bounds) -> UnreadableDocument:
-    return UnreadableDocument(f"reading the file takes more than {bounds.seconds} s: split it, or simplify it")
+    return UnreadableDocument(
+        f"reading the file takes more than {bounds.seconds} s, or more memory than there is: split it, or simplify it"
+    )

@@ -1,4 +1,4 @@
-"""Documents on a whole node: found by a search, made anew by a rebuild, complete after a kill, forgotten with a person."""
+"""Documents on a whole node: found by a search, rebuilt, complete after a kill, forgotten with a person."""
 
 from __future__ import annotations
 
