@@ -102,7 +102,8 @@ def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str]
     ).fetchone()
     if row is None:
         return None
-    made = Made(*row[:-1], row[-1] or [])
+    named, title, version, position, sections, chunks, before = row
+    made = Made(named, title, version, position, sections, chunks, before or [])
     (last,) = cursor.execute(
         f"SELECT max(valid_from) FROM knowledge_versions WHERE org = ? AND version = 1 AND id IN ({LISTED})",
         [org, listed(made.chunks)],
