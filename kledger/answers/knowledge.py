@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from kledger.answers.documents import ItemPart
 from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
 from kledger.contract.scopes import Visibility
@@ -194,7 +195,8 @@ class Referred(TypedDict):
 class WholeItem(ItemFields, Answered):
     """One item with every field: what nobody filled in is null or empty.
 
-    `origin` is what its save states of the whole item; its dates are of where it was before.
+    `origin` is what its save states of the whole item; its dates are of where it was before. `part` is where a chunk
+    of a document stands.
     """
 
     message_id: str | None
@@ -204,6 +206,7 @@ class WholeItem(ItemFields, Answered):
     status: ItemStatus
     merged_into: NotRequired[str]
     resources: list[Referred]
+    part: NotRequired[ItemPart]
 
 
 class SearchResults(Answered):

@@ -1,4 +1,4 @@
-"""Requests of the operator of a node: status, health, SQL, proofs, and jobs such as rebuild and verify."""
+"""Requests of the operator: status, health, SQL, proofs, jobs such as rebuild, and events that do not count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kledger.answers.admin import Attach, Health, Job, NodeStatus, Proof, Table
+from kledger.answers.admin import Attach, Health, Job, NodeStatus, ParkingDecision, Proof, RefusedEvents, Table
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
@@ -101,6 +101,22 @@ async def wait_job(
     raise AssertionError("the pauses do not end")
 
 
+async def refused(wire: Wire, *, after: int = 0, limit: int = 100, code: str | None = None) -> RefusedEvents:
+    """`refused`: the events after a position that do not count, each with its reason; parked ones with a `state`."""
+    query = {"after": after, "limit": limit, "code": code}
+    return await wire.read(f"{ADMIN}/refused", query)
+
+
+async def retry_parked(wire: Wire, position: int) -> Job:
+    """Start a job that folds a parked event after all, and return it at once. UnknownReference when none is parked."""
+    return await wire.order(f"{ADMIN}/refused/{position}/retry", {})
+
+
+async def dismiss_parked(wire: Wire, position: int) -> ParkingDecision:
+    """Let a parked event rest. UnknownReference when none is parked there, IllegalState when it rests already."""
+    return await wire.order(f"{ADMIN}/refused/{position}/dismiss", {})
+
+
 class AdminEndpoints:
     """What the operator asks of the node."""
 
@@ -112,3 +128,11 @@ class AdminEndpoints:
     prove = Endpoint(prove)
     job = Endpoint(job)
     wait_job = Endpoint(wait_job)
+
+
+class RefusedEndpoints:
+    """What the operator asks about events that do not count."""
+
+    refused = Endpoint(refused)
+    retry_parked = Endpoint(retry_parked)
+    dismiss_parked = Endpoint(dismiss_parked)

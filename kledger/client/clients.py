@@ -6,8 +6,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from kledger.client.admin import AdminEndpoints
+from kledger.client.admin import AdminEndpoints, RefusedEndpoints
 from kledger.client.connection import DEFAULT_URL, Connection
+from kledger.client.documents import DocumentEndpoints
 from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
@@ -16,7 +17,6 @@ from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResour
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.projects import ProjectEndpoints
 from kledger.client.recall import RecallEndpoints
-from kledger.client.refused import RefusedEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
@@ -39,7 +39,7 @@ class LedgerEndpoints(
     AdminEndpoints,
     RefusedEndpoints,
 ):
-    """What a client asks of a node itself, beside its `profiles`, `resources` and `tools`."""
+    """What a client asks of a node itself, beside its `profiles`, `resources`, `documents` and `tools`."""
 
 
 class AsyncProfiles(AsyncFace, ProfileEndpoints):
@@ -56,6 +56,14 @@ class AsyncResources(AsyncEveryResource, ResourceEndpoints):
 
 class SyncResources(SyncEveryResource, ResourceEndpoints):
     """`client.resources` of the sync client."""
+
+
+class AsyncDocuments(AsyncFace, DocumentEndpoints):
+    """`client.documents` of the async client."""
+
+
+class SyncDocuments(SyncFace, DocumentEndpoints):
+    """`client.documents` of the sync client."""
 
 
 class AsyncSession(AsyncFace, SessionEndpoints):
@@ -104,6 +112,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     def resources(self) -> AsyncResources:
         """What knowledge refers to: code, credentials, cookies."""
         return AsyncResources(self._wire)
+
+    @property
+    def documents(self) -> AsyncDocuments:
+        """Documents, each of whose chunks is an item."""
+        return AsyncDocuments(self._wire)
 
     def session(self, session_id: str) -> AsyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""
@@ -156,6 +169,11 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     def resources(self) -> SyncResources:
         """What knowledge refers to: code, credentials, cookies."""
         return SyncResources(self._wire, self._portal)
+
+    @property
+    def documents(self) -> SyncDocuments:
+        """Documents, each of whose chunks is an item."""
+        return SyncDocuments(self._wire, self._portal)
 
     def session(self, session_id: str) -> SyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""

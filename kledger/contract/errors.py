@@ -213,6 +213,14 @@ class UnknownResource(LedgerError):
     """There is no such resource, or none that the caller may see."""
 
 
+class UnknownDocument(LedgerError):
+    """There is no such document, or none that the caller may see."""
+
+
+class UnreadableDocument(LedgerError):
+    """The file is not what it is said to be, is broken, or takes more pages, time or memory than a node gives it."""
+
+
 class SecretInClear(LedgerError):
     """An event holds the secret of a resource in clear: it does not count, and the secret is to be changed."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 AgentType = Literal["router", "worker"]
+DocumentFilter = Literal["active", "removed", "all"]
+DocumentStatus = Literal["active", "removed"]
 ExtractionAction = Literal["saved", "confirmed", "conflict", "revised"]
 ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
 ImportOutcome = Literal["saved", "unchanged", "refused"]

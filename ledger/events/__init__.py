@@ -5,6 +5,7 @@ from __future__ import annotations
 from ledger.event import Fact
 from ledger.events import (
     conflict,
+    document,
     evolution,
     extraction,
     goal,
@@ -23,6 +24,6 @@ from ledger.events import (
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session, summary, project),
+    *(model, session, summary, project, document),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

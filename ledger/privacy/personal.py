@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
 from ledger.event import Fact, NewEvent
+from ledger.events.document import DocumentIngested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.profile import ProfileFact
@@ -62,7 +63,7 @@ def stated_persons(event: NewEvent) -> list[str]:
     entities = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact):
         entities += [fact.owner] if is_person(fact.owner) else []
-    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved)):
+    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested)):
         entities += persons(fact.owner, fact.scopes or ())
     return sorted(set(entities)) if len(entities) > 1 else entities
 

@@ -19,6 +19,7 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    documents,
     evolutions,
     extractions,
     knowledge,
@@ -93,6 +94,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
         *profiles.routes(desk),
         *projects.routes(desk),
         *resources.routes(desk),
+        *documents.routes(desk),
         *scope_types.routes(desk),
         *recall.routes(desk),
         *sessions.routes(desk),

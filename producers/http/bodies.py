@@ -39,19 +39,23 @@ class JsonRequest(Request):
         """Bytes."""
         return self.limits.body
 
-    async def body(self) -> bytes:
-        """The whole body. Raises PayloadTooLarge before it is read to the end, BadJson for another type."""
-        if not hasattr(self, "_body"):
-            chunks, size = [], 0
-            stated = self.headers.get("content-length", "0")
-            if stated.isdecimal() and int(stated) > self.max_body:
+    async def bounded(self) -> bytes:
+        """The whole body, of any type. Raises PayloadTooLarge before it is read to the end."""
+        chunks, size = [], 0
+        stated = self.headers.get("content-length", "0")
+        if stated.isdecimal() and int(stated) > self.max_body:
+            raise self._too_large()
+        async for chunk in self.stream():
+            size += len(chunk)
+            if size > self.max_body:
                 raise self._too_large()
-            async for chunk in self.stream():
-                size += len(chunk)
-                if size > self.max_body:
-                    raise self._too_large()
-                chunks.append(chunk)
-            self._body = b"".join(chunks)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def body(self) -> bytes:
+        """The whole body. Raises PayloadTooLarge, BadJson for another type."""
+        if not hasattr(self, "_body"):
+            self._body = await self.bounded()
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self._body and kind != "application/json":
                 raise BadJson(f"the body is {kind or 'of no stated type'}: send Content-Type: application/json")

@@ -81,12 +81,17 @@ async def _resource_id(resource_id: Annotated[str, Path(description="The id; its
     return _decoded_id(resource_id)
 
 
+async def _document_id(document_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
+    return _decoded_id(document_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
 SessionId = Annotated[str, Depends(_session_id)]
 ProjectId = Annotated[str, Depends(_project_id)]
 RecordId = Annotated[str, Depends(_record_id)]
 ResourceId = Annotated[str, Depends(_resource_id)]
+DocumentId = Annotated[str, Depends(_document_id)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from projections.views.lineage import ask as lineage
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
+FILES_AT_ONCE = 2
+"""Files that are read at once, each in a process of its own."""
 
 
 @dataclass(slots=True)
@@ -59,6 +62,8 @@ class Desk:
     """Seconds that short memories live, by kind."""
     sessions: SessionStore | None = None
     """Holds the words of sessions; without one, there are no sessions."""
+    reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
+    """Held while a file is read, by as many as may be at once."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 

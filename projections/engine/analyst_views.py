@@ -13,6 +13,7 @@ _AS_OF = {
     "memory_items": "The view memory_items as it was at a log position or a time",
     "profiles": "The profiles as they were at a log position or a time",
     "resources": "The view resources as it was at a log position or a time; expired is as of now",
+    "documents": "The view documents as it was at a log position or a time",
     "goals": "The goals as they were at a log position or a time",
     "sessions": "The sessions as they were at a log position or a time",
 }

@@ -22,6 +22,7 @@ from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Rule
 from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
+from projections.views.documents.rules import DocumentRules
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
 from projections.views.knowledge.memory_rules import short_memories_among
@@ -40,6 +41,7 @@ from projections.views.sessions.rules import SessionRules
 RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     "profile": ProfileRules,
     "resource": ResourceRules,
+    "document": DocumentRules,
     "scope_type": ScopeTypeRules,
     "goal": GoalRules,
     "session": SessionRules,

@@ -10,6 +10,7 @@ import duckdb
 from projections.fold_kit import erased
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.workbench import Facts, Workbench
+from projections.views.documents import tables as documents
 from projections.views.events import fold as events
 from projections.views.feedback import fold as feedback
 from projections.views.goals import fold as goals
@@ -108,6 +109,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
         resources.VERSIONS.fold,
         resources.VERSIONS.fold_few,
         {"resource_versions": ("valid_from",)},
+    ),
+    ViewOfLog(
+        "documents",
+        documents.TABLES,
+        documents.VERSIONS.fold,
+        documents.VERSIONS.fold_few,
+        {"document_versions": ("valid_from",)},
+        later=("document_versions",),
     ),
     ViewOfLog(
         "scope_types", scope_types.TABLES, scope_types.fold, scope_types.fold_few, {"scope_types": ("org", "type")}

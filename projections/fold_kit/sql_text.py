@@ -26,7 +26,7 @@ class Sql(NamedTuple):
     text: str
 
 
-Value = str | int | float | Moment | Json | Sql | Sequence[str] | None
+Value = str | int | float | Moment | Json | Sql | Sequence[str] | Sequence[int] | None
 
 
 def text(value: str) -> str:
@@ -54,7 +54,8 @@ def literal(value: Value) -> str:
             number = repr(value)  # without an exponent, DuckDB would parse a DECIMAL and round it
             return number if "e" in number else f"{number}e0"
         case _:
-            return f"[{', '.join(map(text, value))}]::VARCHAR[]"
+            kind = "BIGINT" if value and isinstance(value[0], int) else "VARCHAR"
+            return f"[{', '.join(map(literal, value))}]::{kind}[]"
 
 
 def insert(con: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[Value]]) -> None:

@@ -124,6 +124,9 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
            UNION SELECT valid_from FROM resource_versions
                WHERE change = 'saved' AND NOT {erased_at("valid_from", "title")}
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
+           UNION SELECT valid_from FROM document_versions
+               WHERE change = 'ingested' AND NOT {erased_at("valid_from", "title")}
+               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
            UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2
            UNION SELECT position FROM feedback

@@ -10,6 +10,7 @@ import httpx
 
 from ledger.event import NewEvent
 from ledger.events.conflict import ConflictRecorded
+from ledger.events.document import DocumentIngested
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
 from ledger.events.usage import Usage
@@ -52,6 +53,11 @@ async def furnished_door() -> AsyncIterator[Door]:
             ("slim-1", slim), ("slim-1", report),
             ("slim-2", slim), ("slim-2", report), ("slim-2", SlimApplied(groups=0)),
         ]  # fmt: skip
+        document = DocumentIngested(
+            title="kept", content_type="text/plain", characters=1, scopes=["user:alice"], owner="user:alice",
+            headings=[""], levels=[1], starts=[0], summaries=[""], chunks=["chunk-of-kept"], digests="0",
+        )  # fmt: skip
+        await opened.desk.ledger.append(NewEvent(document, "kept", "user:alice"))
         for name, fact in stages:
             await opened.desk.ledger.append(NewEvent(fact, name, "user:alice"))
         await opened.desk.view.wait_for(await opened.head())

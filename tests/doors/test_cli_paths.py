@@ -88,7 +88,7 @@ def line(name: str, stated: dict[str, str]) -> list[str]:
             value = get_args(kind)[0] if get_origin(kind) is Literal else "1"
         elif "@FILE" in said(parameter):
             value = f"@{value}"
-        values = [value] * parameter.nargs
+        values = [value] * max(1, parameter.nargs)
         words += [parameter.opts[0], *values] if parameter.opts[0].startswith("-") else values
     return words
 

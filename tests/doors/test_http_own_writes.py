@@ -20,6 +20,7 @@ ITEM = {"id": "mine", "task": "fix the lamp", "content": "turn the fuse", "types
 }
 IN_THE_PROJECT = ALICE | {"X-Ledger-Project": "light"}
 RESOURCE = {"id": "notes/lamp", "title": "The lamp", "body": "its plan"}
+DOCUMENT = {"id": "notes/lamp.md", "text": "The lamp is by the door."}
 
 READS = [
     f"{K}",
@@ -37,6 +38,8 @@ READS = [
     "/api/resource",
     "/api/resource/notes/lamp",
     "/api/resource/notes/lamp/history",
+    "/api/documents",
+    "/api/documents/notes/lamp.md",
     f"{M}",
     f"{M}/user",
     f"{M}/user/prompt",
@@ -79,9 +82,10 @@ async def written(door: Door, who: dict[str, str] = ALICE) -> int:
     """Everything that the reads above read, written at once; the last position."""
     item = await door.post(K, json=ITEM, headers=who)
     resource = await door.post("/api/resource", json=RESOURCE, headers=who)
+    document = await door.post("/api/documents", json=DOCUMENT, headers=who)
     memory = await door.put(f"{M}/user", json={"content": {}}, headers=who)
     goal = await door.post("/api/goals/light/focus", json={"description": "lamp"}, headers=who)
-    for answer in (item, resource, memory, goal):
+    for answer in (item, resource, document, memory, goal):
         assert answer.status_code < 300, answer.text
     return int(goal.json()["position"])
 
@@ -129,6 +133,7 @@ async def test_every_route_that_reads_is_among_these(door: Door) -> None:
         path.replace("{item_id}", "mine")
         .replace("{goal_id}", "light")
         .replace("{resource_id}", "notes/lamp")
+        .replace("{document_id}", "notes/lamp.md")
         .replace("{project_id}", "light")
         for path in forms - OF_ITS_OWN_LAST_EVENT - NOT_OF_THE_LOG
     }
@@ -223,6 +228,7 @@ WRITES: list[tuple[str, str, Any]] = [
     ("DELETE", f"{K}/older", None),
     ("POST", f"{K}/batch_update", {"feedback_list": [{"knowledge_id": "older", "is_helpful": True}]}),
     ("POST", "/api/resource", RESOURCE),
+    ("POST", "/api/documents", DOCUMENT),
     ("PUT", f"{M}/work", {"content": {}}),
     ("PATCH", f"{M}/user", {"content": {}}),
     ("POST", "/api/goals/light/focus", {"description": "lamp"}),

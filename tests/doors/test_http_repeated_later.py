@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from producers.http.routes import (
     admin,
+    documents,
     evolutions,
     extractions,
     knowledge,
@@ -25,7 +26,7 @@ from producers.http.routes import (
 from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
 from tests.doors.http_door import ALICE, Door, refusal
 
-E, S = "/api/evolutions", "/api/slims"
+D, E, S = "/api/documents", "/api/evolutions", "/api/slims"
 ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
 OPERATOR: dict[str, str] = {}
 LOOK, OTHER_LOOK = {"acl": [{"entity": "user:bob"}]}, {"acl": [{"entity": "user:eve"}]}
@@ -74,6 +75,13 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
     "resource for others": ("POST", R, FUSE, R, {**FUSE, "shared_with": ["user:eve"]}),
     "resource retired": ("DELETE", f"{R}/kept?reason=a", None, f"{R}/kept?reason=b", None),
     "resource restored": ("POST", f"{R}/gone/restore?reason=a", None, f"{R}/gone/restore?reason=b", None),
+    "document": ("POST", D, {"id": "d", "text": "# A\n\nb"}, D, {"id": "d", "text": "# A\n\nc"}),
+    "document with another heading": ("POST", D, {"id": "d", "text": "# A\n\nb"}, D, {"id": "d", "text": "# B\n\nb"}),
+    "document of another title": ("POST", D, {"text": "b", "title": "t"}, D, {"text": "b", "title": "u"}),
+    "document from elsewhere": ("POST", D, {"text": "b", "url": "https://a"}, D, {"text": "b", "url": "https://b"}),
+    "document for others": ("POST", D, {"text": "b"}, D, {"text": "b", "scopes": ["public"]}),
+    "another document": ("POST", D, {"id": "d", "text": "b"}, D, {"id": "e", "text": "b"}),
+    "document removed": ("DELETE", f"{D}/kept?reason=a", None, f"{D}/kept?reason=b", None),
     "memory": (
         "PUT", f"{M}/work", {"content": {"occupation": "cook"}}, f"{M}/work", {"content": {"occupation": "baker"}},
     ),
@@ -185,6 +193,7 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
             profiles,
             projects,
             resources,
+            documents,
             scope_types,
             recall,
             admin,

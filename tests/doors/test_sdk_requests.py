@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.documents import DocumentEndpoints
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.sessions import SessionEndpoints
@@ -91,6 +92,10 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/resource", lambda c: c.resources.list(content_type="code", status="all"), FOUND),
     ("GET /api/resource/a%2Fb/history", lambda c: c.resources.history("a/b"), {"id": "a/b"}),
     ("DELETE /api/resource/a%2Fb", lambda c: c.resources.retire("a/b", destroy_secret=True), SAVED),
+    ("POST /api/documents", lambda c: c.documents.ingest("a/b", content=b"x", name="b.md", scopes=["public"]), SAVED),
+    ("GET /api/documents", lambda c: c.documents.list(limit=3, status="all"), FOUND),
+    ("GET /api/documents/a%2Fb", lambda c: c.documents.get("a/b", limit=5), {"id": "a/b"}),
+    ("DELETE /api/documents/a%2Fb", lambda c: c.documents.delete("a/b", reason="r"), SAVED),
     ("POST /api/resource/a%2Fb/restore", lambda c: c.resources.restore("a/b", reason="r"), SAVED),
     ("POST /api/memory", lambda c: c.remember("c", "short", kind="mood", happened_at=None), SAVED),
     ("GET /api/memory/k%2F1", lambda c: c.memory("k/1", as_of=4), {"id": "k/1"}),
@@ -220,7 +225,13 @@ def test_a_client_names_no_parameter_that_the_endpoint_does_not_have(
 def test_every_endpoint_of_the_clients_is_called_above() -> None:
     code = " ".join(inspect.getsource(call) for _, call, _ in CALLS)
     public = [name for name in dir(LedgerClient) if not name.startswith("_")]
-    for part, endpoints in (("profiles", ProfileEndpoints), ("tools", ToolEndpoints), ("resources", ResourceEndpoints)):
+    parts = {
+        "profiles": ProfileEndpoints,
+        "tools": ToolEndpoints,
+        "resources": ResourceEndpoints,
+        "documents": DocumentEndpoints,
+    }
+    for part, endpoints in parts.items():
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
     public += [f'session("s-1").{name}' for name in vars(SessionEndpoints) if not name.startswith("_")]
     others = {
@@ -235,6 +246,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "wire",
         "profiles",
         "resources",
+        "documents",
         "tools",
         "close",
     }

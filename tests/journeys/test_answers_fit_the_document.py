@@ -153,6 +153,22 @@ def remembered(ask: Callable[..., Any]) -> None:
     ask("POST", f"{base}/clean", {"dry_run": False})
 
 
+def ingested(ask: Callable[..., Any]) -> None:
+    """A document: ingested, again, read, refused and removed; and one of its chunks."""
+    base = "/api/documents"
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "# One\n\nTwo.", "url": "https://example.com"})
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "# One\n\nThree."})
+    ask("POST", base, {"text": "x", "content_type": "pdf"})
+    ask("POST", base, {"id": "doc-of-ann.md", "text": "x"}, {"X-Ledger-User": "bo"})
+    document = ask("GET", f"{base}/doc-of-ann.md")
+    ask("GET", f"{K}/{document['chunks'][0]['id']}")
+    ask("GET", base)
+    ask("GET", f"{base}/none")
+    ask("DELETE", f"{base}/doc-of-ann.md", reason="r")
+    ask("DELETE", f"{base}/doc-of-ann.md")
+    ask("GET", base, status="all")
+
+
 def beside_knowledge(ask: Callable[..., Any]) -> None:
     """Resources, memories, recall, goals, prompts, types of scopes, and the pages."""
     ask("GET", f"{R}/doc-code")
@@ -313,6 +329,7 @@ async def test_every_endpoint_answers_as_the_document_says(shared_node: RunningN
     with asking.client:
         knowledge(asking.ask)
         beside_knowledge(asking.ask)
+        ingested(asking.ask)
         remembered(asking.ask)
         sessions(asking.ask)
         operator(asking, tmp_path)

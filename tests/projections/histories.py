@@ -74,6 +74,7 @@ from projections.engine.digest import RelationDigest, digests
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
+from tests.projections.document_facts import DOCUMENTS, about_documents
 from tests.projections.edges import edged, with_id_of
 from tests.projections.empty_views import empty
 from tests.projections.memory_facts import memories
@@ -306,6 +307,7 @@ _recalls = st.builds(
     view_position=st.integers(0, 9),
 )
 _resources = about_resources(_texts, _contents, _tags, _scopes, _owners)
+_ingested = about_documents(_texts, _scopes, _owners)
 
 _focuses = st.builds(
     GoalFocused,
@@ -319,14 +321,14 @@ _focuses = st.builds(
 
 @st.composite
 def _event(draw: st.DrawFn) -> NewEvent:
-    people = (_about_profiles, _resources, _recalls, _focuses, scope_types(), assigned())
+    people = (_about_profiles, _resources, _ingested, _recalls, _focuses, scope_types(), assigned())
     fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
     actor = draw(_owners)
     if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
         entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
-    elif fact.entity() == "resource":
+    elif fact.entity() in ("resource", "document"):
         entity_id, actor = (
-            draw(st.sampled_from(RESOURCES)),
+            draw(st.sampled_from(RESOURCES if fact.entity() == "resource" else DOCUMENTS)),
             draw(st.sampled_from([getattr(fact, "owner", actor), actor])),
         )
     elif isinstance(fact, RecallServed):

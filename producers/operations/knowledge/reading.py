@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kledger.contract.documents import ITEM_TYPE
 from kledger.contract.errors import Erased, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
+from producers.operations.documents.reading import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
@@ -52,7 +54,10 @@ async def get(
         )
     resource_ids = item["resource_ids"]
     readable = await desk.view.ask(resources.readable_ids, desk.org, caller, resource_ids) if resource_ids else set()
-    return {**item, "resources": [{"id": name, "readable": name in readable} for name in resource_ids]}
+    is_chunk = then is None and ITEM_TYPE in item["types"]
+    part = await part_of(desk, caller, item_id) if is_chunk else None
+    named = [{"id": name, "readable": name in readable} for name in resource_ids]
+    return {**item, "resources": named} | ({} if part is None else {"part": part})
 
 
 async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:

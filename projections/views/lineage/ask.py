@@ -232,6 +232,7 @@ def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:
     return (
         f"""CASE e.entity
             WHEN 'knowledge' THEN e.entity_id IN (SELECT k.id FROM knowledge AS k WHERE k.org = ? AND {may})
+            WHEN 'document' THEN e.entity_id IN (SELECT k.id FROM documents AS k WHERE k.org = ? AND {may})
             ELSE e.actor IN ({marks}) END""",
-        [org, *values, *entities],
+        [org, *values, org, *values, *entities],
     )

@@ -21,7 +21,8 @@ CREATE TABLE lineage (
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
 COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
-(by a recall), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about, contradicts';
+(by a recall), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about, contradicts, chunk
+(of a document)';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ledger.event import Fact
 from ledger.events.conflict import ConflictRecorded
+from ledger.events.document import DocumentIngested
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
@@ -51,6 +52,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
     KnowledgeSuperseded: (Reference("superseded_by", "by"),),
     EvolutionRequested: (Reference("about", "item_id"),),
+    DocumentIngested: (Reference("chunk", "chunks", many=True), _RESOURCES),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
 }
 """What a fact refers to."""

@@ -1,0 +1,1 @@
+"""Operations on documents: ingest, remove, and read them."""

@@ -1,0 +1,242 @@
+"""Ingest a document: read it, state it anew, save the chunks that are new, and retire those that it says no longer.
+
+The document's event stands in the log before its chunks do, in one atomic batch with them where the batch holds them
+all, and always with the end of the chunks that are gone. After a crash in the middle the document names chunks without
+an item: ingesting the same again saves these, and nothing twice. So no chunk is ever without its document.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+
+from kledger.answers.documents import IngestedDocument
+from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
+from kledger.contract.scopes import Caller
+from kledger.requests.documents import DocumentRequest
+from ledger.event import Appended, Lineage, NewEvent, utc_now
+from ledger.events.document import DocumentIngested
+from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
+from ledger.store.atomic_batch import MAX_MESSAGES
+from producers.access.principal import require_addressable
+from producers.documents.converting import Converted, convert
+from producers.operations.admin.scope_types import require_types
+from producers.operations.backpressure import Turns
+from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.documents.original import Original, original_of
+from producers.operations.documents.planning import Plan, Statement, plan, statements_of
+from producers.operations.outcomes import ATTEMPTS
+from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
+from producers.operations.resources import changes as resources
+from producers.operations.stated_before import earlier_event, possible_actors
+from producers.operations.stating import default_owner, not_owner, signed
+from projections.views.documents import ask
+
+SAID_NO_LONGER = "the document says it no longer"
+
+
+def unknown(document_id: str) -> UnknownDocument:
+    """The error for a document that does not exist or is not visible to the caller; both read the same."""
+    return UnknownDocument(
+        f"there is no document {document_id[:200]!r} that you may see: check the id and your identity headers",
+        id=document_id,
+    )
+
+
+async def ingest(
+    desk: Desk, caller: Caller, lineage: Lineage, payload: DocumentRequest, retry: uuid.UUID | None = None
+) -> IngestedDocument:
+    """Ingest a new document, or the next version of one; what it said before and says still is left as it is.
+
+    Raises InvalidPayload, UnreadableDocument, IllegalScope, NotOwner, Forbidden, VersionConflict, PayloadTooLarge,
+    SubjectForgotten, BrokerUnavailable, ViewBehind.
+    """
+    original = original_of(payload)
+    document_id = payload.id or _fresh_id(retry)
+    _, owner, scopes = await _addressed(desk, caller, payload, document_id)
+    async with desk.reading:
+        converted = await convert(original.content, original.content_type)
+    title = payload.title or (converted.title or document_id.rpartition("/")[2])[:200]
+    said = statements_of(converted, title)
+    own_id = event_id(retry)
+    if retry is not None:
+        fact = _fact(payload, original, converted, title, owner, scopes)
+        fields = fact.model_dump(mode="json", include={"title", "content_type", "headings", "characters"})
+        fields["digests"] = " ".join(each.digest for each in said)
+        fields |= {name: each for name, each in (("url", payload.url), ("scopes", payload.scopes)) if each is not None}
+        before = await earlier_event(desk, possible_actors(caller, owner), own_id, fields)
+        if before is not None and before.entity_id != document_id:
+            raise mismatch()
+    for _ in range(ATTEMPTS):
+        now, owner, scopes = await _addressed(desk, caller, payload, document_id)
+        if retry is not None and (repeated := await _repeated(desk, possible_actors(caller, owner), own_id, now)):
+            return repeated
+        last = await desk.ledger.last_position_of(desk.org, "document", document_id)
+        known = {} if now is None else await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
+        url = payload.url or (None if now is None else now.stated["url"])
+        fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
+        await _keep_original(desk, caller, lineage, document_id, original, fact, now)
+        planned = plan(fact, said, now, known)
+        try:
+            appended = await _publish(desk, caller, lineage, document_id, planned, own_id, last)
+        except VersionConflict:
+            await reach_head(desk)
+            continue
+        return _answer(document_id, planned, now, own_id, appended)
+    raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
+
+
+def _fresh_id(retry: uuid.UUID | None) -> str:
+    seed = uuid.uuid4() if retry is None else uuid.uuid5(retry, "document")
+    return f"document-{seed.hex[:16]}"
+
+
+async def _addressed(
+    desk: Desk, caller: Caller, payload: DocumentRequest, document_id: str
+) -> tuple[ask.Standing | None, str, list[str]]:
+    """The document as it is now, its owner and its scopes. Raises NotOwner, Forbidden, IllegalScope, ViewBehind."""
+    now = await document_now(desk, caller, document_id)
+    if now is None:
+        owner = payload.owner or default_owner(caller, None)
+        if not caller.may_act_for(owner):
+            raise not_owner(f"ingest a document owned by {owner}", owner, caller)
+    else:
+        owner = now.owner
+        if not caller.may_act_for(owner):
+            if now.readable:
+                raise not_owner(f"ingest {document_id}, which {owner} owns", owner, caller)
+            raise NotOwner(
+                f"the id {document_id!r} is taken by somebody else's document: choose another", id=document_id
+            )
+        if payload.owner not in (None, owner):
+            raise NotOwner(f"{document_id} is owned by {owner} and stays so: ingest it as {owner}", id=document_id)
+    stands = None if now is None else now.stated["scopes"]
+    scopes = list(dict.fromkeys(payload.scopes or stands or [owner]))
+    require_addressable(caller, scopes, "what you ingest")
+    await require_types(desk, scopes)
+    return now, owner, scopes
+
+
+async def document_now(desk: Desk, caller: Caller, document_id: str) -> ask.Standing | None:
+    """The document, with its whole history and that of its chunks folded. Raises ViewBehind."""
+    if await folded(desk, "document", document_id):
+        await reach_head(desk)
+    return await desk.view.ask(ask.standing, desk.org, caller, document_id)
+
+
+def _fact(
+    payload: DocumentRequest, original: Original, converted: Converted, title: str, owner: str, scopes: list[str]
+) -> DocumentIngested:
+    """The event, but for its chunks and the resources of its original."""
+    starts, number = [], 0
+    for section in converted.sections:
+        starts.append(number)
+        number += len(section.chunks)
+    return DocumentIngested(
+        title=title,
+        content_type=original.content_type,
+        url=payload.url,
+        summary=converted.summary,
+        headings=[section.heading for section in converted.sections],
+        levels=[section.level for section in converted.sections],
+        starts=starts,
+        summaries=[section.summary for section in converted.sections],
+        chunks=[str(each) for each in range(number)],
+        digests="",
+        characters=converted.characters,
+        scopes=scopes,
+        owner=owner,
+    )
+
+
+async def _keep_original(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    document_id: str,
+    original: Original,
+    fact: DocumentIngested,
+    now: ask.Standing | None,
+) -> None:
+    """Save the resources with the original, which `fact` then names, and retire those that it needs no longer."""
+    parts = original.resources(document_id, fact.title, fact.owner, fact.scopes)
+    for part in parts:
+        await resources.save(desk, caller, lineage, part)
+    fact.resource_ids[:] = [part.id for part in parts]
+    for extra in set(() if now is None or now.status != "active" else now.stated["resource_ids"]) - {
+        p.id for p in parts
+    }:
+        await resources.retire(desk, caller, lineage, extra, SAID_NO_LONGER)
+
+
+async def _publish(
+    desk: Desk, caller: Caller, lineage: Lineage, document_id: str, planned: Plan, own_id: str, last: int
+) -> list[Appended]:
+    """Append the plan, in as few atomic batches as it takes; the first has the document and the end of what is gone."""
+    fact, moment = planned.fact, utc_now()
+    caused = Lineage(lineage.trace_id, lineage.message_id, own_id, lineage.correlation_id, lineage.traceparent)
+    gone, rescoped = KnowledgeRetired(reason=SAID_NO_LONGER), KnowledgeRevised(scopes=fact.scopes)
+    events = [NewEvent(gone, item_id, fact.owner, desk.org, caused) for item_id in planned.gone]
+    events += [NewEvent(rescoped, item_id, fact.owner, desk.org, caused) for item_id in planned.rescoped]
+    if planned.changed:
+        events.append(NewEvent(fact, document_id, fact.owner, desk.org, lineage, id=own_id, expects=last))
+    # Every statement of a document that is about to be saved passes here: whoever holds some back, takes them out.
+    to_save: dict[str, Statement] = planned.missing
+    events += [
+        NewEvent(signed(planned.saved(item_id), caller, moment), item_id, fact.owner, desk.org, caused, expects=0)
+        for item_id in to_save
+    ]
+    turns = Turns(desk.tally)
+    for event in events:
+        refuse_unkeepable(event.fact)
+        await turns.when_due()
+    appended: list[Appended] = []
+    for start in range(0, len(events), MAX_MESSAGES):
+        appended += await publish_judged(desk.ledger, desk.tally, events[start : start + MAX_MESSAGES])
+        await turns.give_way()
+    return appended
+
+
+async def _repeated(
+    desk: Desk, actors: Collection[str], own_id: str, now: ask.Standing | None
+) -> IngestedDocument | None:
+    """The answer of an earlier request with the key; None where there is none, or where it was not finished."""
+    made = await desk.view.ask(ask.made_by, desk.org, actors, own_id)
+    if made is None:
+        return None
+    if now is not None and now.event_id == own_id:
+        known = await desk.view.ask(ask.chunk_states, desk.org, made.chunks)
+        if len(known) < len(made.chunks):
+            return None
+    kept = len(set(made.chunks) & set(made.before))
+    return IngestedDocument(
+        id=made.id,
+        title=made.title,
+        position=made.position,
+        version=made.version,
+        event_id=own_id,
+        duplicate=True,
+        sections=made.sections,
+        saved=len(made.chunks) - kept,
+        unchanged=kept,
+        retired=len(made.before) - kept,
+    )
+
+
+def _answer(
+    document_id: str, planned: Plan, now: ask.Standing | None, own_id: str, appended: list[Appended]
+) -> IngestedDocument:
+    fact, saved = planned.fact, len(planned.missing)
+    before = now.chunks if now is not None and now.status == "active" else []
+    return IngestedDocument(
+        id=document_id,
+        title=fact.title,
+        position=max((each.position for each in appended), default=0 if now is None else now.position),
+        version=(0 if now is None else now.version) + planned.changed,
+        event_id=own_id if now is None or planned.changed else now.event_id,
+        duplicate=not appended,
+        sections=len(fact.headings),
+        saved=saved,
+        unchanged=len(fact.chunks) - saved,
+        retired=len(set(before) - set(fact.chunks)),
+    )

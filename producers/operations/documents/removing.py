@@ -1,0 +1,77 @@
+"""Remove a document: its chunks are retired with it, in one atomic batch, and then its original."""
+
+from __future__ import annotations
+
+import uuid
+
+from kledger.answers.parts import Moved
+from kledger.contract.errors import IllegalState, VersionConflict
+from kledger.contract.scopes import Caller
+from ledger.event import Lineage, NewEvent
+from ledger.events.document import DocumentRemoved
+from ledger.events.knowledge import KnowledgeRetired
+from ledger.store.atomic_batch import MAX_MESSAGES
+from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.documents.ingesting import document_now, unknown
+from producers.operations.outcomes import ATTEMPTS
+from producers.operations.publish import event_id, publish_judged, refuse_unkeepable
+from producers.operations.resources import changes as resources
+from producers.operations.stated_before import earlier_event, request_fields
+from producers.operations.stating import not_owner
+from projections.views.documents import ask
+from projections.views.resources import ask as resources_view
+
+WITH_ITS_DOCUMENT = "its document was removed"
+
+
+async def remove(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    document_id: str,
+    reason: str | None = None,
+    retry: uuid.UUID | None = None,
+) -> Moved:
+    """Remove a document.
+
+    Raises UnknownDocument, NotOwner, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind.
+    """
+    own_id, fact = event_id(retry), DocumentRemoved(reason=reason)
+    refuse_unkeepable(fact)
+    for _ in range(ATTEMPTS):
+        now = await document_now(desk, caller, document_id)
+        if now is None or not (now.readable or caller.may_act_for(now.owner)):
+            raise unknown(document_id)
+        if not caller.may_act_for(now.owner):
+            raise not_owner(f"remove {document_id}, which {now.owner} owns", now.owner, caller)
+        if (before := await earlier_event(desk, [now.owner], own_id, request_fields(fact))) is not None:
+            return Moved(id=document_id, position=before.position, event_id=own_id)
+        if now.status != "active":
+            raise IllegalState(
+                f"{document_id} is removed already: ingest it to have it back", id=document_id, status=now.status
+            )
+        known = await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
+        retired, caused = KnowledgeRetired(reason=WITH_ITS_DOCUMENT), Lineage(causation_id=own_id)
+        last = await folded(desk, "document", document_id)
+        events = [NewEvent(fact, document_id, now.owner, desk.org, lineage, id=own_id, expects=last)]
+        events += [
+            NewEvent(retired, item_id, now.owner, desk.org, caused)
+            for item_id, chunk in known.items()
+            if chunk.owner == now.owner and chunk.status in KnowledgeRetired.taken_in
+        ]
+        assert len(events) <= MAX_MESSAGES  # a document has fewer chunks than a batch has events
+        try:
+            appended = await publish_judged(desk.ledger, desk.tally, events)
+        except VersionConflict:
+            await reach_head(desk)
+            continue
+        await _retire_original(desk, caller, lineage, now.stated["resource_ids"])
+        return Moved(id=document_id, position=appended[0].position, event_id=own_id)
+    raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
+
+
+async def _retire_original(desk: Desk, caller: Caller, lineage: Lineage, resource_ids: list[str]) -> None:
+    for resource_id in resource_ids:
+        standing = await desk.view.ask(resources_view.standing, desk.org, caller, resource_id)
+        if standing is not None and standing.status == "active":
+            await resources.retire(desk, caller, lineage, resource_id, WITH_ITS_DOCUMENT)

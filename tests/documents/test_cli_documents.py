@@ -1,0 +1,115 @@
+"""What the commands about documents send and say."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from producers.cli.main import app
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+
+DONE = {
+    **{"id": "a", "title": "A", "position": 7, "version": 1, "event_id": "e", "duplicate": False, "sections": 1},
+    **{"saved": 2, "unchanged": 1, "retired": 0},
+}
+SETTLED = {"views": [{"position": 9}]}
+REFUSED = {"error": {"code": "unreadable_document", "message": "the file cannot be read: broken", "details": {}}}
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
+    with scripted_node() as running:
+        running.says("GET /api/admin/status", SETTLED)
+        monkeypatch.setenv("KLEDGER_URL", running.url)
+        yield running
+
+
+def kledger(*arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments])
+
+
+def shelf(folder: Path) -> Path:
+    """A directory with two files that are read, and two that are not."""
+    top = folder / "shelf"
+    (top / "in").mkdir(parents=True)
+    (top / ".git").mkdir()
+    (top / "b.md").write_text("# B")
+    (top / "in" / "a.TXT").write_text("a")
+    (top / "picture.png").write_bytes(b"png")
+    (top / ".git" / "c.md").write_text("# C")
+    return top
+
+
+def test_a_directory_is_ingested_file_by_file_under_its_name(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/documents", DONE, 201)
+    ran = kledger("ingest", str(shelf(tmp_path)), "--scope", "public", "--owner", "team:web", "--wait", "0")
+    assert ran.exit_code == 0, ran.output
+    sent = [each.body for each in node.told if each.path == "/api/documents"]
+    assert sent == [
+        {
+            "id": f"shelf/{name}",
+            "scopes": ["public"],
+            "owner": "team:web",
+            "file": {"name": name.rpartition("/")[2], "content": base64.b64encode(content).decode()},
+        }
+        for name, content in (("b.md", b"# B"), ("in/a.TXT", b"a"))
+    ]
+    assert "2 documents: 4 chunks saved, 2 unchanged, 0 retired" in ran.stdout
+
+
+def test_a_file_that_is_refused_is_told_and_the_others_are_ingested(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/documents", REFUSED, 422)
+    node.says("POST /api/documents", DONE, 201)
+    ran = kledger("ingest", str(shelf(tmp_path)), "--under", "of/ann/", "--wait", "0", "--json")
+    assert ran.exit_code == 1, ran.output
+    answer = json.loads(ran.stdout)
+    assert (answer["refused"], answer["saved"]) == (1, 2)
+    assert answer["documents"][0]["id"] == "of/ann/shelf/b.md"
+    assert answer["documents"][0]["error"]["code"] == "unreadable_document"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Missing argument"),
+        (["nowhere.md"], "nowhere.md cannot be read"),
+        (["b.md", "in/a.TXT", "--title", "T"], "give it with one file"),
+        ([".git"], "there is no file that is read"),
+    ],
+)
+def test_what_cannot_be_ingested_is_said_before_anything_is_sent(
+    node: ScriptedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    top = shelf(tmp_path)
+    (top / ".git" / "c.md").unlink()
+    monkeypatch.chdir(top)
+    ran = kledger("ingest", *arguments)
+    assert ran.exit_code == 2
+    assert says in " ".join(ran.stderr.replace("│", "").split())
+    assert not [each for each in node.told if each.path == "/api/documents"]
+
+
+def test_a_document_is_shown_with_its_chunks_listed_and_deleted(node: ScriptedNode) -> None:
+    listed = {
+        **{"id": "shelf/b.md", "title": "B", "content_type": "text/markdown", "url": None, "summary": "s"},
+        **{"characters": 1_200, "resource_ids": ["r"], "scopes": ["public"], "owner": "user:ann"},
+        **{"visibility": "public", "version": 2, "position": 8, "created_at": "2026-03-05T12:00:00Z"},
+        **{"updated_at": "2026-03-05T12:00:00Z", "status": "active"},
+    }
+    chunk = {"id": "chunk-1", "section": 0, "content": "What it says.", "status": "active"}
+    sections = [{"heading": "Head", "level": 1, "summary": "s"}]
+    page = {"count": 1, "total": 1, "degraded": []}
+    node.says("GET /api/documents", {"results": [listed], "next": None, "position": 8, **page})
+    node.says("GET /api/documents/shelf%2Fb.md", {**listed, "sections": sections, "chunks": [chunk], **page})
+    node.says("DELETE /api/documents/shelf%2Fb.md", {"id": "shelf/b.md", "position": 9, "event_id": "e"})
+    assert "shelf/b.md" in kledger("document", "list", "--status", "all").stdout
+    shown = kledger("document", "show", "shelf/b.md").stdout
+    assert "What it says." in shown
+    assert "Head" in shown
+    ran = kledger("document", "delete", "shelf/b.md", "--reason", "old")
+    assert ran.stdout.strip() == "removed shelf/b.md at position 9"
