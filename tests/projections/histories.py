@@ -73,6 +73,7 @@ from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest, digests
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
+from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
 from tests.projections.empty_views import empty
@@ -280,6 +281,16 @@ _about_processes = st.one_of(
         reason=_texts,
     ),
     st.builds(ConflictResolved, winner=st.none() | _item_ids),
+    st.builds(
+        StatementHeld,
+        item_id=_item_ids,
+        retired_at=_versions,
+        knowledge_id=_item_ids,
+        scopes=_scopes,
+        statement=_tags,
+    ),
+    st.builds(StatementReleased, by=_owners, item_id=_item_ids, reason=st.none() | _texts),
+    st.builds(StatementDropped, by=_owners, item_id=_item_ids, reason=st.none() | _texts),
 )
 _memory = {"owner": st.sampled_from(["user:王", "user:2"]), "memory_type": st.sampled_from(["user", "work"])}
 _documents = st.dictionaries(
