@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Literal
 
 AgentType = Literal["router", "worker"]
-ExtractionAction = Literal["saved", "confirmed", "conflict", "revised"]
+ExtractionAction = Literal["saved", "confirmed", "conflict", "revised", "held"]
 ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
-ImportOutcome = Literal["saved", "unchanged", "refused"]
+HeldStatus = Literal["held", "released", "dropped"]
+"""What became of a statement that a person had retired or corrected before it was said again."""
+ImportOutcome = Literal["saved", "unchanged", "refused", "held"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded", "all"]
 ItemStatus = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded"]
 StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]

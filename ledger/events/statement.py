@@ -1,19 +1,29 @@
 """Events of statements that are held: said again although a person had retired or corrected them.
 
-The entity id is the held statement's. Its owner is who would have saved it, the actor of every event about it; `by` says
-who decided. What a person retired or corrected is a tombstone of its own (projections/views/tombstones/fold.py).
+The entity id is the held statement's. Its owner is who would have saved it, and the actor of every event about it; `by`
+says who decided. What a person retired or corrected is a tombstone (projections/views/tombstones/fold.py).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 from kledger.contract.bounds import Document, Reason
-from kledger.contract.knowledge import Id, Scopes, Version
+from kledger.contract.knowledge import AclEntry, Id, Scopes, Version
 from kledger.contract.scopes import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, HELD, ITEM, OTHER, TASK, USER
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
 from ledger.events.process import ProcessFact
+
+
+class Parts(NamedTuple):
+    """What was to be saved: the item, its ACL where it has one, and the cases that came with it."""
+
+    saved: KnowledgeSaved
+    shared: KnowledgeShared | None
+    cases: list[KnowledgeRated]
 
 
 class StatementHeld(ProcessFact):
@@ -43,6 +53,30 @@ class StatementHeld(ProcessFact):
     knowledge_id: Id
     scopes: Scopes
     statement: Document
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], knowledge_id: str, item_id: str, retired_at: int) -> Self:
+        """Hold an item: the facts of its events, its save first. Raises ValidationError (it is nested too deeply)."""
+        saved, *others = facts
+        statement: dict[str, Any] = {"saved": saved.model_dump(mode="json")}
+        for fact in others:
+            if isinstance(fact, KnowledgeShared):
+                statement["acl"] = fact.model_dump(mode="json")["acl"]
+            elif isinstance(fact, KnowledgeRated):
+                statement.setdefault("cases", []).append(fact.model_dump(mode="json", exclude={"through"}))
+        scopes = statement["saved"]["scopes"]
+        return cls(
+            item_id=item_id, retired_at=retired_at, knowledge_id=knowledge_id, scopes=scopes, statement=statement
+        )
+
+    def parts(self) -> Parts:
+        """What was to be saved. Raises ValidationError where a publisher of its own said something else."""
+        acl = [AclEntry.model_validate(each) for each in self.statement.get("acl") or ()]
+        return Parts(
+            KnowledgeSaved.model_validate(self.statement.get("saved")),
+            KnowledgeShared(acl=acl) if acl else None,
+            [KnowledgeRated.model_validate(each) for each in self.statement.get("cases") or ()],
+        )
 
 
 class StatementReleased(ProcessFact):

@@ -1,4 +1,4 @@
-"""Queries of processes: the stage of an evolution, extraction, slim, conflict or held statement, and the data of each stage."""
+"""Queries of processes: the stage of an evolution, extraction, slim, conflict or held statement, and what each said."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fold of tombstones: a row for each statement that a person retired with a reason, or corrected.
 
-A row names the version that said it and holds no words, so that an erasure leaves nothing here. No tombstone comes of
-what expired, was cleaned, merged or superseded, of what a model rewrote, nor of a decision on a conflict that says both.
+A row names the version that said it and holds no words, so that an erasure leaves nothing here. What expired, was
+cleaned, merged or superseded leaves none, nor does what a model rewrote, or a decision on a conflict that says both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CREATE TABLE tombstones (
     org VARCHAR NOT NULL, item_id VARCHAR NOT NULL, cause VARCHAR NOT NULL, stated BIGINT NOT NULL,
     actor VARCHAR NOT NULL, position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tombstones IS 'What a person retired with a reason, or corrected: the same is held when it is said again';
+COMMENT ON TABLE tombstones IS 'What a person retired with a reason, or corrected: said again, it is held';
 COMMENT ON COLUMN tombstones.cause IS 'retired or corrected';
 COMMENT ON COLUMN tombstones.stated IS 'valid_from of the version in knowledge_versions that said it';
 COMMENT ON COLUMN tombstones.actor IS 'Who retired or corrected it';
@@ -61,8 +61,8 @@ def fold(bench: Workbench, facts: Facts) -> None:
         (KnowledgeRevised, "corrected", "d.content IS NOT NULL"),
     ):
         if fact in facts:
-            rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position, stored_us,
-                    d.reason AS reason, causation_id
+            rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
+                    stored_us, d.reason AS reason, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
             bench.run(_APPEND.format(rows=rows))
     if KnowledgeRestored in facts:
