@@ -108,9 +108,8 @@ async def _decide(
         if process.status != "held":
             raise IllegalState(f"{held_id} is {process.status} already", id=held_id, status=process.status)
         by = caused(lineage, process)
-        events = [NewEvent(fact, held_id, process.owner, desk.org, by, id=own_id, expects=last)]
-        if decision is StatementReleased:
-            events += await _saves(desk, process)
+        events = await _saves(desk, process) if decision is StatementReleased else []
+        events.append(NewEvent(fact, held_id, process.owner, desk.org, by, id=own_id, expects=last))
         try:
             for event in events:
                 refuse_unkeepable(event.fact)
