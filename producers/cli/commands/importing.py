@@ -185,7 +185,7 @@ def _import(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: 
 
 def held_hint(held: int) -> str:
     """What an import says of what it did not save, as a person had retired or corrected it."""
-    return f"; {held} held, as somebody retired or corrected them (kledger memory held)" if held else ""
+    return f"; {held} held (kledger memory held)" if held else ""
 
 
 def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
