@@ -12,7 +12,7 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 
@@ -21,6 +21,7 @@ from kledger.contract.scopes import PERSONAL, Caller, type_of
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.visibility import readers
+from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
 from projections.vectors.tokens import CJK
@@ -35,7 +36,8 @@ _LOOKED_UP, _MOST_WITH_WORD = 12, 500
 """So many of a statement's words are looked up, the rarest, and so many tombstones of each."""
 _ENOUGH = 4.0
 """From this weight on (words; half of that for a Chinese character) a content says enough to be compared alone."""
-_PIECE = re.compile(rf"[^\W_{CJK}]+|[{CJK}]")
+_PIECE = re.compile(rf"[^\W_{CJK}]+|[{CJK}]+")
+_CHINESE = re.compile(f"[{CJK}]")
 _NO_FREQUENCIES: Mapping[str, int] = {}
 
 
@@ -133,7 +135,7 @@ def _says_it_now(row: JsonObject) -> bool:
     """Whether the item says the same as its tombstone: a slip of the pen was mended, or it says again what it said."""
     if row["content_now"] is None:
         return False
-    return _same(Words.of(row["task"], row["content"]), Words.of(row["task_now"], row["content_now"]))
+    return _same(Words(row["task"], row["content"]), Words(row["task_now"], row["content_now"]))
 
 
 def _with_standing(
@@ -171,22 +173,29 @@ def _held_id(org: str, about: _About, *, another: bool = False) -> str:
     return f"held-{uuid.uuid5(_NAMESPACE, name).hex[:20]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Words:
-    """A text to compare: its content alone, and with the task in front."""
+    """A text to compare: its content, and the whole of it with the task in front, which is seldom asked for."""
 
-    content: Statement
-    whole: Statement
+    task: str
+    content: str
+    said: Statement = field(init=False)
+    _whole: Statement | None = None
 
-    @classmethod
-    def of(cls, task: str, content: str) -> Words:
-        """The words of an item."""
-        return cls(statement(content), statement(f"{task}\n{content}"))
+    def __post_init__(self) -> None:
+        self.said = statement(self.content)
+
+    @property
+    def whole(self) -> Statement:
+        """Task and content in one."""
+        if self._whole is None:
+            self._whole = statement(f"{self.task}\n{self.content}")
+        return self._whole
 
     @property
     def weight(self) -> float:
         """How much the content says."""
-        return self.content.words.total() + 0.5 * self.content.characters.total()
+        return self.said.words.total() + 0.5 * self.said.characters.total()
 
 
 class _Search:
@@ -216,26 +225,27 @@ class _Search:
         candidates = [place for place in likely if self._tombstones[place].concerns(stated)][:_CANDIDATES]
         if not candidates:
             return None
-        words = Words.of(stated.task, stated.content)
+        words = Words(stated.task, stated.content)
         same = [place for place in candidates if _same(self._of(place), words)]
         return self._tombstones[min(same)] if same else None
 
     def _of(self, place: int) -> Words:
         if place not in self._words:
-            self._words[place] = Words.of(self._tombstones[place].task, self._tombstones[place].content)
+            self._words[place] = Words(self._tombstones[place].task, self._tombstones[place].content)
         return self._words[place]
 
 
 def _same(one: Words, other: Words) -> bool:
-    """Whether two items say the same: as a whole, or with their contents, which say enough alone. A model words the
-    task of what it finds anew each time."""
-    if _alike(one.whole, other.whole):
+    """Whether two items say the same: with their contents, where these say enough alone, or as a whole.
+
+    A model words the task of what it finds anew each time.
+    """
+    share = similarity(one.said, other.said, _NO_FREQUENCIES)
+    if share is None:  # they differ in a fact
+        return False
+    if share >= THRESHOLD and min(one.weight, other.weight) >= _ENOUGH:
         return True
-    return min(one.weight, other.weight) >= _ENOUGH and _alike(one.content, other.content)
-
-
-def _alike(one: Statement, other: Statement) -> bool:
-    share = similarity(one, other, _NO_FREQUENCIES)
+    share = similarity(one.whole, other.whole, _NO_FREQUENCIES)
     return share is not None and share >= THRESHOLD
 
 
@@ -245,4 +255,11 @@ def _groups(scopes: Iterable[str]) -> set[str]:
 
 
 def _pieces(text: str) -> frozenset[str]:
-    return frozenset(_PIECE.findall(unicodedata.normalize("NFKC", text).casefold()))
+    """What tombstones are looked up by: words that say something, and pairs of Chinese characters."""
+    pieces: set[str] = set()
+    for piece in _PIECE.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if _CHINESE.match(piece):
+            pieces.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
+        elif piece not in LIGHT_WORDS:
+            pieces.add(piece)
+    return frozenset(pieces)
