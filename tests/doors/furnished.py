@@ -50,7 +50,7 @@ async def furnished_door() -> AsyncIterator[Door]:
         saved = KnowledgeSaved(types=["tool"], task="t", content="c", scopes=["user:alice"], owner="user:alice")
         held = StatementHeld.of([saved], "said-again", "retired", 9)
         stages = [
-            ("held-1", held),
+            ("held-1", held), ("held-2", held),
             ("evolution-1", asked), ("evolution-1", proposed), ("conflict-1", conflict),
             ("evolution-2", asked.model_copy(update={"item_id": "newer"})),
             ("evolution-2", proposed.model_copy(update={"item_id": "newer"})),
