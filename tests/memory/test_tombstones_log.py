@@ -1,4 +1,4 @@
-"""What leaves a tombstone follows from the log alone, however it is cut into batches, and no word of a forgotten person."""
+"""What leaves a tombstone follows from the log alone, however it is cut into batches; nobody forgotten leaves a word."""
 
 from __future__ import annotations
 

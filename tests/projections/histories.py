@@ -65,6 +65,7 @@ from ledger.events.slim import (
     SlimStarted,
     SlimWithdrawn,
 )
+from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from ledger.events.usage import Usage
 from ledger.privacy.keyring import Keyring
 from ledger.wire.envelope import encode
@@ -73,7 +74,6 @@ from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest, digests
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
-from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from tests.projections.damage import DAMAGE, older
 from tests.projections.edges import edged, with_id_of
 from tests.projections.empty_views import empty

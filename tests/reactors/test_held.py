@@ -35,7 +35,7 @@ def test_a_finding_that_a_person_retired_is_held_and_the_model_is_not_asked_abou
     assert {each["knowledge_id"] for each in done["items"] if each["action"] == "held"} == {held["id"]}
     assert (held["item_id"], held["reason"], held["content"]) == (item, "the pier is closed", again["content"])
     second = pia.extract("chimera again")
-    assert [each["action"] for each in second["items"]][0] == "held"
+    assert second["items"][0]["action"] == "held"
     assert pia.held_statements()["total"] == 1
     with pytest.raises(UnknownProcess):
         ledger.acting_as(user="mallory").release_statement(held["id"])
