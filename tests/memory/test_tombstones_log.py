@@ -1,4 +1,4 @@
-"""What leaves a tombstone follows from the log alone, however it is cut into batches; nobody forgotten leaves a word."""
+"""What leaves a tombstone follows from the log alone, however it is cut; nobody who was forgotten leaves a word."""
 
 from __future__ import annotations
 
