@@ -94,7 +94,7 @@ LISTS = {
     "statement": Ask("GET /api/memory/held", ("held_statements", (), {}), ["memory", "held"], tool=("memory_held", {})),
     "resource": Ask("GET /api/resource", ("resources.list", (), {}), ["resource", "list"]),
 }
-HELD = [
+HELD: list[Callable[[str], Ask]] = [
     lambda name: Ask(
         f"POST /api/memory/held/{name}/release", ("release_statement", (name,), {}), ["memory", "release", name],
         body={}, tool=("memory_held_decide", {"held_id": name, "decision": "release"}),

@@ -16,7 +16,7 @@ from tests.memory.test_short_memories import K, M, over, read, said
 HELD = f"{M}/held"
 RUNS = "The nightly build runs on Fridays at noon."
 BACKUP = "数据库每天凌晨两点备份"
-TEAM = {"scopes": ["project:web"]}
+TEAM: dict[str, Any] = {"scopes": ["project:web"]}
 ANN = {"X-Ledger-User": "ann", "X-Ledger-Project": "web"}
 CARL = {"X-Ledger-User": "carl", "X-Ledger-Project": "web"}
 
