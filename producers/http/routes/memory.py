@@ -38,8 +38,7 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.knowledge import releasing
-from producers.operations.memory import approving, confirming, reading, saving
+from producers.operations.memory import approving, confirming, reading, releasing, saving
 from producers.operations.memory import health as memory_health
 from projections.fold_kit.page import Window
 from projections.views.knowledge.memories import Wanted

@@ -1,7 +1,7 @@
 """Statements that are held: new items of an import, an extraction or a document that say what a person had retired.
 
 Whoever saves a single item says it themselves, and is not held. What is held is an event, so that nothing is lost: a
-person releases it, and it is saved as it was stated, or drops it (releasing.py).
+person releases it, and it is saved as it was stated, or drops it (memory/releasing.py).
 """
 
 from __future__ import annotations
