@@ -123,7 +123,7 @@ class HeldStatement(TypedDict):
 
     `knowledge_id` is the item that it becomes when it is released. `item_id` said it before: `retired_by` `retired` or
     `corrected` it (`cause`) at `retired_at`, with the `reason`; these are null where you do not read that item. The
-    words are null once they were erased with a person.
+    words and `knowledge_id` are null once they were erased with a person.
     """
 
     id: str
@@ -134,7 +134,7 @@ class HeldStatement(TypedDict):
     task: str | None
     content: str | None
     tags: JsonDocument | None
-    knowledge_id: str
+    knowledge_id: str | None
     item_id: str
     cause: Literal["retired", "corrected"] | None
     reason: str | None

@@ -18,7 +18,7 @@ from kledger.contract.seal_mark import MARK
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from ledger.named_ids import named_id
-from ledger.privacy.sealed import HINT, says_mark
+from ledger.privacy.sealed import HINT, USER, says_mark
 from ledger.runtime import tracing
 from ledger.stream import Ledger
 from ledger.wire.envelope import refuse_nul
@@ -60,7 +60,7 @@ class Tally:
     wrote: Callable[[Sequence[NewEvent], Sequence[Appended]], None] = _no_tracking
     """Callback with the appended events and their positions."""
     corrected: int = 0
-    """Position of the last event by which this process retired or revised an item."""
+    """Position of the last event by which a person retired or revised an item through this process."""
     recalls_lost: int = 0
     """Searches that were answered while their recall could not be recorded."""
 
@@ -92,7 +92,7 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
         appended = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)
     tally.took("append", time.perf_counter() - began)
     tally.wrote(events, appended)
-    if any(isinstance(event.fact, CORRECTING) for event in events):
+    if any(isinstance(event.fact, CORRECTING) and event.actor.startswith(USER) for event in events):
         tally.corrected = max(tally.corrected, appended[-1].position)
     tally.appended.update(e.fact.name for e, k in zip(events, appended, strict=True) if not k.duplicate)
     return appended

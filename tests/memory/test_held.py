@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from kledger.contract.errors import BrokerUnavailable
-from ledger.event import JsonObject
+from ledger.event import JsonObject, NewEvent
+from ledger.events.statement import StatementHeld
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import contradict
 from tests.memory.test_short_memories import K, M, over, read, said
 
 HELD = f"{M}/held"
+SAVED: JsonObject = {"types": ["t"], "task": "t", "content": "c", "scopes": ["user:alice"], "owner": "user:alice"}
 RUNS = "The nightly build runs on Fridays at noon."
 BACKUP = "数据库每天凌晨两点备份"
 TEAM: dict[str, Any] = {"scopes": ["project:web"]}
@@ -313,3 +315,23 @@ async def test_the_pages_of_what_is_held_are_whole(door: Door) -> None:
     rest = await read(door, HELD, limit=3, offset=first["next"])
     assert (first["count"], rest["count"], rest["next"], rest["total"]) == (3, 2, None, 5)
     assert {each["content"] for each in [*first["results"], *rest["results"]]} == set(said_so)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        {"saved": 1}, {"saved": {"task": 1, "types": "tool", "content": None, "tags": []}}, {"id": 5, "saved": []},
+        {"id": "k", "saved": {"content": "c"}, "acl": 7}, {"id": "k", "saved": SAVED | {"owner": "user:bob"}},
+        {"id": "k", "saved": SAVED, "acl": 7}, {"id": "", "saved": SAVED}, {"id": "k", "saved": SAVED, "cases": [1]},
+    ],
+)  # fmt: skip
+async def test_whatever_a_publisher_says_is_held_can_be_read_and_dropped_and_not_released(
+    door: Door, statement: JsonObject
+) -> None:
+    fact = StatementHeld(item_id="none", retired_at=1, scopes=["user:alice"], statement=statement)
+    await door.desk.ledger.append(NewEvent(fact, "held-1", "user:alice"))
+    await door.desk.view.wait_for(await door.head())
+    (held,) = (await read(door, HELD))["results"]
+    assert (held["id"], held["cause"]) == ("held-1", None)
+    refusal(await door.post(f"{HELD}/held-1/release", json={}, headers=ALICE), 422, "invalid_payload")
+    assert (await said(door, f"{HELD}/held-1/drop"))["status"] == "dropped"

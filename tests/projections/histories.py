@@ -285,7 +285,6 @@ _about_processes = st.one_of(
         StatementHeld,
         item_id=_item_ids,
         retired_at=_versions,
-        knowledge_id=_item_ids,
         scopes=_scopes,
         statement=_tags,
     ),

@@ -123,8 +123,7 @@ async def _decide(
 
 async def _saves(desk: Desk, process: Process) -> list[NewEvent]:
     """The events that save a held statement as it was stated; none where the item is there and says it."""
-    saved, shared, cases = _parts(process)
-    knowledge_id = str(process.requested["knowledge_id"])
+    knowledge_id, saved, shared, cases = _parts(process)
     await first_status(desk, saved, shared)
     last = await folded(desk, "knowledge", knowledge_id)
     taken = (await desk.view.ask(knowledge.saved_statements, desk.org, [knowledge_id])).get(knowledge_id)
@@ -146,7 +145,7 @@ def _parts(process: Process) -> Parts:
         )
     try:
         parts = StatementHeld.model_validate(process.requested).parts()
-    except ValidationError as error:
+    except (ValidationError, TypeError) as error:
         raise InvalidPayload(f"what {process.id} holds is no item: drop it", errors=[]) from error
     if parts.saved.owner != process.owner:
         raise InvalidPayload(f"{process.id} is of {process.owner}, its item of {parts.saved.owner}: drop it", errors=[])
@@ -165,7 +164,7 @@ def _decided(process: Process, verb: str, position: int, own_id: str) -> Decided
     return DecidedHeld(
         id=process.id,
         status="released" if released else "dropped",
-        knowledge_id=str(process.requested["knowledge_id"]) if released else None,
+        knowledge_id=process.requested["statement"].get("id") if released else None,
         position=position,
         event_id=own_id,
     )

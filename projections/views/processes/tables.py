@@ -67,7 +67,7 @@ CREATE VIEW conflicts AS
 COMMENT ON VIEW conflicts IS 'Items that contradict each other: both sides, and what was decided';
 CREATE VIEW held_statements AS
     SELECT org, id, stage AS status, owner, said->'held'->>'item_id' AS item_id,
-        (said->'held'->>'retired_at')::BIGINT AS retired_at, said->'held'->>'knowledge_id' AS knowledge_id,
+        (said->'held'->>'retired_at')::BIGINT AS retired_at, said->'held'->'statement'->>'id' AS knowledge_id,
         from_json(said->'held'->'scopes', '["VARCHAR"]') AS scopes, said->'held'->'statement' AS statement,
         coalesce(said->'released'->>'by', said->'dropped'->>'by') AS decided_by,
         coalesce(said->'released'->>'reason', said->'dropped'->>'reason') AS decision,
@@ -76,7 +76,7 @@ CREATE VIEW held_statements AS
 COMMENT ON VIEW held_statements IS 'What was said again although a person had retired or corrected it';
 COMMENT ON COLUMN held_statements.status IS 'held, released (it was saved) or dropped';
 COMMENT ON COLUMN held_statements.item_id IS 'The item that a person retired or corrected';
-COMMENT ON COLUMN held_statements.knowledge_id IS 'The id that it would have had, or has since it was released';
+COMMENT ON COLUMN held_statements.knowledge_id IS 'The id of what is saved when it is released; null when it was erased';
 CREATE VIEW model_usage AS
     SELECT position, stream_time AS time, org,
         CASE WHEN type = 'model.used' THEN data->>'kind' ELSE entity END AS kind,

@@ -19,8 +19,8 @@ from projections.views.knowledge.ask import listed, parsed, readable_by, with_ti
 
 _LIST = "from_json(?, '[\"VARCHAR\"]')"
 _PROJECTS = f"list_filter({readers('k.')}, lambda x: starts_with(x, {text(scope_of(''))}))"
-_FIELDS = ("types", "task", "content", "tags")
-"""What is shown of a statement."""
+_FIELDS: dict[str, type] = {"types": list, "task": str, "content": str, "tags": dict}
+"""What is shown of a statement, where it is of that form: a publisher of its own may state anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,10 @@ def _may_decide(caller: Caller, seeing: Caller, coordinated: Sequence[str]) -> t
 
 
 def _shown(row: JsonObject) -> JsonObject:
-    saved = (parsed(row.pop("statement")) or {}).get("saved") or {}
+    stated = (parsed(row.pop("statement")) or {}).get("saved")
+    saved = stated if isinstance(stated, dict) else {}
     if not row.pop("reads"):
         row |= dict.fromkeys(("cause", "retired_by", "retired_at", "reason"))
-    return with_times(row, "retired_at", "held_at", "updated_at") | {name: saved.get(name) for name in _FIELDS}
+    return with_times(row, "retired_at", "held_at", "updated_at") | {
+        name: saved[name] if isinstance(saved.get(name), form) else None for name, form in _FIELDS.items()
+    }
