@@ -76,7 +76,7 @@ CREATE VIEW held_statements AS
 COMMENT ON VIEW held_statements IS 'What was said again although a person had retired or corrected it';
 COMMENT ON COLUMN held_statements.status IS 'held, released (it was saved) or dropped';
 COMMENT ON COLUMN held_statements.item_id IS 'The item that a person retired or corrected';
-COMMENT ON COLUMN held_statements.knowledge_id IS 'The id of what is saved when it is released; null when it was erased';
+COMMENT ON COLUMN held_statements.knowledge_id IS 'The id of what a release saves; null when it was erased';
 CREATE VIEW model_usage AS
     SELECT position, stream_time AS time, org,
         CASE WHEN type = 'model.used' THEN data->>'kind' ELSE entity END AS kind,
