@@ -6,22 +6,36 @@ and a repetition changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from consumers.model import Answer
 from consumers.prompting import extraction_prompt, prompt
-from consumers.reactors.extracted import Finding, Findings, Judgement, events_of, material, pairs, usable_findings
+from consumers.reactors.extracted import (
+    Finding,
+    Findings,
+    Judgement,
+    events_of,
+    finding_saved,
+    material,
+    pairs,
+    usable_findings,
+)
 from consumers.reactors.said import words_of
 from consumers.reactors.similar import similar_to
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.errors import Erased, LedgerError, NotOwner, VersionConflict
+from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
 from ledger.events.usage import Usage, together
 from projections.fold_kit.erased import NOTHING, places_of, within
+from projections.similar.tombstones import SaidAgain, Stated, said_again
 from projections.views.processes.ask import Process
 
+_WAITS = 30.0
+"""Seconds for the view to have what a person said a moment ago."""
 CANDIDATES = 3
 """Known items to compare each finding with."""
 
@@ -65,9 +79,10 @@ class Extracting:
         usage = answer.usage
         try:
             findings = usable_findings(answer.value, requested)
-            judged = await self._judged(request, state.process, findings, name, usage)
+            held = await self._held(state.process, findings)
+            judged = await self._judged(request, state.process, findings, held, name, usage)
             usage = judged.usage
-            await self._publish(request, findings, judged)
+            await self._publish(request, findings, held, judged)
         except LedgerError as error:
             error.details["usage"] = _whole(usage, error).model_dump()
             raise
@@ -78,17 +93,36 @@ class Extracting:
             return
         await self._work.record_failure(state, error, lambda **fields: ExtractionFailed(**fields))
 
+    async def _held(self, process: Process, findings: list[Finding]) -> dict[int, SaidAgain]:
+        """Those of the findings that a person had retired or corrected, as far as their owner reads that."""
+        work = self._work
+        head = await work.ledger.head()
+        await work.view.wait_for(head.position, _WAITS)
+        saves = [finding_saved(work, process, finding) for finding in findings]
+        stated = {
+            number: Stated(each.task, each.content, each.owner, tuple(each.scopes)) for number, each in enumerate(saves)
+        }
+        return await work.view.ask(said_again, work.org, Caller.seeing([process.owner]), stated)
+
     async def _judged(
-        self, request: Request, process: Process, findings: list[Finding], name: str, usage: Usage
+        self,
+        request: Request,
+        process: Process,
+        findings: list[Finding],
+        held: Mapping[int, SaidAgain],
+        name: str,
+        usage: Usage,
     ) -> _Judged:
-        """The model's verdicts on the findings, each compared with the most similar known items."""
+        """The model's verdicts on the findings that are not held, each compared with the most similar known items."""
         nothing = _Judged({}, Judgement(verdicts=[]), usage)
-        if not findings:
+        if len(held) == len(findings):
             return nothing
         requested, call = process.requested, f"{request.id}:judge"
         position = await self._judging_begins(request, call, name)
         known: dict[int, list[JsonObject]] = {}
         for number, finding in enumerate(findings):
+            if number in held:
+                continue
             text = f"{finding.task}\n{finding.content}"
             owner, scopes = requested["owner"], requested["scopes"]
             if items := await similar_to(self._work, text, owner, scopes, CANDIDATES, position):
@@ -119,9 +153,11 @@ class Extracting:
         named = [message for message in process.requested["messages"] if isinstance(message, dict)]
         return await words_of(self._work, process, named)
 
-    async def _publish(self, request: Request, findings: list[Finding], judged: _Judged) -> None:
+    async def _publish(
+        self, request: Request, findings: list[Finding], held: Mapping[int, SaidAgain], judged: _Judged
+    ) -> None:
         state = await self._current(request)
-        events = events_of(self._work, state, findings, judged.known, judged.judgement, judged.usage)
+        events = events_of(self._work, state, findings, judged.known, judged.judgement, judged.usage, held)
         await self._work.keep(events)
 
     async def _current(self, request: Request) -> ProcessState:

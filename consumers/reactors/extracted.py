@@ -6,6 +6,7 @@ import base64
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -19,7 +20,9 @@ from ledger.event import Fact, JsonObject, NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.extraction import Extracted, ExtractionCompleted
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, KnowledgeSaved
+from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
+from projections.similar.tombstones import SaidAgain
 from projections.views.knowledge.ask import rfc3339, scopes_of
 from projections.views.processes.ask import Process
 
@@ -133,12 +136,14 @@ def events_of(
     known: Mapping[int, Sequence[JsonObject]],
     judgement: Judgement,
     usage: Usage,
+    held: Mapping[int, SaidAgain] = MappingProxyType({}),
 ) -> list[NewEvent]:
     """One save, confirmation, revision or conflict for each finding, and the completion of the extraction.
 
     What contradicts a memory of the same owner is its next version, once in an extraction; what contradicts any other
     item, or one with readers who may not read the finding, is saved beside it, with a conflict for somebody to decide.
-    A confirmation tells the words of a finding only to those who may read it.
+    A confirmation tells the words of a finding only to those who may read it. Findings that are `held` say what a
+    person had retired or corrected: whatever the model says of them, they wait for a person, each once.
     """
     process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
@@ -151,7 +156,16 @@ def events_of(
         message = finding.message_ids[0] if finding.message_ids else None
         events.append(work.event(process, fact, part, entity_id=about, message_id=message))
 
+    waiting: set[str] = set()
     for number, finding in enumerate(findings):
+        if (again := held.get(number)) is not None:
+            if again.standing is None and again.held_id not in waiting:
+                saved = finding_saved(work, process, finding)
+                fact = StatementHeld.of([saved], _item_id(process, number), again.item_id, again.retired_at)
+                add(fact, f"held:{number}", again.held_id, finding)
+            waiting.add(again.held_id)
+            became.append(Extracted(knowledge_id=again.held_id, action="held"))
+            continue
         verdict = verdicts.get(number)
         others = {item["id"]: item for item in known.get(number, ())}
         other = others.get(verdict.known or "") if verdict is not None else None
@@ -173,14 +187,12 @@ def events_of(
             and _is_revised(other, finding, requested, revised)
         ):
             revised.add(other["id"])
-            fact = KnowledgeRevised(task=finding.task, content=finding.content, reason=verdict.reason[:MOST_REASON])
-            add(fact, f"revised:{number}", other["id"], finding)
+            revision = KnowledgeRevised(task=finding.task, content=finding.content, reason=verdict.reason[:MOST_REASON])
+            add(revision, f"revised:{number}", other["id"], finding)
             became.append(Extracted(knowledge_id=other["id"], action="revised"))
             continue
         item_id = _item_id(process, number)
-        memory = _short(finding, requested, work.lifetimes)
-        saved = _saved(finding, requested, process.trace_id, process.requested_us, memory)
-        add(saved, f"saved:{number}", item_id, finding)
+        add(finding_saved(work, process, finding), f"saved:{number}", item_id, finding)
         conflicting = conflicting and other is not None
         if conflicting and verdict is not None and other is not None:
             recorded = ConflictRecorded(
@@ -195,6 +207,12 @@ def events_of(
         became.append(Extracted(knowledge_id=item_id, action="conflict" if conflicting else "saved"))
     completed = ExtractionCompleted(items=became, usage=usage)
     return [*events, work.event(process, completed, "completed", expects=state.last)]
+
+
+def finding_saved(work: Work, process: Process, finding: Finding) -> KnowledgeSaved:
+    """The save of a finding."""
+    memory = _short(finding, process.requested, work.lifetimes)
+    return _saved(finding, process.requested, process.trace_id, process.requested_us, memory)
 
 
 def _is_revised(other: JsonObject, finding: Finding, requested: JsonObject, revised: Collection[str]) -> bool:

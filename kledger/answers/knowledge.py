@@ -233,8 +233,15 @@ class ItemList(Answered):
     position: Position
 
 
+class HeldFor(TypedDict):
+    """Where a statement is held that a person had retired or corrected, and the item that said it."""
+
+    id: str
+    item_id: str
+
+
 class SavedOne(TypedDict):
-    """What became of one item of a batch; `error` says why it was refused."""
+    """What became of one item of a batch; `error` says why it was refused, `held` where it waits for a decision."""
 
     index: int
     id: str | None
@@ -242,15 +249,17 @@ class SavedOne(TypedDict):
     position: int | None
     error: Fault | None
     warnings: list[Warned]
+    held: NotRequired[HeldFor]
 
 
 class SavedMany(TypedDict):
-    """What became of a batch; `results` in the order of the items."""
+    """What became of a batch; `results` in the order of the items. `held`: a person had retired or corrected them."""
 
     results: list[SavedOne]
     saved: int
     unchanged: int
     refused: int
+    held: int
     position: int
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from kledger.answers.knowledge import AclEntry, SavedItem
 from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.scopes import Visibility
-from kledger.contract.words import ItemStatus, MemoryLayer
+from kledger.contract.words import HeldStatus, ItemStatus, MemoryLayer
 
 
 class EpisodeContext(TypedDict):
@@ -114,6 +114,55 @@ class Decided(TypedDict):
     status: ItemStatus
     superseded: str | None
     conflict: str | None
+    position: KeptAt
+    event_id: str
+
+
+class HeldStatement(TypedDict):
+    """What an import, an extraction or a document said again although a person had retired or corrected it.
+
+    `knowledge_id` is the item that it becomes when it is released. `item_id` said it before: `retired_by` `retired` or
+    `corrected` it (`cause`) at `retired_at`, with the `reason`; these are null where you do not read that item. The
+    words and `knowledge_id` are null once they were erased with a person.
+    """
+
+    id: str
+    status: HeldStatus
+    owner: str
+    scopes: list[str]
+    types: list[str] | None
+    task: str | None
+    content: str | None
+    tags: JsonDocument | None
+    knowledge_id: str | None
+    item_id: str
+    cause: Literal["retired", "corrected"] | None
+    reason: str | None
+    retired_by: str | None
+    retired_at: Time | None
+    held_at: Time
+    decided_by: str | None
+    decision: str | None
+    updated_at: Time
+    position: Annotated[int, Field(description="The log position of the last event about it")]
+
+
+class HeldList(Answered):
+    """A page of the held statements that the caller may decide on, the latest first; `next` is the next offset."""
+
+    results: list[HeldStatement]
+    count: Count
+    total: Total
+    next: int | None
+    position: Position
+
+
+class DecidedHeld(TypedDict):
+    """What was decided on a held statement; `knowledge_id` is the item that a release saved."""
+
+    id: str
+    status: Literal["released", "dropped"]
+    knowledge_id: str | None
     position: KeptAt
     event_id: str
 

@@ -114,9 +114,10 @@ async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany
     """Save payloads (each the body of one save), 1000 a request, and say of each what became of it.
 
     An item that is there with the same content is `unchanged` and appends nothing, so that saving the
-    same list again is safe. A refused item does not stop the others.
+    same list again is safe. What a person had retired or corrected is `held` (see `held_statements`). A refused
+    item does not stop the others.
     """
-    answer: SavedMany = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 0}
+    answer: SavedMany = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "held": 0, "position": 0}
     rest = iter(items)
     while batch := list(islice(rest, ITEMS_A_BATCH)):
         offset = len(answer["results"])
@@ -127,6 +128,7 @@ async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany
         answer["saved"] += part["saved"]
         answer["unchanged"] += part["unchanged"]
         answer["refused"] += part["refused"]
+        answer["held"] += part.get("held", 0)  # an older node holds nothing
         answer["position"] = max(answer["position"], part["position"])
     return answer
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kledger.answers.memory import Cleaned, Confirmed, Decided, MemoryHealth, MemoryList, OneMemory, Remembered
+from kledger.answers.memory import (
+    Cleaned,
+    Confirmed,
+    Decided,
+    DecidedHeld,
+    HeldList,
+    MemoryHealth,
+    MemoryList,
+    OneMemory,
+    Remembered,
+)
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
+from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 
 MEMORY = "/api/memory"
 
@@ -181,6 +191,35 @@ async def _decide(
     return await wire.write("POST", f"{MEMORY}/{segment(id)}/{verb}", body, idempotency_key=idempotency_key)
 
 
+async def held_statements(wire: Wire, *, status: HeldStatus = "held", limit: int = 20, offset: int = 0) -> HeldList:
+    """What imports, extractions and documents said again although a person had retired or corrected it.
+
+    Those that the caller may decide on: as their owner, or as who may change the item that was retired. The next page
+    begins at the offset `next`.
+    """
+    return await wire.read(f"{MEMORY}/held", {"status": status, "limit": limit, "offset": offset})
+
+
+async def release_statement(
+    wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
+) -> DecidedHeld:
+    """Save a held statement as it was stated. IllegalState where it was decided before, KnowledgeExists where its id
+    says something else by now."""
+    return await _decide_held(wire, id, "release", reason, idempotency_key)
+
+
+async def drop_statement(
+    wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
+) -> DecidedHeld:
+    """Do not save a held statement. IllegalState where it was decided before."""
+    return await _decide_held(wire, id, "drop", reason, idempotency_key)
+
+
+async def _decide_held(wire: Wire, id: str, verb: str, reason: str | None, idempotency_key: str | None) -> DecidedHeld:
+    body = {} if reason is None else {"reason": reason}
+    return await wire.write("POST", f"{MEMORY}/held/{segment(id)}/{verb}", body, idempotency_key=idempotency_key)
+
+
 async def memory_health(wire: Wire) -> MemoryHealth:
     """How the memories are that the caller sees: all and by layer, how sure, expired, conflicting, promoted, unused."""
     return await wire.read(f"{MEMORY}/health")
@@ -200,5 +239,8 @@ class MemoryEndpoints:
     confirm = Endpoint(confirm)
     approve = Endpoint(approve)
     reject = Endpoint(reject)
+    held_statements = Endpoint(held_statements)
+    release_statement = Endpoint(release_statement)
+    drop_statement = Endpoint(drop_statement)
     memory_health = Endpoint(memory_health)
     clean_memories = Endpoint(clean_memories)

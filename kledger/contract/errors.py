@@ -88,7 +88,7 @@ class UnknownPrompt(LedgerError):
 
 
 class UnknownProcess(LedgerError):
-    """There is no such evolution, extraction, slim or conflict, or none for this caller."""
+    """There is no such evolution, extraction, slim, conflict or held statement, or none for this caller."""
 
 
 class UnknownReference(LedgerError):

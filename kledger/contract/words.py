@@ -10,9 +10,11 @@ from typing import Literal
 AgentType = Literal["router", "worker"]
 DocumentFilter = Literal["active", "removed", "all"]
 DocumentStatus = Literal["active", "removed"]
-ExtractionAction = Literal["saved", "confirmed", "conflict", "revised"]
+ExtractionAction = Literal["saved", "confirmed", "conflict", "revised", "held"]
 ExtractionKind = Literal["statement", "task", "conversation", "feedback"]
-ImportOutcome = Literal["saved", "unchanged", "refused"]
+HeldStatus = Literal["held", "released", "dropped"]
+"""What became of a statement that a person had retired or corrected before it was said again."""
+ImportOutcome = Literal["saved", "unchanged", "refused", "held"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded", "all"]
 ItemStatus = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded"]
 StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]

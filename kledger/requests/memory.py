@@ -152,6 +152,12 @@ class DecideRequest(Asked):
     reason: Reason | None = None
 
 
+class DecideHeldRequest(Asked):
+    """A decision on a held statement, with the reason for it."""
+
+    reason: Reason | None = None
+
+
 class CleanRequest(Asked):
     """Retire what is expired, or only name it."""
 

@@ -18,12 +18,13 @@ from ledger.events import (
     scope_type,
     session,
     slim,
+    statement,
     subject,
     summary,
 )
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session, summary, project, document),
+    *(model, session, summary, project, document, statement),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

@@ -23,13 +23,14 @@ from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
+from ledger.events.statement import StatementHeld
 from ledger.privacy.sealed import USER, seal
 from ledger.privacy.vault import DataKey
 from ledger.wire.subjects import event_subject, stated_by
 
 NOBODY = OPERATOR
 
-_ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first"}
+_ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first", "statement": "item_id"}
 """The field of a process's facts with the id of the item that they are about."""
 
 
@@ -65,6 +66,8 @@ def stated_persons(event: NewEvent) -> list[str]:
         entities += [fact.owner] if is_person(fact.owner) else []
     elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested)):
         entities += persons(fact.owner, fact.scopes or ())
+    elif isinstance(fact, StatementHeld):
+        entities += persons(event.actor, fact.scopes)
     return sorted(set(entities)) if len(entities) > 1 else entities
 
 

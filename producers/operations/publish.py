@@ -16,8 +16,9 @@ from kledger.contract.errors import IdempotencyMismatch, InvalidPayload
 from kledger.contract.knowledge import Case, Source
 from kledger.contract.seal_mark import MARK
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
+from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from ledger.named_ids import named_id
-from ledger.privacy.sealed import HINT, says_mark
+from ledger.privacy.sealed import HINT, USER, says_mark
 from ledger.runtime import tracing
 from ledger.stream import Ledger
 from ledger.wire.envelope import refuse_nul
@@ -25,6 +26,8 @@ from ledger.wire.envelope import refuse_nul
 # UUID namespace of ids derived from content; a change here would make every retry a new event.
 NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
 
+CORRECTING = (KnowledgeRetired, KnowledgeRevised)
+"""Events after which a statement may be held that is said again."""
 SLICE = 250
 """Events per append: encoding more would block the event loop for more than a few milliseconds."""
 MAX_REFERENCE = MOST_SHORT
@@ -56,6 +59,8 @@ class Tally:
     """Callback with an operation (`append`, `search` or `fold`) and its duration in seconds."""
     wrote: Callable[[Sequence[NewEvent], Sequence[Appended]], None] = _no_tracking
     """Callback with the appended events and their positions."""
+    corrected: int = 0
+    """Position of the last event by which a person retired or revised an item through this process."""
     recalls_lost: int = 0
     """Searches that were answered while their recall could not be recorded."""
 
@@ -87,6 +92,8 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
         appended = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)
     tally.took("append", time.perf_counter() - began)
     tally.wrote(events, appended)
+    if any(isinstance(event.fact, CORRECTING) and event.actor.startswith(USER) for event in events):
+        tally.corrected = max(tally.corrected, appended[-1].position)
     tally.appended.update(e.fact.name for e, k in zip(events, appended, strict=True) if not k.duplicate)
     return appended
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 # Refusals of an item that may be there already with the same statement: revised since, or of another owner.
 _MAYBE_PRESENT = ("knowledge_exists", "not_owner", "forbidden")
-_RETIRED_REASON = "it was out of recall in the tree that it was imported from"
 
 
 @dataclass(slots=True)
 class Brought:
-    """The outcome of an import: entries `saved` and `unchanged`; `refused` and `skipped` are in the tree."""
+    """The outcome of an import: entries `saved`, `unchanged` and `held`; `refused` and `skipped` are in the tree."""
 
     tree: Tree
     saved: int = 0
     unchanged: int = 0
+    held: int = 0
     retired: int = 0
     memories: int = 0
     ids: dict[int, str] = field(default_factory=dict)
@@ -83,6 +83,9 @@ def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
         if status == "refused" or item_id is None:
             result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
             continue
+        if status == "held":
+            result.held += 1
+            continue
         result.saved += status == "saved"
         result.unchanged += status == "unchanged"
         result.ids[number] = item_id
@@ -103,7 +106,7 @@ def _retire(ledger: LedgerClient, item_id: str) -> bool:
     try:
         if ledger.get(item_id).get("status") != "active":
             return False
-        ledger.retire(item_id, reason=_RETIRED_REASON)
+        ledger.retire(item_id)  # without a reason: the tree does not say whether a person retired it, or it expired
     except (IllegalState, UnknownKnowledge):
         return False
     return True

@@ -26,6 +26,7 @@ from projections.views.refused import fold as refused
 from projections.views.resources import tables as resources
 from projections.views.scope_types import fold as scope_types
 from projections.views.sessions import fold as sessions
+from projections.views.tombstones import fold as tombstones
 
 Fold = Callable[[Workbench, Facts], None]
 FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
@@ -128,6 +129,15 @@ VIEWS: tuple[ViewOfLog, ...] = (
         sessions.fold_few,
         {"session_events": ("position",)},
         later=("session_events",),
+    ),
+    # After knowledge, whose versions say what was retired or corrected.
+    ViewOfLog(
+        "tombstones",
+        tombstones.TABLES,
+        tombstones.fold,
+        tombstones.fold_few,
+        {"tombstones": ("position",)},
+        later=("tombstones",),
     ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

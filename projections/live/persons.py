@@ -133,6 +133,9 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                WHERE (actor = $1 OR knowledge_id IN (SELECT id FROM knowledge_versions WHERE owner = $1))
                AND coalesce(nullif(task, $2), nullif(query, $2), nullif(outcome, $2), nullif(reason, $2)) IS NOT NULL
            UNION SELECT requested_position FROM evolutions WHERE owner = $1 AND feedback <> $2
+           UNION SELECT requested_position FROM held_statements
+               WHERE statement::VARCHAR <> '{{}}'
+               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
            UNION SELECT requested_position FROM extractions
                WHERE owner = $1 AND replace(replace(messages::VARCHAR, '{{}}', ''), ',', '') <> '[]'
            ORDER BY position""",

@@ -25,6 +25,7 @@ OTHERS: dict[str, Who] = {
     "one of her team": {"user": "bob", "team": "web"},
     "an agent of her team": {"agent": "scribe", "team": "web"},
 }
+SWEPT = "The yard is swept by hand on Sundays."
 NO_SDK: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
 
 
@@ -90,8 +91,20 @@ LISTS = {
     "extraction": Ask("GET /api/extractions", NO_SDK, []),
     "slim": Ask("GET /api/slims", ("slims", (), {}), ["slims"]),
     "conflict": Ask("GET /api/conflicts", ("conflicts", (), {}), ["conflicts", "list"]),
+    "statement": Ask("GET /api/memory/held", ("held_statements", (), {}), ["memory", "held"], tool=("memory_held", {})),
     "resource": Ask("GET /api/resource", ("resources.list", (), {}), ["resource", "list"]),
 }
+HELD: list[Callable[[str], Ask]] = [
+    lambda name: Ask(
+        f"POST /api/memory/held/{name}/release", ("release_statement", (name,), {}), ["memory", "release", name],
+        body={}, tool=("memory_held_decide", {"held_id": name, "decision": "release"}),
+    ),
+    lambda name: Ask(
+        f"POST /api/memory/held/{name}/drop", ("drop_statement", (name,), {}), ["memory", "drop", name],
+        body={}, tool=("memory_held_decide", {"held_id": name, "decision": "drop"}),
+    ),
+]  # fmt: skip
+"""Decisions on what is held."""
 STARTS = [
     Ask(
         "GET /api/recall/startup",
@@ -144,7 +157,12 @@ def adas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adas]:
                 ada.save("Copies", f"{please}copy the {WORD} key twice", ["plan"])["id"] for please in ("", "Please ")
             ]
             server.chat.says({"task": "Copies", "content": f"Copy {WORD} twice."}, to="copy the")
+            gone = ada.save("The yard", SWEPT, ["plan"])["id"]
+            ada.retire(gone, reason=WORD)
+            again = {"task": "The yard", "content": SWEPT.lower(), "tags": {"word": WORD}, "types": ["plan"]}
+            held: Any = ada.save_many([again])["results"][0]
             ids = {
+                "statement": held["held"]["id"],
                 "extraction": extraction,
                 "evolution": ada.evolve(item, f"make {WORD} short", dry_run=True)["evolution"]["id"],
                 "slim": ada.slim(dry_run=True)["id"],
@@ -172,6 +190,16 @@ def test_what_is_somebody_elses_is_told_of_and_decided_on_as_what_is_not_there(a
                 for door, told in adas.ask(who, ask(name), commands=not number):
                     assert lacking(told, name) == lacking(nothing[door], "not-there"), (kind, door, principal)
                     assert WORD not in told.text.replace(name, ""), (kind, door, principal)
+    assert head(adas.ledger) == before
+
+
+def test_what_is_held_of_somebody_else_is_decided_on_as_what_is_not_there(adas: Adas) -> None:
+    before, name = head(adas.ledger), adas.ids["statement"]
+    for ask in HELD:
+        for number, (principal, who) in enumerate(OTHERS.items()):
+            nothing = dict(adas.ask(who, ask("not-there"), commands=not number))
+            for door, told in adas.ask(who, ask(name), commands=not number):
+                assert lacking(told, name) == lacking(nothing[door], "not-there"), (door, principal)
     assert head(adas.ledger) == before
 
 
@@ -230,3 +258,10 @@ def test_nobody_slims_saves_over_or_focuses_into_what_is_adas(adas: Adas) -> Non
     assert [adas.ledger.get(item)["version"] for item in adas.items] == before
     assert adas.ledger.acting_as(**ADA).resources.get(name)["secure_body"] == f"{WORD} and more"
     assert WORD in adas.ledger.acting_as(**ADA).goal(adas.ids["goal"])["section"]
+
+
+def test_an_import_of_somebody_else_is_not_held_for_what_ada_retired_alone(adas: Adas) -> None:
+    for number, who in enumerate(OTHERS.values()):
+        said = {"task": "The yard", "content": SWEPT, "types": ["plan"]}
+        saved = adas.ledger.acting_as(**who).save_many([said | {"id": f"yard-{number}"}])
+        assert (saved["saved"], saved["held"]) == (1, 0), who

@@ -12,7 +12,9 @@ from ledger.event import NewEvent
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.document import DocumentIngested
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
+from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.slim import SlimApplied, SlimReported, SlimRequested
+from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
 from tests.doors.http_door import ALICE, BOB, Door, http_door
 from tests.doors.one_app import app_of
@@ -46,7 +48,10 @@ async def furnished_door() -> AsyncIterator[Door]:
         slim = SlimRequested(owner="user:alice", threshold=0.9, apply=False)
         report = SlimReported(candidates=0, groups=0, items=2, seconds=0.1)
         conflict = ConflictRecorded(first="older", first_version=1, second="newer", second_version=1, reason="r")
+        saved = KnowledgeSaved(types=["tool"], task="t", content="c", scopes=["user:alice"], owner="user:alice")
+        held = StatementHeld.of([saved], "said-again", "retired", 9)
         stages = [
+            ("held-1", held), ("held-2", held),
             ("evolution-1", asked), ("evolution-1", proposed), ("conflict-1", conflict),
             ("evolution-2", asked.model_copy(update={"item_id": "newer"})),
             ("evolution-2", proposed.model_copy(update={"item_id": "newer"})),

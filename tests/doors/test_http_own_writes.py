@@ -32,6 +32,7 @@ READS = [
     "/api/memory",
     "/api/memory/mine",
     "/api/memory/health",
+    "/api/memory/held",
     "/api/recall/startup",
     "/api/recall/startup?q=lamp",
     "/api/goals/light",

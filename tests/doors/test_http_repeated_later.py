@@ -108,6 +108,11 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
         "POST", "/api/memory/proposal/reject", {"expected_version": 1},
         "/api/memory/proposal/reject", {"expected_version": 2},
     ),
+    "release": (
+        "POST", "/api/memory/held/held-1/release", {"reason": "a"},
+        "/api/memory/held/held-1/release", {"reason": "b"},
+    ),
+    "drop": ("POST", "/api/memory/held/held-1/drop", {}, "/api/memory/held/held-1/drop", {"reason": "b"}),
     "roles": (
         "POST", "/api/projects/light/members", {"entity": "agent:a", "roles": ["tester"]},
         "/api/projects/light/members", {"entity": "agent:a", "roles": ["developer"]},

@@ -28,7 +28,7 @@ CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "knowledge.rated", "e
 FOUND = {"results": [], "count": 0, "position": 7, "recall_id": None}
 FOUND_BY_TOOL = {**FOUND, "metadata": {"items": FOUND["results"]}}
 SLIM = {"id": "slim-1", "status": "reported", "done": True, "position": 9}
-BATCH = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "position": 9}
+BATCH = {"results": [], "saved": 0, "unchanged": 0, "refused": 0, "held": 0, "position": 9}
 JOB = {"id": "j/1", "kind": "verify", "state": "running", "done": 0, "total": 5, "rate": None, "result": None}
 
 # Every endpoint: how it is called, and the line that must arrive.
@@ -100,6 +100,11 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/memory", lambda c: c.remember("c", "short", kind="mood", happened_at=None), SAVED),
     ("GET /api/memory/k%2F1", lambda c: c.memory("k/1", as_of=4), {"id": "k/1"}),
     ("GET /api/memory", lambda c: c.memories(layers=["episodic"], since="2026-03-05T12:00:00Z"), FOUND),
+    ("GET /api/memory/held", lambda c: c.held_statements(status="dropped", limit=3), FOUND),
+    ("GET /api/memory/held", lambda c: c.tools.memory_held(), FOUND),
+    ("POST /api/memory/held/h%2F1/release", lambda c: c.release_statement("h/1", reason="r"), SAVED),
+    ("POST /api/memory/held/h%2F1/drop", lambda c: c.drop_statement("h/1"), SAVED),
+    ("POST /api/memory/held/h%2F1/drop", lambda c: c.tools.memory_held_decide("h/1", "drop"), SAVED),
     ("GET /api/memory/health", lambda c: c.memory_health(), {"total": 0}),
     ("GET /api/memory/health", lambda c: c.tools.memory_health(), {"total": 0}),
     ("POST /api/memory/clean", lambda c: c.clean_memories(dry_run=False), {"count": 0, "position": 1}),

@@ -278,6 +278,11 @@ async def of_models(documented: Documented) -> None:
         await ask("POST", "/api/conflicts/conflict-1/resolve", {"winner": "newer", "reason": "r"})
         await ask("POST", "/api/conflicts/conflict-1/resolve", {"winner": "older"})
         await ask("GET", "/api/conflicts", who=AGENT)
+        await ask("GET", "/api/memory/held")
+        await ask("POST", "/api/memory/held/held-1/release", {"reason": "r"})
+        await ask("POST", "/api/memory/held/held-1/drop", {})  # it is released
+        await ask("POST", "/api/memory/held/held-2/drop", {"reason": "r"})
+        await ask("POST", "/api/memory/held/none/drop", {})
         await ask("POST", "/api/slims/slim-1/apply?wait=0")
         await ask("GET", "/api/slims/slim-2")
         await ask("GET", f"{A}/refused", who={})

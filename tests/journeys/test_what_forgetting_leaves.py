@@ -69,6 +69,11 @@ def does_everything(op: LedgerClient) -> None:
     them.resources.save("codes/door", "The door", body="1234", secure_body="5678", shared_with=["user:bob"])
     bob.resources.save("codes/bike", "The bike", body="42", shared_with=[PERSON])
     them.slim(scopes=[PERSON], dry_run=True)
+    gone = them.save("Prune the rose", "The rose is pruned in March by hand.", ["tool"])["id"]
+    them.retire(gone, reason="it died")
+    again = {"task": "p", "content": "the rose is pruned in march by hand", "types": ["tool"]}
+    held = them.save_many([again])["results"][0]
+    them.drop_statement(held["held"]["id"], reason="it is dead")
     caught_up(op)
 
 

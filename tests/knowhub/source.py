@@ -38,7 +38,10 @@ TOOLS: dict[str, dict[str, Any]] = {
 NAMED_ONLY = ("resource_save", "resource_get", "goal_focus", "knowledge_startup")
 """Tools that the source names, or whose trigger it names, and gives no signature of."""
 OF_SESSIONS = ("session_append", "session_context", "session_scratchpad")
-OF_MEMORIES = ("memory_recall", "memory_save", "memory_confirm", "memory_list", "memory_review", "memory_health")
+OF_MEMORIES = (
+    *("memory_recall", "memory_save", "memory_confirm", "memory_list", "memory_review"),
+    *("memory_held", "memory_held_decide", "memory_health"),
+)
 """Tools for the memory of source 004, which names none."""
 
 ITEM: JsonObject = {  # POST /api/knowledge

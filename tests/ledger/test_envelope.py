@@ -210,4 +210,4 @@ def test_every_event_is_named_after_its_entity_in_the_past_tense() -> None:
     for name, fact in FACTS.items():
         assert issubclass(fact, Fact)
         assert name == f"{fact.entity()}.{fact.verb()}"
-        assert fact.verb().endswith("ed") or fact.verb() in ("served", "forgotten", "withdrawn")
+        assert fact.verb().endswith("ed") or fact.verb() in ("served", "forgotten", "withdrawn", "held")

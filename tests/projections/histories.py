@@ -65,6 +65,7 @@ from ledger.events.slim import (
     SlimStarted,
     SlimWithdrawn,
 )
+from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from ledger.events.usage import Usage
 from ledger.privacy.keyring import Keyring
 from ledger.wire.envelope import encode
@@ -281,6 +282,15 @@ _about_processes = st.one_of(
         reason=_texts,
     ),
     st.builds(ConflictResolved, winner=st.none() | _item_ids),
+    st.builds(
+        StatementHeld,
+        item_id=_item_ids,
+        retired_at=_versions,
+        scopes=_scopes,
+        statement=_tags,
+    ),
+    st.builds(StatementReleased, by=_owners, item_id=_item_ids, reason=st.none() | _texts),
+    st.builds(StatementDropped, by=_owners, item_id=_item_ids, reason=st.none() | _texts),
 )
 _memory = {"owner": st.sampled_from(["user:王", "user:2"]), "memory_type": st.sampled_from(["user", "work"])}
 _documents = st.dictionaries(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
-from kledger.answers.memory import Confirmed, Decided, MemoryHealth, MemoryList, Remembered
+from kledger.answers.memory import Confirmed, Decided, DecidedHeld, HeldList, MemoryHealth, MemoryList, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Recalled, Startup
 from kledger.answers.resources import Resource
@@ -397,6 +397,22 @@ async def memory_review(
     return await decide(wire, memory_id, expected_version=expected_version, reason=reason or None)
 
 
+@tool("List what is held back", reads=True)
+async def memory_held(wire: Wire, limit: given.Limit = 10) -> HeldList:
+    """What an import, an extraction or a document said again although a person had retired or corrected it: it is not
+    saved. Show it to your user, who decides."""
+    return await memory.held_statements(wire, limit=limit)
+
+
+@tool("Decide on what is held back")
+async def memory_held_decide(
+    wire: Wire, held_id: given.HeldId, decision: given.HeldDecision, reason: given.HeldReason = ""
+) -> DecidedHeld:
+    """Save what is held back as it was stated (release), or never (drop), as your user said: they had given it up."""
+    decide = memory.release_statement if decision == "release" else memory.drop_statement
+    return await decide(wire, held_id, reason=reason or None)
+
+
 @tool("See how your memories are", reads=True)
 async def memory_health(wire: Wire) -> MemoryHealth:
     """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
@@ -425,6 +441,8 @@ class ToolEndpoints:
     memory_confirm = Endpoint(memory_confirm)
     memory_list = Endpoint(memory_list)
     memory_review = Endpoint(memory_review)
+    memory_held = Endpoint(memory_held)
+    memory_held_decide = Endpoint(memory_held_decide)
     memory_health = Endpoint(memory_health)
     get_knowledge = knowledge_search  # the same tool by another name
     save_knowledge = knowledge_save

@@ -79,13 +79,14 @@ class Tally:
     lines: int = 0
     saved: int = 0
     unchanged: int = 0
+    held: int = 0
     position: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def items(self) -> int:
         """The number of lines with an outcome."""
-        return self.saved + self.unchanged + len(self.errors)
+        return self.saved + self.unchanged + self.held + len(self.errors)
 
     def refuse(self, line: int, error: dict[str, Any]) -> None:
         """Record why a line was refused."""
@@ -98,6 +99,7 @@ class Tally:
             return
         self.saved += outcome["saved"]
         self.unchanged += outcome["unchanged"]
+        self.held += outcome.get("held", 0)  # an older node holds nothing
         self.position = max(self.position, outcome["position"])
         for one in outcome["results"]:
             if one["outcome"] == "refused":
@@ -110,6 +112,7 @@ class Tally:
             "lines": self.lines,
             "saved": self.saved,
             "unchanged": self.unchanged,
+            "held": self.held,
             "refused": len(self.errors),
             "errors": sorted(self.errors, key=lambda error: int(error["line"])),
             "seconds": round(seconds, 3),
@@ -180,12 +183,18 @@ def _import(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: 
         land(0)
 
 
+def held_hint(held: int) -> str:
+    """What an import says of what it did not save, as a person had retired or corrected it."""
+    return f"; {held} held (kledger memory held)" if held else ""
+
+
 def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
     counts = (
         f"{document['saved']} saved, {document['unchanged']} unchanged, {document['refused']} refused"
         f" of {document['lines']} in {document['seconds']:.1f} s ({document['rate']:,.0f} items/s),"
         f" at position {document['position']}"
     )
+    counts += held_hint(document["held"])
     if not document["searchable"]:
         counts += f"; searches have position {document['searchable_to']}, the rest follows"
     if not tally.errors:

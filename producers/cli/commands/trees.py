@@ -9,6 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli.advice import advised_row
+from producers.cli.commands.importing import held_hint
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -79,6 +80,7 @@ def import_files(
         "entries": len(tree.entries),
         "saved": imported.saved,
         "unchanged": imported.unchanged,
+        "held": imported.held,
         "retired": imported.retired,
         "memories": imported.memories,
         "refused": refused,
@@ -89,6 +91,7 @@ def import_files(
         f"{imported.saved} saved, {imported.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
         f"entries; {imported.retired} retired, {imported.memories} memories stated"
     )
+    counts += held_hint(imported.held)
     if not searchable["searchable"]:
         counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
     rows = table("file", "entry", "code", "message", right=("entry",))

@@ -8,10 +8,20 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.answers.memory import Cleaned, Confirmed, Decided, MemoryHealth, MemoryList, OneMemory, Remembered
+from kledger.answers.memory import (
+    Cleaned,
+    Confirmed,
+    Decided,
+    DecidedHeld,
+    HeldList,
+    MemoryHealth,
+    MemoryList,
+    OneMemory,
+    Remembered,
+)
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
-from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideRequest, RememberRequest
+from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
+from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideHeldRequest, DecideRequest, RememberRequest
 from producers.http.answers import PROPOSED, Json, ReadJson, documented, saved_item
 from producers.http.parameters import (
     AsOf,
@@ -28,10 +38,11 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.memory import approving, confirming, reading, saving
+from producers.operations.memory import approving, confirming, reading, releasing, saving
 from producers.operations.memory import health as memory_health
 from projections.fold_kit.page import Window
 from projections.views.knowledge.memories import Wanted
+from projections.views.tombstones.ask import Wanted as WantedHeld
 
 _LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
 _SEVERAL = "Any of these, separated by commas"
@@ -107,6 +118,28 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def health(caller: Who, fresh: Fresh) -> Json:
         """How the memories are that the caller may see: numbers, each with the list of what it counts."""
         return ReadJson(await memory_health.health(desk, caller, freshness=fresh), fresh)
+
+    @router.get("/api/memory/held", responses=documented(HeldList))
+    async def held(
+        caller: Who,
+        fresh: Fresh,
+        status: HeldStatus = "held",
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    ) -> Json:
+        """What was said again although a person had retired or corrected it, as far as it is the caller's to decide."""
+        wanted = WantedHeld(status, None, limit, offset)
+        return ReadJson(await releasing.held(desk, caller, wanted, freshness=fresh), fresh)
+
+    @router.post("/api/memory/held/{held_id}/release", responses=documented(DecidedHeld, 400, 403, 404, 409, 410))
+    async def release(caller: Who, lineage: From, retry: Retry, held_id: str, body: DecideHeldRequest) -> Json:
+        """Save a held statement as it was stated, in its owner's name."""
+        return Json(await releasing.release(desk, caller, lineage, held_id, body, retry))
+
+    @router.post("/api/memory/held/{held_id}/drop", responses=documented(DecidedHeld, 400, 404, 409))
+    async def drop(caller: Who, lineage: From, retry: Retry, held_id: str, body: DecideHeldRequest) -> Json:
+        """Do not save a held statement; said again, it is not held once more."""
+        return Json(await releasing.drop(desk, caller, lineage, held_id, body, retry))
 
     @router.get("/api/memory/{item_id}", responses=documented(OneMemory, 404, 410))
     async def get(caller: Who, item_id: ItemId, own: Own, asked: Read) -> Json:

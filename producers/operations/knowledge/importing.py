@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import orjson
 
-from kledger.answers.knowledge import SavedOne
+from kledger.answers.knowledge import HeldFor, SavedOne
 from kledger.answers.parts import Fault
 from kledger.contract.errors import InvalidPayload, LedgerError, VersionConflict
 from kledger.contract.scopes import Caller, further_types
@@ -29,6 +29,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, shared_with_it, statement
 from producers.operations.knowledge.changes import exists, referring, statement_id
+from producers.operations.knowledge.holding import HeldBack, held_back
 from producers.operations.knowledge.proposing import first_status
 from producers.operations.knowledge.unreadable import warnings
 from producers.operations.outcomes import ATTEMPTS
@@ -44,6 +45,10 @@ OF_ONE_ITEM = ("payload_too_large", "illegal_subject", "subject_forgotten")
 """Errors of a single item of a batch; the other items are saved."""
 OF_THE_NODE = ("broker_unavailable", "broker_misconfigured", "view_behind")
 """Errors of the node, not of any item."""
+
+
+OUTCOMES: tuple[ImportOutcome, ...] = get_args(ImportOutcome)
+KEPT = ("saved", "unchanged")
 
 
 @dataclass(slots=True)
@@ -75,6 +80,14 @@ class _Batch:
         self._keep(index, item_id, "refused", None, error_body(error))
         self.open.pop(index, None)
 
+    def hold(self, index: int, held: HeldBack) -> None:
+        """The outcome of a payload that a person had retired or corrected."""
+        if held.error is not None:
+            self.refuse(index, self.open[index].entity_id, held.error)
+            return
+        self._keep(index, self.open.pop(index).entity_id, "held", held.position)
+        self.results[index]["held"] = HeldFor(id=held.id, item_id=held.item_id)
+
     def settle(self, index: int, outcome: Literal["saved", "unchanged"], position: int) -> None:
         self._keep(index, self.open.pop(index).entity_id, outcome, position)
 
@@ -83,6 +96,8 @@ class _Batch:
         before = self.results[first]
         outcome = "unchanged" if before["outcome"] == "saved" else before["outcome"]
         self._keep(index, before["id"], outcome, before["position"], before["error"])
+        if "held" in before:
+            self.results[index]["held"] = before["held"]
 
     def _keep(
         self, index: int, item_id: str | None, outcome: ImportOutcome, position: int | None, error: Fault | None = None
@@ -93,7 +108,7 @@ class _Batch:
 
 
 async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveManyRequest) -> JsonObject:
-    """Save many new items (SavedMany): each is saved, unchanged, or refused with its error.
+    """Save many new items (SavedMany): each is saved, unchanged, held (a person retired it), or refused with its error.
 
     Raises BrokerUnavailable, ViewBehind; then some may be saved, and sending the same again is safe.
     """
@@ -102,6 +117,8 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
     referred = {index: referring(fact, batch.shared.get(index)) for index, fact in batch.facts() if fact.resource_ids}
     for attempt in range(ATTEMPTS):
         await _settle_known(desk, batch)
+        if batch.open and not attempt:
+            await _hold(desk, caller, batch)
         if not batch.open:
             break
         if attempt == ATTEMPTS - 1:
@@ -124,11 +141,11 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
     for index, first in repeated.items():
         batch.repeat(index, first)
     await _save_resources_of_unchanged(desk, caller, batch, with_resources)
-    accepted = {index: each for index, each in referred.items() if batch.results[index]["outcome"] != "refused"}
+    accepted = {index: each for index, each in referred.items() if batch.results[index]["outcome"] in KEPT}
     for index, item_warnings in (await warnings(desk, caller, accepted)).items():
         batch.results[index]["warnings"] = item_warnings
     results = [batch.results[index] for index in sorted(batch.results)]
-    counts = {name: sum(r["outcome"] == name for r in results) for name in ("saved", "unchanged", "refused")}
+    counts: JsonObject = {name: sum(r["outcome"] == name for r in results) for name in OUTCOMES}
     position = max((r["position"] for r in results if r["position"]), default=desk.view.position)
     return {"results": results, **counts, "position": position}
 
@@ -202,6 +219,14 @@ async def _settle_known(desk: Desk, batch: _Batch) -> None:
         else:
             batch.refuse(index, item_id, exists(item_id))
         await turns.when_due()
+
+
+async def _hold(desk: Desk, caller: Caller, batch: _Batch) -> None:
+    """Hold those of the open saves that a person had retired or corrected. Their resources are not kept."""
+    held = await held_back(desk, caller, {index: batch.events(index) for index in batch.open})
+    for index, each in held.items():
+        batch.hold(index, each)
+        batch.resources.pop(index, None)
 
 
 async def _publish(desk: Desk, batch: _Batch) -> None:

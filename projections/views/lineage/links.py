@@ -20,6 +20,7 @@ from ledger.events.knowledge import (
     KnowledgeSuperseded,
 )
 from ledger.events.recall import RecallServed
+from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from projections.fold_kit.envelopes import named_in
 from projections.fold_kit.workbench import Facts, table_of
 
@@ -54,6 +55,9 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     EvolutionRequested: (Reference("about", "item_id"),),
     DocumentIngested: (Reference("chunk", "chunks", many=True), _RESOURCES),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
+    StatementHeld: (Reference("says_again", "item_id"),),
+    StatementReleased: (Reference("says_again", "item_id"),),
+    StatementDropped: (Reference("says_again", "item_id"),),
 }
 """What a fact refers to."""
 PREFIXES = {"resource": "resource:"}

@@ -1,4 +1,4 @@
-"""Queries of processes: the stage of an evolution, extraction, slim or conflict, and the data of each stage."""
+"""Queries of processes: the stage of an evolution, extraction, slim, conflict or held statement, and what each said."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import orjson
 from ledger.event import JsonObject
 from projections.views.knowledge.ask import LISTED, listed, rfc3339
 
-_NAMES = (("requested", "'item_id'"), ("recorded", "'first'"), ("recorded", "'second'"))
+_NAMES = (
+    *(("requested", "'item_id'"), ("held", "'item_id'")),
+    *(("recorded", "'first'"), ("recorded", "'second'")),
+)
 """The stages and fields in which a process names its items."""
 _COLUMNS = """p.kind, p.id, p.owner, p.stage, p.outcome, p.said::VARCHAR, p.requested_event, p.requested_position,
     epoch_us(p.requested_at), p.position, epoch_us(p.updated_at)"""

@@ -65,6 +65,18 @@ CREATE VIEW conflicts AS
         said->'resolved'->>'reason' AS decision, requested_at AS recorded_at, updated_at, requested_position, position
     FROM processes WHERE kind = 'conflict';
 COMMENT ON VIEW conflicts IS 'Items that contradict each other: both sides, and what was decided';
+CREATE VIEW held_statements AS
+    SELECT org, id, stage AS status, owner, said->'held'->>'item_id' AS item_id,
+        (said->'held'->>'retired_at')::BIGINT AS retired_at, said->'held'->'statement'->>'id' AS knowledge_id,
+        from_json(said->'held'->'scopes', '["VARCHAR"]') AS scopes, said->'held'->'statement' AS statement,
+        coalesce(said->'released'->>'by', said->'dropped'->>'by') AS decided_by,
+        coalesce(said->'released'->>'reason', said->'dropped'->>'reason') AS decision,
+        requested_at AS held_at, updated_at, requested_position, position
+    FROM processes WHERE kind = 'statement';
+COMMENT ON VIEW held_statements IS 'What was said again although a person had retired or corrected it';
+COMMENT ON COLUMN held_statements.status IS 'held, released (it was saved) or dropped';
+COMMENT ON COLUMN held_statements.item_id IS 'The item that a person retired or corrected';
+COMMENT ON COLUMN held_statements.knowledge_id IS 'The id of what a release saves; null when it was erased';
 CREATE VIEW model_usage AS
     SELECT position, stream_time AS time, org,
         CASE WHEN type = 'model.used' THEN data->>'kind' ELSE entity END AS kind,

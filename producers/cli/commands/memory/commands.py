@@ -9,6 +9,7 @@ from rich.console import Group
 
 from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from producers.cli import reading
+from producers.cli.commands.memory import held
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -254,6 +255,9 @@ memory.command("show")(as_caller(show))
 memory.command("confirm")(as_caller(confirm))
 memory.command("approve")(as_caller(approve))
 memory.command("reject")(as_caller(reject))
+memory.command("held")(as_caller(held.held))
+memory.command("release")(as_caller(held.release))
+memory.command("drop")(as_caller(held.drop))
 memory.command("health")(as_caller(health))
 memory.command("clean")(as_caller(clean))
 app.add_typer(memory, name="memory", rich_help_panel=KNOWLEDGE)

@@ -1,0 +1,111 @@
+"""Events of statements that are held: said again although a person had retired or corrected them.
+
+The entity id is the held statement's. Its owner is who would have saved it, and the actor of every event about it; `by`
+says who decided. What a person retired or corrected is a tombstone (projections/views/tombstones/fold.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+from pydantic import TypeAdapter
+
+from kledger.contract.bounds import Document, Reason
+from kledger.contract.knowledge import AclEntry, Id, Scopes, Version
+from kledger.contract.scopes import Entity
+from ledger.event import Example, Fact
+from ledger.events.examples import AUTHOR, HELD, ITEM, OTHER, TASK, USER
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared
+from ledger.events.process import ProcessFact
+
+_ID: TypeAdapter[str] = TypeAdapter(Id)
+
+
+class Parts(NamedTuple):
+    """What was to be saved: the item with its id, its ACL where it has one, and the cases that came with it."""
+
+    id: str
+    saved: KnowledgeSaved
+    shared: KnowledgeShared | None
+    cases: list[KnowledgeRated]
+
+
+class StatementHeld(ProcessFact):
+    """A statement was not saved: `item_id` said the same, until a person retired or corrected it by the event at
+    `retired_at`.
+
+    `statement` is what would have been saved: `id`, which may be a hash of the words, and `saved`, the data of its
+    knowledge.saved, with the `acl` and the `cases` that came with it. `scopes` are those of the save.
+    """
+
+    name: ClassVar[str] = "statement.held"
+    personal: ClassVar[tuple[str, ...]] = ("statement",)
+    example: ClassVar[Example] = Example(
+        HELD,
+        AUTHOR,
+        item_id=ITEM,
+        retired_at=41,
+        scopes=[AUTHOR],
+        statement={
+            "id": OTHER,
+            "saved": {"types": ["tool"], "task": TASK, "content": "`make db`", "scopes": [AUTHOR], "owner": AUTHOR},
+        },
+    )
+
+    item_id: Id
+    retired_at: Version
+    scopes: Scopes
+    statement: Document
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], knowledge_id: str, item_id: str, retired_at: int) -> Self:
+        """Hold an item: the facts of its events, its save first. Raises ValidationError (it is nested too deeply)."""
+        saved, *others = facts
+        statement: dict[str, Any] = {"id": knowledge_id, "saved": saved.model_dump(mode="json")}
+        for fact in others:
+            if isinstance(fact, KnowledgeShared):
+                statement["acl"] = fact.model_dump(mode="json")["acl"]
+            elif isinstance(fact, KnowledgeRated):
+                statement.setdefault("cases", []).append(fact.model_dump(mode="json", exclude={"through"}))
+        scopes = statement["saved"]["scopes"]
+        return cls(item_id=item_id, retired_at=retired_at, scopes=scopes, statement=statement)
+
+    def parts(self) -> Parts:
+        """What was to be saved. Raises ValidationError where a publisher of its own said something else."""
+        acl = [AclEntry.model_validate(each) for each in self.statement.get("acl") or ()]
+        return Parts(
+            _ID.validate_python(self.statement.get("id")),
+            KnowledgeSaved.model_validate(self.statement.get("saved")),
+            KnowledgeShared(acl=acl) if acl else None,
+            [KnowledgeRated.model_validate(each) for each in self.statement.get("cases") or ()],
+        )
+
+
+class StatementReleased(ProcessFact):
+    """Somebody decided that the statement holds after all: it was saved as it was stated, in the same atomic batch."""
+
+    name: ClassVar[str] = "statement.released"
+    follows: ClassVar[tuple[str, ...]] = ("held",)
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(HELD, AUTHOR, by=USER, item_id=ITEM, reason="the container is back")
+
+    by: Entity
+    item_id: Id
+    reason: Reason | None = None
+
+
+class StatementDropped(ProcessFact):
+    """Somebody decided that the statement is not to be saved; said again, it is not held once more."""
+
+    name: ClassVar[str] = "statement.dropped"
+    follows: ClassVar[tuple[str, ...]] = ("held",)
+    personal: ClassVar[tuple[str, ...]] = ("reason",)
+    example: ClassVar[Example] = Example(HELD, AUTHOR, by=USER, item_id=ITEM, reason="still wrong")
+
+    by: Entity
+    item_id: Id
+    reason: Reason | None = None
+
+
+FACTS: tuple[type[Fact], ...] = (StatementHeld, StatementReleased, StatementDropped)

@@ -1,0 +1,1 @@
+"""View of tombstones: what a person retired with a reason, or corrected."""

@@ -1,0 +1,99 @@
+"""Fold of tombstones: a row for each statement that a person retired with a reason, or corrected.
+
+A row names the version that said it and holds no words, so that an erasure leaves nothing here. What expired, was
+cleaned, merged or superseded leaves none, nor does what a model rewrote, or a decision on a conflict that says both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import duckdb
+
+from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
+from ledger.privacy.sealed import USER
+from projections.fold_kit.decisions import Counted
+from projections.fold_kit.sql_text import Value, literal, text
+from projections.fold_kit.workbench import Facts, Workbench, table_of
+
+TABLES = """
+CREATE TABLE tombstones (
+    org VARCHAR NOT NULL, item_id VARCHAR NOT NULL, cause VARCHAR NOT NULL, stated BIGINT NOT NULL,
+    actor VARCHAR NOT NULL, position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tombstones IS 'What a person retired with a reason, or corrected: said again, it is held';
+COMMENT ON COLUMN tombstones.cause IS 'retired or corrected';
+COMMENT ON COLUMN tombstones.stated IS 'valid_from of the version in knowledge_versions that said it';
+COMMENT ON COLUMN tombstones.actor IS 'Who retired or corrected it';
+COMMENT ON COLUMN tombstones.position IS 'Log position of the event that retired or corrected it';
+"""
+
+_PERSON = f"starts_with(actor, {text(USER)})"
+_CLEANED = "expired"  # the reason that cleaning states, of short memories (producers/operations/memory/health.py)
+# The rows of `s` are (org, item_id, cause, stated, actor, position, stored_us, reason, causation_id).
+_APPEND = f"""
+INSERT INTO tombstones
+SELECT s.org, s.item_id, s.cause, s.stated, s.actor, s.position, make_timestamptz(s.stored_us)
+FROM ({{rows}}) AS s
+JOIN knowledge_versions AS before ON before.valid_from = s.stated
+JOIN knowledge_versions AS after ON after.valid_from = s.position
+WHERE CASE s.cause
+    WHEN 'retired' THEN before.status <> 'expired'
+        AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
+    ELSE after.content <> before.content AND NOT EXISTS (
+        FROM event_keys AS k JOIN events AS e ON e.position = k.position
+        WHERE k.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id AND e.org = s.org
+            AND e.position < s.position AND e.entity IN ('extraction', 'conflict')
+    ) END
+"""
+_LIFT = """
+DELETE FROM tombstones USING ({rows}) AS s
+WHERE tombstones.cause = 'retired' AND tombstones.org = s.org AND tombstones.item_id = s.item_id
+    AND tombstones.position < s.position
+"""
+_NAMES = ("org", "item_id", "cause", "stated", "actor", "position", "stored_us", "reason", "causation_id")
+
+
+def fold(bench: Workbench, facts: Facts) -> None:
+    """Append the tombstones of a batch, and lift those of what it restores."""
+    for fact, cause, condition in (
+        (KnowledgeRetired, "retired", "d.reason <> ''"),
+        (KnowledgeRevised, "corrected", "d.content IS NOT NULL"),
+    ):
+        if fact in facts:
+            rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
+                    stored_us, d.reason AS reason, causation_id
+                FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
+            bench.run(_APPEND.format(rows=rows))
+    if KnowledgeRestored in facts:
+        restored = f"SELECT org, entity_id AS item_id, position FROM {table_of(KnowledgeRestored)}"
+        bench.run(_LIFT.format(rows=restored))
+
+
+def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
+    """The same for a few events."""
+    rows = [row for c in counted if (row := _row(c)) is not None]
+    if rows:
+        con.execute(_APPEND.format(rows=_values(rows, _NAMES)))
+    restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
+    if restored:
+        con.execute(_LIFT.format(rows=_values(restored, ("org", "item_id", "position"))))
+
+
+def _row(c: Counted) -> tuple[Value, ...] | None:
+    if not c.envelope.actor.startswith(USER):
+        return None
+    match c.fact:
+        case KnowledgeRetired(reason=str(reason)) if reason:
+            cause = "retired"
+        case KnowledgeRevised(content=str(), reason=reason):
+            cause = "corrected"
+        case _:
+            return None
+    by = c.envelope.actor
+    return c.org, c.entity_id, cause, c.closes, by, c.position, c.stored_us, reason, c.envelope.causationid
+
+
+def _values(rows: Iterable[tuple[Value, ...]], names: tuple[str, ...]) -> str:
+    values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+    return f"SELECT * FROM (VALUES {values}) AS v({', '.join(names)})"
