@@ -183,7 +183,7 @@ def _queries(written: list[str], query: str) -> tuple[str, ...]:
     """The first queries that can be asked: others than the question, each once."""
     seen, kept = {normalise(" ".join(query.split()))}, []
     for text in written[: 4 * MOST_QUERIES]:
-        line = _line(text, MOST_QUERY + 1)
+        line = _line(text, len(text)) if len(text) <= 4 * MOST_QUERY else ""  # what is too long is none, not its start
         same = normalise(line)
         if line and len(line) <= MOST_QUERY and same not in seen:
             seen.add(same)
