@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 import time
 import uuid
 from collections import OrderedDict
@@ -79,6 +80,7 @@ class Rewriting:
             for way in WAYS
             if model.settings.has(way)
         }
+        self._changing = threading.Lock()
         self._forgotten = 0
         self.from_memory = 0
         """Answers that were kept and not asked for again."""
@@ -114,8 +116,7 @@ class Rewriting:
 
         async def call() -> Written:
             written = await self._asked(way, rules, query, words)
-            if began == self._forgotten:
-                self._remember(key, written)  # also where its reader has gone
+            self._remember(key, written, began)  # also where its reader has gone
             return written
 
         written, reason = await self.ways[way].answer(key, _with_faults(call))
@@ -139,16 +140,21 @@ class Rewriting:
         until, written = self._kept.get(key, (0.0, None))
         return written if until > self._clock() else None
 
-    def _remember(self, key: bytes, written: Written) -> None:
-        self._kept[key] = (self._clock() + KEPT_SECONDS, written)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+    def _remember(self, key: bytes, written: Written, began: int) -> None:
+        """Keep an answer, unless somebody was forgotten since its call began."""
+        with self._changing:
+            if began != self._forgotten:
+                return
+            self._kept[key] = (self._clock() + KEPT_SECONDS, written)
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def forget(self) -> None:
-        """Drop all that is kept: it may hold words of a person who is being forgotten."""
-        self._forgotten += 1  # what is under way is not kept
-        self._kept.clear()
+        """Drop all that is kept: it may hold words of a person who is being forgotten. On any thread."""
+        with self._changing:
+            self._forgotten += 1  # what is under way is not kept
+            self._kept.clear()
 
     async def close(self) -> None:
         """Cancel what is under way."""

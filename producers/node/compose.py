@@ -223,7 +223,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, feed, settings.roles, stack)
         if desk.rewriter is not None:  # what it keeps may hold words of whoever is forgotten
-            keyring.when_forgotten(partial(asyncio.get_running_loop().call_soon_threadsafe, desk.rewriter.forget))
+            keyring.when_forgotten(desk.rewriter.forget)
         if feed.settings.embedding is not None:
             desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
         projector.folded = of_folding(desk.tally)

@@ -44,7 +44,7 @@ class Rewriter(Protocol):
         """Further queries and a hypothetical answer; within a deadline, never raises. `whose`: kept for this caller."""
 
     def forget(self) -> None:
-        """Drop what is kept of earlier questions."""
+        """Drop what is kept of earlier questions; on any thread."""
 
 
 class Tiers(Protocol):

@@ -78,7 +78,8 @@ async def test_a_task_without_a_model_is_left_out(
     endpoint: EmbeddingEndpoint, chat: ChatEndpoint, task: str, model: str
 ) -> None:
     other = {"rewrite": "hyde", "hyde": "rewrite"}[task]
-    async with rewriting(endpoint, **{other: ""}) as asking:
+    without: dict[str, Any] = {other: ""}
+    async with rewriting(endpoint, **without) as asking:
         found = await asking.asked_differently(QUERY, "zh", "user:ann")
     assert (bool(found.queries), bool(found.hypothetical), found.reason) == (task == "rewrite", task == "hyde", None)
     assert [asked.model for asked in chat.asked] == [model]
@@ -240,7 +241,7 @@ async def test_a_dead_or_slow_model_costs_its_deadline_and_then_nothing(
                 await asking.asked_differently(f"{QUERY} {number}", "zh", "user:ann")
             assert time.monotonic() - began < 100 * 0.2, "nobody waits while the circuit is open"
             registry = CollectorRegistry()
-            registry.register(RecallModelMetrics(asking.ways, asking))
+            registry.register(RecallModelMetrics(dict(asking.ways.items()), asking))
             told = generate_latest(registry).decode()
             assert 'kledger_recall_model_available{work="rewrite"} 0.0' in told
             assert f'kledger_recall_model_missed_total{{work="hyde"}} {FAILURES + 100}' in told

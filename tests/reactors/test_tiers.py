@@ -122,7 +122,7 @@ def test_the_works_that_recalls_wait_for_have_metrics(tiered: RunningNode) -> No
 
 def test_where_nothing_is_set_nothing_is_called_and_all_works_without(tmp_path: Path) -> None:
     with running(tmp_path / "data") as node, node.client() as client:
-        assert all(each["model"] is each["tried"] is None for each in client.try_models()["models"])
+        assert all(each["model"] is None and each["tried"] is None for each in client.try_models()["models"])
         client.save("Deploy at night", "On Fridays.", ["plan"], id="night", scopes=["public"])
         caught_up(client)
         assert client.search("deploy")["count"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -134,7 +135,8 @@ def test_of_an_answer_what_cannot_be_is_passed_over() -> None:
     ]
     assert raw_scores({"results": rows}, 2) == [0.5, None]
     assert raw_scores([{"index": 1, "score": 2}], 2) == [None, 2.0]
-    for document in (None, 7, "x", {}, {"results": 7}, {"results": {"index": 0}}, []):
+    documents: list[Any] = [None, 7, "x", {}, {"results": 7}, {"results": {"index": 0}}, []]
+    for document in documents:
         assert raw_scores(document, 1) == [None]
 
 

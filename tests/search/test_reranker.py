@@ -35,9 +35,8 @@ def endpoint() -> Iterator[EmbeddingEndpoint]:
 
 @asynccontextmanager
 async def reranker(endpoint: EmbeddingEndpoint, **about: Any) -> AsyncIterator[Reranker]:
-    made = Reranker(
-        RerankSettings(**{"url": endpoint.url, "model": "r", "key": SecretStr(KEY), "deadline": 5.0} | about)
-    )
+    settings: dict[str, Any] = {"url": endpoint.url, "model": "r", "key": SecretStr(KEY), "deadline": 5.0}
+    made = Reranker(RerankSettings(**settings | about))
     try:
         yield made
     finally:
