@@ -34,6 +34,7 @@ BENCHMARKS = (
     "visible",
     "search",
     "recall",
+    "turns",
     "restart",
     "slim",
     "sessions",

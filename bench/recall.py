@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import orjson
 
-from projections.search.ranking import Candidate, Fusion, fuse
+from projections.search.ranking import Candidate, Fusion, fuse, lend
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point, SearchOptions
@@ -126,27 +126,36 @@ class Engine:
                 ]
             )
 
-    def by(self, path: str) -> Search:
-        """A search by one path, by all ("fused"), or by all with ranks instead of scores ("rrf")."""
-        return lambda query: self._search(query, path)
+    def by(self, path: str, scope: str = "public", beside: Mapping[str, Sequence[str]] | None = None) -> Search:
+        """A search in one scope by one path, by all ("fused"), or by all with ranks instead of scores ("rrf").
 
-    def _search(self, query: str, path: str) -> list[str]:
+        `beside` are the items beside each item, which get a part of its relevance.
+        """
+        return lambda query: self._search(query, path, scope, beside or {})
+
+    def _search(self, query: str, path: str, scope: str, beside: Mapping[str, Sequence[str]]) -> list[str]:
         words_only = path == "keyword"
         results = self._store.search(
-            SearchOptions(["public"], limit=CANDIDATES),
+            SearchOptions([scope], limit=CANDIDATES),
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
         )
-        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight)
+        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight, beside)
 
     def close(self) -> None:
         self._store.close()
 
 
-def ranked(results: Sequence[Found], fusion: Fusion, vector_weight: float) -> list[str]:
-    """The ids of the results after fusion, best first."""
+def ranked(
+    results: Sequence[Found], fusion: Fusion, vector_weight: float, beside: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """The ids of the results after fusion, best first, with what stands beside them."""
     candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in results]
-    return [each.candidate.item_id for each in fuse(candidates, fusion=fusion, vector_weight=vector_weight)]
+    found = {each.item_id for each in candidates}
+    around = {other for each in candidates for other in beside.get(each.item_id, ())} - found
+    candidates += [Candidate(item_id, 0) for item_id in sorted(around)]
+    fused = fuse(candidates, fusion=fusion, vector_weight=vector_weight)
+    return [each.candidate.item_id for each in lend(fused, beside)]
 
 
 def over_http(client: httpx.Client, path: str, corpus: str) -> Search:

@@ -172,9 +172,14 @@ class ListedItem(Item):
 
 
 class Hit(Item):
-    """An item that a search found; `why` where its scope alone puts it before a far more relevant one."""
+    """An item that a search found; `why` where its scope alone puts it before a far more relevant one.
+
+    `match` is the share of the query that it covers, 0 to 1, with the same meaning in every query; it is absent where
+    nothing was asked.
+    """
 
     relevance: float
+    match: NotRequired[float]
     why: NotRequired[str]
 
 

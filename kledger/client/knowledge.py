@@ -28,6 +28,7 @@ async def search(
     *,
     top_k: int = 5,
     min_score: int = 3,
+    min_match: float = 0.0,
     types: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
@@ -38,6 +39,8 @@ async def search(
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
+    Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. Below
+    about 0.36 a result answers nothing.
     `types` and `visibility` (private, shared, org, public) are each any-of.
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
     what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
@@ -49,6 +52,7 @@ async def search(
             "q": query,
             "top_k": top_k,
             "min_score": min_score,
+            "min_match": min_match or None,
             "types": comma_joined(types),
             "owner": owner,
             "visibility": comma_joined(visibility),

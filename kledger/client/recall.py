@@ -20,14 +20,16 @@ async def startup(
     top_k: int = 5,
     profile_k: int = 20,
     min_score: int = 3,
+    min_match: float | None = None,
     types: Sequence[str] | None = None,
     record: bool = True,
     language: Language | None = None,
 ) -> Startup:
     """What to know at the start: the caller's profile first, then related knowledge; `prompt` is all of it as text.
 
-    With a `query` what fits it, without one what has served the caller best and lately. `language` is that of the
-    texts; without one it is the node's.
+    With a `query` what fits it, without one what has served the caller best and lately; what matches less than
+    `min_match` is left out, by default what answers nothing. `language` is that of the texts; without one it is the
+    node's.
     """
     return await wire.read(
         "/api/recall/startup",
@@ -36,6 +38,7 @@ async def startup(
             "top_k": top_k,
             "profile_k": profile_k,
             "min_score": min_score,
+            "min_match": min_match,
             "types": comma_joined(types),
             "record": record,
             "language": language,
@@ -50,6 +53,7 @@ async def focus(
     *,
     top_k: int = 3,
     min_score: int = 3,
+    min_match: float | None = None,
     language: Language | None = None,
     idempotency_key: str | None = None,
 ) -> FocusedGoal:
@@ -57,7 +61,8 @@ async def focus(
     return await wire.write(
         "POST",
         f"{GOALS}/{segment(goal_id)}/focus",
-        {"description": description, "top_k": top_k, "min_score": min_score},
+        {"description": description, "top_k": top_k, "min_score": min_score}
+        | ({} if min_match is None else {"min_match": min_match}),
         params={**wire.freshness(), "language": language},
         idempotency_key=idempotency_key,
     )

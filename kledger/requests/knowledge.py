@@ -35,6 +35,7 @@ from kledger.contract.knowledge import (
     each_entity_once,
 )
 from kledger.contract.memory import Memory
+from kledger.contract.recall import MATCH_FLOOR, Match
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import Permission, Verdict
 from kledger.requests.body import Asked
@@ -260,3 +261,4 @@ class FocusRequest(Asked):
     description: Description
     top_k: Annotated[int, Field(ge=1, le=100)] = 3
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    min_match: Match = MATCH_FLOOR

@@ -18,6 +18,7 @@ from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
+from kledger.contract.recall import Match
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath
 from kledger.requests.owners import owner_named
@@ -255,12 +256,16 @@ class ReadQuery(FreshQuery):
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
 
+_MATCH = "Leave out results that cover less of the query than this share"
+
+
 class SearchQuery(ReadQuery):
     """What a search asks."""
 
     q: Annotated[str, Field(min_length=1, max_length=MOST_QUERY, description="What to look for, in words")]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    min_match: Annotated[Match, Field(description=_MATCH)] = 0.0
     types: Annotated[str | None, Field(description=_ANY_OF)] = None
     type: Annotated[str | None, Field(description=_TYPE_TOO)] = None
     owner: Annotated[str | None, Field(description=_OWNER)] = None

@@ -17,9 +17,12 @@ from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
+from projections.search.match import LENT_MATCH, Passages, covered, joined, passages, weighed
+from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
-from projections.search.ranking import Candidate, Standing, freshness, rank
+from projections.search.ranking import LENDING, Candidate, Ranked, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
+from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
@@ -51,6 +54,7 @@ class Asked:
     readable: Readable | None = None
     lacking: Callable[[Degraded], None] | None = None
     only: Only | None = None
+    min_match: float = 0.0
 
 
 class Searcher:
@@ -63,37 +67,22 @@ class Searcher:
         feed.fed = self._learn
 
     async def search(self, asked: Asked) -> list[JsonObject]:
-        """Up to `top_k` active items that one of the scopes in `visible` may read, best first.
+        """Up to `top_k` active items that one of the scopes in `visible` may read, best first, each with its `match`.
 
-        Left out are items scored below `min_score`, items with a negative quality, items that `only` excludes, and
-        items that `readable` does not return; the latter two before ranking, so that they do not influence the
-        relevance of others. Raises VectorProcessGone.
+        Left out are items scored below `min_score`, items with a negative quality, items that `only` excludes, items
+        that match less than `min_match`, and items that `readable` does not return; the latter before ranking, so that
+        they do not influence the relevance of others. Raises VectorProcessGone.
         """
-        org, visible, as_of, only = asked.org, asked.visible, asked.as_of, asked.only or {}
-        wanted = list(asked.types or [])
-        hits: list[Found] = []
-        if asked.paths != "recency":
-            options = SearchOptions(list(visible), wanted, max(LEAST_CANDIDATES, 2 * asked.top_k), as_of, only)
-            answer = await self._feed.search(asked.query, options, asked.paths)
-            hits = answer.found
-            if answer.lacking is not None and asked.lacking is not None:
-                reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
-                asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
-        recent = max(RECENT, asked.top_k) if asked.paths == "recency" else 0
-        positions = [each.valid_from for each in hits]
-        items: Sequence[Known | Then]
-        if as_of is not None or recent:
-            items = await self._view.ask(items_then, org, list(visible), wanted, positions, as_of, recent, only)
-        else:
-            items = await self._cache().active(org, positions)
-        if short := [item.standing().item_id for item in items if item.is_short]:
-            over = await self._view.ask(over_among, org, short, None if as_of is not None else datetime.now(UTC), as_of)
-            items = [item for item in items if item.standing().item_id not in over]
+        hits = await self._hits(asked)
+        scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
+        items = await self._items_of(asked, [each.valid_from for each in hits])
+        beside: dict[str, list[str]] = {}
+        if asked.paths == "fused" and (traces := _traces_of_the_best(items, scores)):
+            items, beside = await self._with_neighbours(asked, items, traces)
         if asked.readable is not None and items:
             readable_ids = await asked.readable([item.standing().item_id for item in items])
             items = [item for item in items if item.standing().item_id in readable_ids]
         now = datetime.now(UTC)
-        scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
         standings = [item.standing() for item in items]
         candidates = [
             Candidate(
@@ -102,21 +91,84 @@ class Searcher:
             for item, standing in zip(items, standings, strict=True)
         ]
         by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
+        query = weighed(asked.query)
+        meaning = self._feed.vector_weight > HASHED_VECTOR_WEIGHT
+        matches: dict[str, float] = {}
+
+        def own(item_id: str) -> float:
+            if item_id not in matches:
+                item = by_id[item_id]
+                terms = self._items.passages(item) if isinstance(item, Known) else item.passages()
+                matches[item_id] = joined(covered(query, terms), scores.get(item.at, (None, None))[1], meaning)
+            return matches[item_id]
+
+        def match(ranked: Ranked) -> float:
+            lent = 0.0 if ranked.beside is None else LENT_MATCH * own(ranked.beside)
+            return round(max(own(ranked.item_id), lent), 4)
+
         ranked = rank(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
             {standing.item_id: standing for standing in standings},
-            visible,
+            asked.visible,
             top_k=asked.top_k,
             min_score=asked.min_score,
             vector_weight=self._feed.vector_weight,
-            priority=await self._priorities(org, visible),
+            priority=await self._priorities(asked.org, asked.visible),
+            beside=beside,
+            keep=lambda each: not asked.min_match or match(each) >= asked.min_match,
         )
         why = placed_by_scope(ranked)
         return [
-            {**by_id[each.item_id].shown(), "quality_score": each.quality, "relevance": round(each.relevance, 6)}
+            {
+                **by_id[each.item_id].shown(),
+                "quality_score": each.quality,
+                "relevance": round(each.relevance, 6),
+                "match": match(each),
+            }
             | ({"why": why[each.item_id]} if each.item_id in why else {})
             for each in ranked
         ]
+
+    async def _hits(self, asked: Asked) -> list[Found]:
+        """What the paths of the vector process find."""
+        if asked.paths == "recency":
+            return []
+        most = max(LEAST_CANDIDATES, 2 * asked.top_k)
+        options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, asked.only or {})
+        answer = await self._feed.search(asked.query, options, asked.paths)
+        if answer.lacking is not None and asked.lacking is not None:
+            reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
+            asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
+        return answer.found
+
+    async def _items_of(self, asked: Asked, positions: list[int]) -> Sequence[Known | Then]:
+        """The items of these versions, and for the recency path the latest ones, without memories that are over."""
+        recent = max(RECENT, asked.top_k) if asked.paths == "recency" else 0
+        items: Sequence[Known | Then]
+        if asked.as_of is not None or recent:
+            only, wanted = asked.only or {}, list(asked.types or [])
+            visible = list(asked.visible)
+            items = await self._view.ask(items_then, asked.org, visible, wanted, positions, asked.as_of, recent, only)
+        else:
+            items = await self._cache().active(asked.org, positions)
+        if short := [item.standing().item_id for item in items if item.is_short]:
+            moment = None if asked.as_of is not None else datetime.now(UTC)
+            over = await self._view.ask(over_among, asked.org, short, moment, asked.as_of)
+            items = [item for item in items if item.standing().item_id not in over]
+        return items
+
+    async def _with_neighbours(
+        self, asked: Asked, items: Sequence[Known | Then], traces: Mapping[str, str]
+    ) -> tuple[Sequence[Known | Then], dict[str, list[str]]]:
+        """The items and those beside the best of them; and for each item, the ones that it stands beside."""
+        found = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
+        here = {item.at for item in items}
+        others = await self._items_of(asked, sorted({each.at for each in found} - here))
+        more = [item for item in others if _fits(item.shown(), asked)]
+        beside: dict[str, list[str]] = {}
+        for each in found:
+            beside.setdefault(each.item_id, []).append(each.hit)
+        return [*items, *more], beside
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:
         if not further_types(set(visible) - {EVERYTHING}):  # the usual case, without a query
@@ -162,9 +214,34 @@ class Then:
         counts = (evaluation["score"], evaluation["helpful"], evaluation["harmful"])
         return Standing(self.item["id"], *counts, scopes_of(self.item), self.changed, self.item["owner"])
 
+    def passages(self) -> Passages:
+        """The terms of its passages, by which it is matched."""
+        return passages(self.item["task"], self.item["content"])
+
     def shown(self) -> JsonObject:
         """The item as JSON, as the interfaces return it."""
         return self.item
+
+
+def _traces_of_the_best(
+    items: Sequence[Known | Then], scores: Mapping[int, tuple[float | None, float | None]]
+) -> dict[str, str]:
+    """The traces of the items that the keyword path or, without a word in common, the vector path ranks best."""
+
+    def placed(item: Known | Then) -> tuple[float, float]:
+        keyword, vector = scores.get(item.at, (None, None))
+        return -(keyword or 0.0), -(vector or 0.0)
+
+    best = sorted(items, key=placed)[: 2 * LENDING]
+    return traces_of({item.standing().item_id: item.shown() for item in best})
+
+
+def _fits(item: JsonObject, asked: Asked) -> bool:
+    """Whether an item that the paths did not find has the types and fields that are asked for."""
+    only = asked.only or {}
+    return (not asked.types or not set(asked.types).isdisjoint(item["types"])) and all(
+        not values or item[field] in values for field, values in only.items()
+    )
 
 
 def items_then(

@@ -19,6 +19,7 @@ from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
+from projections.search.match import Passages, passages
 from projections.search.ranking import Standing
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339, scopes_of
 from projections.views.knowledge.evidence import confidence
@@ -105,6 +106,7 @@ class RememberedItems:
         self._contents: OrderedDict[int, Content] = OrderedDict()
         self._states: OrderedDict[int, State] = OrderedDict()
         self._current: dict[tuple[str, str], int] = {}
+        self._passages: OrderedDict[int, Passages] = OrderedDict()
 
     async def active(self, org: str, positions: Sequence[int]) -> list[Known]:
         """Those of the versions made at these positions that are current, active, and of this tenant."""
@@ -124,6 +126,15 @@ class RememberedItems:
             f"valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL "
             f"ORDER BY valid_from DESC LIMIT {self._most}"
         )
+
+    def passages(self, known: Known) -> Passages:
+        """The terms of an item's passages, by which it is matched."""
+        found = self._passages.get(known.at)
+        if found is None:
+            found = self._passages[known.at] = passages(known.version["task"], known.version["content"])
+            if len(self._passages) > self._most:
+                self._passages.popitem(last=False)
+        return found
 
     def _cached(self, positions: Sequence[int]) -> list[State]:
         """The cached states of these versions; none if any item has changed since the cache was filled."""
@@ -158,6 +169,7 @@ class RememberedItems:
             if before != state.at:
                 del self._states[before]
                 self._contents.pop(before, None)
+                self._passages.pop(before, None)
             self._states[state.at], self._current[item] = state, state.at
         while len(self._states) > self._most:
             _, oldest = self._states.popitem(last=False)

@@ -136,6 +136,12 @@ def query_terms(text: str, *, words_only: bool = False) -> Sparse:
     return _sparse(weights)
 
 
+def word_terms(text: str) -> list[int]:
+    """The hashes of a text's stems and Chinese pairs, in their order."""
+    terms = _terms(text)
+    return [*terms.stems.elements(), *terms.cjk_pairs.elements()]
+
+
 def _terms(text: str) -> _Terms:
     stems: list[int] = []
     pairs: list[int] = []

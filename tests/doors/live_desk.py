@@ -55,7 +55,7 @@ class ContainingSearcher:
                 cursor, asked.org, Caller.seeing(asked.visible), wanted, Window(1000), asked.as_of
             ).results
             return [
-                {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0}
+                {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0, "match": 1.0}
                 for item in found
                 if asked.query in item["task"] + item["content"] and item["eval"]["score"] >= asked.min_score
             ][: asked.top_k]

@@ -34,6 +34,7 @@ ITEM: dict[str, Any] = {
     "eval": {"score": 4, "helpful": 3, "harmful": 1, "confidence": 0.5},
     "quality_score": 5.0,
     "relevance": 0.8125,
+    "match": 0.912,
     "version": 2,
     "position": 40,
     "created_at": "2026-03-05T12:00:00Z",
@@ -115,7 +116,7 @@ def test_search_shows_rank_id_task_types_relevance_and_verdicts(node: ScriptedNo
     node.says("GET /api/knowledge/search", FOUND)
     ran = kledger("search", "偶尔失败", "--top-k", "3", "--types", "plan,tool", "--as-of", "41", "--path", "keyword")
     assert ran.exit_code == 0
-    for part in ("1", ITEM["id"], "测试偶尔失败", "plan, tool", "0.812", "4", "+2 -1", "as of position 41"):
+    for part in ("1", ITEM["id"], "测试偶尔失败", "plan, tool", "0.91", "4", "+2 -1", "as of position 41"):
         assert part in ran.stdout
     asked = node.asked[0].query
     assert (asked["q"], asked["top_k"], asked["types"]) == ("偶尔失败", "3", "plan,tool")

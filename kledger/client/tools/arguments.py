@@ -16,6 +16,7 @@ from kledger.contract.words import ItemFilter, MemoryLayer
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
 TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
+MinMatch = Annotated[float, Field(ge=0, le=1, description="Leave out items that cover less of the query than this")]
 MinScore = Annotated[int, Field(ge=0, le=5, description="Leave out items with a score below this")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="At most so many items")]
 KnowledgeId = Annotated[str, Field(description="The item's id, for example knowledge-20260305-a1b2")]

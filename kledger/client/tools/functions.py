@@ -45,16 +45,25 @@ async def knowledge_search(
     query: given.Query,
     top_k: given.TopK = 5,
     min_score: given.MinScore = 3,
+    min_match: given.MinMatch = 0.0,
     types: given.OnlyTypes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
 ) -> ToolSearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 
-    Each result has its task, content, types, score, helpful and harmful counts, and an id to give feedback with.
+    Each result has its task, content, types, score, helpful and harmful counts, an id to give feedback with, and its
+    match: below 0.36 it answers nothing.
     """
     found = await knowledge.search(
-        wire, query, top_k=top_k, min_score=min_score, types=types, owner=owner, visibility=visibility
+        wire,
+        query,
+        top_k=top_k,
+        min_score=min_score,
+        min_match=min_match,
+        types=types,
+        owner=owner,
+        visibility=visibility,
     )
     return {**found, "metadata": {"items": found["results"]}}
 

@@ -23,6 +23,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What you want to know.", show_default=False)],
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 5,
     min_score: Annotated[int, typer.Option(min=1, max=5, help="Leave out items scored lower.")] = 3,
+    min_match: Annotated[float, typer.Option(min=0, max=1, help="Leave out what covers less of the query.")] = 0.0,
     types: reading.Types = None,
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
@@ -42,6 +43,7 @@ def search(
         query,
         top_k=top_k,
         min_score=min_score,
+        min_match=min_match,
         types=reading.several(types),
         owner=owner,
         visibility=reading.several(visibility),
@@ -61,14 +63,14 @@ def search(
 
 def _hits(answer: SearchResults) -> Rows:
     """Search results: a table, or on a narrow screen two lines each."""
-    wide = table("#", "id", "knowledge", "types", "relevance", "score", "+/-", right=("#", "relevance"), whole=("id",))
+    wide = table("#", "id", "knowledge", "types", "match", "score", "+/-", right=("#", "match"), whole=("id",))
     narrow = []
     for rank, item in enumerate(answer["results"], 1):
         score, verdicts = _evaluation(item["eval"])
-        types, relevance = plain(", ".join(item["types"])), f"{item['relevance']:.3f}"
+        types, match = plain(", ".join(item["types"])), f"{item.get('match', 0.0):.2f}"
         knowledge = Text.assemble((plain(item["task"]), "bold"), "\n", snippet(item["content"]), (_placed(item), "dim"))
-        wide.add_row(str(rank), plain(item["id"]), knowledge, types, relevance, score, verdicts)
-        head = Text.assemble(f"{rank}  {relevance}  ", (snippet(item["task"]), "bold"))
+        wide.add_row(str(rank), plain(item["id"]), knowledge, types, match, score, verdicts)
+        head = Text.assemble(f"{rank}  {match}  ", (snippet(item["task"]), "bold"))
         about = Text.assemble(
             ("   " + plain(item["id"]), "cyan"), f"  {snippet(item['content'], 400)}", (_placed(item), "dim")
         )
@@ -78,7 +80,7 @@ def _hits(answer: SearchResults) -> Rows:
 
 def _whole(rank: int, item: Hit) -> Group:
     score, verdicts = _evaluation(item["eval"])
-    about = f"{', '.join(item['types'])} · relevance {item['relevance']:.3f} · score {score} · verdicts {verdicts}"
+    about = f"{', '.join(item['types'])} · match {item.get('match', 0.0):.2f} · score {score} · verdicts {verdicts}"
     head = Text.assemble(f"{rank}  ", (plain(item["task"]), "bold"), ("  " + plain(item["id"]), "cyan"))
     return Group(head, plain(about + _placed(item)), plain(item["content"]), "")
 

@@ -12,6 +12,10 @@ from producers.cli.screen import counted, facts, plain, short_time, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
+MinMatch = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Leave out what covers less of the words asked for.  [what answers nothing]"),
+]
 Language = Annotated[
     Literal["zh", "en"] | None,
     typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
@@ -24,6 +28,7 @@ def startup(
     top_k: Annotated[int, typer.Option(min=0, max=80, help="At most so many related items.")] = 5,
     profile_k: Annotated[int, typer.Option(min=0, max=100, help="At most so many items of the profile.")] = 20,
     min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
+    min_match: MinMatch = None,
     types: reading.Types = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
     language: Language = None,
@@ -39,6 +44,7 @@ def startup(
         top_k=top_k,
         profile_k=profile_k,
         min_score=min_score,
+        min_match=min_match,
         types=reading.several(types),
         record=record,
         language=language,
@@ -52,6 +58,7 @@ def focus(
     description: Annotated[str, typer.Argument(help="What the goal is about.", show_default=False)],
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 3,
     min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
+    min_match: MinMatch = None,
     language: Language = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
@@ -61,7 +68,7 @@ def focus(
     Example: kledger focus goal-123 "migrate the database without downtime" --agent coder
     """
     answer = session.ledger.within(trace_id=trace, message_id=message).focus(
-        goal_id, description, top_k=top_k, min_score=min_score, language=language
+        goal_id, description, top_k=top_k, min_score=min_score, min_match=min_match, language=language
     )
     return Answer(answer, Group(words(answer["title"], "bold"), plain(answer["output"])))
 

@@ -75,6 +75,7 @@ def _reads(desk: Desk) -> APIRouter:
                 asked.q,
                 top_k=asked.top_k,
                 min_score=asked.min_score,
+                min_match=asked.min_match,
                 types=asked.named_types() or None,
                 owner=asked.owned_by(),
                 visibility=named_labels(asked.visibility),

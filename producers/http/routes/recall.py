@@ -10,6 +10,7 @@ from pydantic import Field
 from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Startup
 from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
+from kledger.contract.recall import MATCH_FLOOR, Match
 from kledger.requests.knowledge import FocusRequest
 from ledger import prompts
 from producers.http.answers import Json, ReadJson, documented
@@ -31,6 +32,7 @@ class StartupQuery(FreshQuery):
     top_k: Annotated[int, Field(ge=0, le=80, description="Related items at most")] = 5
     profile_k: Annotated[int, Field(ge=0, le=100, description="user_profile items at most")] = 20
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    min_match: Annotated[Match, Field(description="Leave out related items that match `q` less")] = MATCH_FLOOR
     types: Annotated[str | None, Field(description="Related items of any of these, separated by commas")] = None
     record: bool = True
 
@@ -53,6 +55,7 @@ def _recall(desk: Desk) -> APIRouter:
                 top_k=asked.top_k,
                 profile_k=asked.profile_k,
                 min_score=asked.min_score,
+                min_match=asked.min_match,
                 types=named_types(asked.types),
                 record=asked.record,
                 language=language,

@@ -69,6 +69,7 @@ async def focus(
         payload.description,
         top_k=payload.top_k,
         min_score=payload.min_score,
+        min_match=payload.min_match,
         record=False,
         freshness=freshness,
     )

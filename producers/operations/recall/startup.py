@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kledger.contract.language import ENGLISH, Language
+from kledger.contract.recall import MATCH_FLOOR
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
@@ -27,20 +28,24 @@ async def startup(
     top_k: int = 5,
     profile_k: int = 20,
     min_score: int = 3,
+    min_match: float = MATCH_FLOOR,
     types: Sequence[str] = (),
     record: bool = True,
     language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """The context of an agent at startup (Startup): its user_profile items by confidence and helpful, then `top_k`
-    related items, matches of `query` or without one the best and latest used; each with its relevance.
+    related items, matches of `query` or without one the best and latest used; each with its relevance. What matches the
+    query less than `min_match` is left out.
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
     await reach(desk, freshness)
     position = desk.view.position
     profile = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
-    related, searched_at = await _related(desk, caller, lineage, query, top_k, min_score, types, profile, freshness)
+    related, searched_at = await _related(
+        desk, caller, lineage, query, top_k, min_score, min_match, types, profile, freshness
+    )
     position = position if searched_at is None else min(position, searched_at)
     memories = profiles.Memories(None, None, position)
     memory_texts: dict[ProfileType, str | None] = {"user": None, "work": None}
@@ -77,6 +82,7 @@ async def _related(
     query: str,
     top_k: int,
     min_score: int,
+    min_match: float,
     types: Sequence[str],
     profile: Sequence[JsonObject],
     freshness: Freshness,
@@ -99,6 +105,7 @@ async def _related(
         query,
         top_k=min(MOST_SEARCHED, top_k + len(profile)),
         min_score=min_score,
+        min_match=min_match,
         types=types or None,
         record=False,
         freshness=freshness,

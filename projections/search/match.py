@@ -1,0 +1,98 @@
+"""`match`: how much of a query an item covers, 0 to 1, with the same meaning in every query and in every store.
+
+The share of the query's weight whose terms the item has. The weight of a term is that of the keyword path times its
+rarity in the language, by background frequencies that ship with the product (bench/background.py says what they are
+made from). It depends on the query and on the item's words alone: other items, hidden ones above all, change nothing
+in it, and a store of one item measures like one of a million. A long text is measured by its best passage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.vectors.tokens import MOST_CHARACTERS, document_terms, query_terms
+
+BACKGROUND = Path(__file__).with_name("background.npz")
+LENT_MATCH = 0.9
+"""Of the match of the item beside it (projections/search/neighbours.py): a neighbour is read together with that one."""
+
+LEAST_SHARE = 3e-5
+"""A term in fewer texts than this is as rare as an unknown one."""
+_TEXTS = 1e5
+_UNRELATED = 0.25  # the usual cosine of texts that have nothing to do with each other
+
+PASSAGE = 700
+"""Bytes of a passage: some 120 English words or 230 Chinese characters."""
+_OVERLAP = 100
+
+Passages = tuple[NDArray[np.uint32], ...]
+"""The terms of each passage of an item, sorted: one passage for most items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A query's terms and their share of its weight; the shares add up to 1."""
+
+    terms: NDArray[np.uint32]
+    shares: NDArray[np.float64]
+
+
+@lru_cache(maxsize=1_024)
+def weighed(query: str) -> Weighed:
+    """The terms of a query, weighed by kind and rarity; without any for a query without letters."""
+    terms = query_terms(query)
+    weights = terms.values * _rarity(terms.indices)
+    total = float(weights.sum())
+    return Weighed(terms.indices, weights / total if total else weights)
+
+
+def passages(task: str, content: str) -> Passages:
+    """The terms of each passage of an item; each passage is read with the item's task."""
+    content = content[:MOST_CHARACTERS]
+    size = len(content.encode("utf-8", "replace"))
+    if size <= PASSAGE + _OVERLAP:
+        return (np.sort(document_terms(task, content).indices),)
+    step, overlap = PASSAGE * len(content) // size, _OVERLAP * len(content) // size
+    parts = (content[at : at + step + overlap] for at in range(0, len(content), step))
+    return tuple(np.sort(document_terms(task, part).indices) for part in parts)
+
+
+def covered(query: Weighed, item: Passages) -> float:
+    """The share of the query's weight that the best passage of an item has."""
+    if not len(query.terms):
+        return 0.0
+    return max((_share(query, passage) for passage in item if len(passage)), default=0.0)
+
+
+def joined(words: float, cosine: float | None, meaning: bool) -> float:
+    """The match by words, or by the cosine of a sentence model where that is more.
+
+    Hashed vectors (`meaning` False) repeat the words with noise and do not join.
+    """
+    if not meaning or cosine is None:
+        return words
+    return max(words, min(1.0, max(0.0, (cosine - _UNRELATED) / (1 - _UNRELATED))))
+
+
+def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:
+    at = np.minimum(np.searchsorted(passage, query.terms), len(passage) - 1)
+    return min(1.0, float(query.shares[passage[at] == query.terms].sum()))
+
+
+def _rarity(terms: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """BM25's inverse document frequency over the background; an unknown term is as rare as can be."""
+    known, shares = _background()
+    at = np.minimum(np.searchsorted(known, terms), len(known) - 1)
+    frequency = np.where(known[at] == terms, shares[at], 0.0) * _TEXTS
+    return np.asarray(np.log1p((_TEXTS - frequency + 0.5) / (frequency + 0.5)))
+
+
+@cache
+def _background() -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    with np.load(BACKGROUND) as file:
+        return file["terms"], file["shares"].astype(np.float64)

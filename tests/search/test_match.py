@@ -1,0 +1,68 @@
+"""`match`: what an answer covers of the question, the same in every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from kledger.contract.recall import MATCH_FLOOR
+from projections.search.match import Passages, covered, joined, passages, weighed
+from projections.search.ranking import LENT, Candidate, fuse, lend
+
+ROLLBACK = passages(
+    "Roll back a release", "Run `deploy --rollback`, then tell the on-call channel which version is live."
+)
+REFUND = passages("退款流程", "先核对订单号，再在后台提交退款申请，三天内到账。")
+
+
+@pytest.mark.parametrize(
+    ("query", "item"),
+    [
+        ("how do I roll back a release", ROLLBACK),
+        ("which version is live after a rollback", ROLLBACK),
+        ("退款多久到账", REFUND),
+        ("怎么提交退款申请", REFUND),
+    ],
+)
+def test_an_item_that_answers_matches_more_than_the_floor(query: str, item: Passages) -> None:
+    assert covered(weighed(query), item) >= MATCH_FLOOR
+
+
+@pytest.mark.parametrize("query", ["how to bake sourdough bread", "when should I prune old roses", "月季什么时候修剪"])
+def test_a_question_that_nothing_answers_stays_below_the_floor(query: str) -> None:
+    assert covered(weighed(query), ROLLBACK) < MATCH_FLOOR
+    assert covered(weighed(query), REFUND) < MATCH_FLOOR
+
+
+def test_an_answer_deep_in_a_long_text_matches_as_it_does_alone() -> None:
+    filling = "The quick brown fox jumps over the lazy dog and nobody knows why. " * 200
+    alone = "Run deploy --rollback, then tell the on-call channel which version is live."
+    query = weighed("which version is live after a rollback")
+    long = passages("Notes", filling + alone + filling)
+    assert len(long) > 10
+    assert covered(query, long) == pytest.approx(covered(query, passages("Notes", alone)), abs=0.1)
+
+
+def test_a_query_without_letters_matches_nothing() -> None:
+    assert covered(weighed("?!"), ROLLBACK) == 0.0
+    assert covered(weighed("release"), passages("", "")) == 0.0
+
+
+def test_a_text_matches_itself_wholly() -> None:
+    assert covered(weighed("Roll back a release"), ROLLBACK) == pytest.approx(1.0)
+
+
+def test_a_cosine_joins_where_a_sentence_model_made_it() -> None:
+    assert joined(0.1, 0.9, meaning=True) > 0.8
+    assert joined(0.1, 0.9, meaning=False) == 0.1
+    assert joined(0.4, -0.5, meaning=True) == 0.4
+    assert joined(0.4, None, meaning=True) == 0.4
+
+
+def test_what_stands_beside_a_hit_gets_a_share_of_its_relevance_once() -> None:
+    found = fuse([Candidate("lead", 1, keyword=8.0), Candidate("other", 2, keyword=3.0), Candidate("answer", 3)])
+    lent = lend(found, {"answer": ["lead", "other"], "other": ["answer"]})
+    assert [each.candidate.item_id for each in lent] == ["lead", "answer", "other"]
+    assert lent[1].beside == "lead"
+    assert lent[1].relevance == pytest.approx(LENT * found[0].relevance)
+    assert lent[2].beside is None
+    assert lend(found, {}) == found
