@@ -35,6 +35,7 @@ BENCHMARKS = (
     "search",
     "recall",
     "turns",
+    "heard",
     "restart",
     "slim",
     "sessions",

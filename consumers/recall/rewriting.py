@@ -2,7 +2,7 @@
 
 Both are asked for at once, each of its own task's model, and waited for as long as PATIENCE. What a model writes is
 data: bounded, on one line, without characters that no query may hold. It counts only while it stays with the question:
-a set of queries of which none shares a word with it, or such a text, is left out.
+a set of queries of which none covers a part of it, or such a text, is left out.
 
 What a model wrote is kept in memory for a while. It depends on nothing but what the model was given, and is still kept
 for each caller apart: a quick answer would tell that somebody else had asked the same.
@@ -28,8 +28,8 @@ from consumers.recall.awaited import Awaited, NoAnswer
 from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.language import Language
 from kledger.contract.seal_mark import MARK
-from projections.search.asked_differently import MOST_QUERIES, Rewritten
-from projections.vectors.tokens import normalise, query_terms
+from projections.search.asked_differently import MOST_QUERIES, Rewritten, has_words, stays_with
+from projections.vectors.tokens import normalise
 
 Way = Literal["rewrite", "hyde"]
 WAYS: tuple[Way, ...] = ("rewrite", "hyde")
@@ -91,11 +91,11 @@ class Rewriting:
         Never raises: without an answer there are no further queries, and `reason` says why.
         """
         asked = query[:MOST_ASKED]
-        if not (words := _words(asked)):
+        if not has_words(asked):
             return Rewritten(reason="the question holds no word to stay with")
         if not self.ways:
             return Rewritten(reason="this node has no model to rewrite with: set KLEDGER_MODEL_REWRITE")
-        answers = await asyncio.gather(*(self._written(way, asked, language, words, whose) for way in self.ways))
+        answers = await asyncio.gather(*(self._written(way, asked, language, whose) for way in self.ways))
         by_way = dict(zip(self.ways, answers, strict=True))
         empty = Written(())
         reasons = [written.reason for written in answers if written.reason]
@@ -105,7 +105,7 @@ class Rewriting:
             reason="; ".join(reasons) or None,
         )
 
-    async def _written(self, way: Way, query: str, language: Language, words: frozenset[int], whose: str) -> Written:
+    async def _written(self, way: Way, query: str, language: Language, whose: str) -> Written:
         rules = prompt(way, _material(query, language))
         key = _key(whose, way, self._model.settings.model_for(way), rules.version, language, query)
         if (kept := self._remembered(key)) is not None:
@@ -115,14 +115,14 @@ class Rewriting:
         began = self._forgotten
 
         async def call() -> Written:
-            written = await self._asked(way, rules, query, words)
+            written = await self._asked(way, rules, query)
             self._remember(key, written, began)  # also where its reader has gone
             return written
 
         written, reason = await self.ways[way].answer(key, _with_faults(call))
         return Written((), reason) if written is None else written
 
-    async def _asked(self, way: Way, rules: Prompt, query: str, words: frozenset[int]) -> Written:
+    async def _asked(self, way: Way, rules: Prompt, query: str) -> Written:
         call = f"{way}-{uuid.uuid4().hex}"
         if way == "rewrite":
             answer = await self._model.ask("rewrite", rules, Queries, key=call)
@@ -132,8 +132,8 @@ class Rewriting:
             texts = tuple(filter(None, [_line(text.value.text, MOST_TEXT)]))
         if not texts:
             return Written((), f"the model of {way} wrote nothing that can be searched for")
-        if not any(words & _words(text) for text in texts):
-            return Written((), f"what the model of {way} wrote shares no word with the question")
+        if not stays_with(query, texts):
+            return Written((), f"what the model of {way} wrote is not about the question")
         return Written(texts)
 
     def _remembered(self, key: bytes) -> Written | None:
@@ -179,10 +179,6 @@ def _material(query: str, language: Language) -> str:
 def _key(*parts: str) -> bytes:
     """A key that holds no word of the question."""
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
-
-
-def _words(text: str) -> frozenset[int]:
-    return frozenset(query_terms(text, words_only=True).indices.tolist())
 
 
 def _queries(written: list[str], query: str) -> tuple[str, ...]:

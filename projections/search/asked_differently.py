@@ -6,17 +6,21 @@ keeps its place, and what they found has to be clearly better than whatever it c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from projections.search.match import covered, passages, weighed
 
 R = TypeVar("R")
 
 MOST_QUERIES = 3
 CLEARLY = 0.1
 """How much better the `match` of a further query's result is than that of one it comes before."""
-TRUST = 0.9
-"""A match with words of a model counts so much of a match with the caller's own."""
+ANCHOR = 0.25
+"""The share of a question's weight (as in `match`) that one text of a model's answer has to cover."""
+TRUST = 0.7
+"""A match with words of a model counts so much of a match with the caller's own; measured with bench/heard.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,20 @@ class Hit(Generic[R]):
     id: str
     match: float
     result: R
+
+
+def stays_with(question: str, written: Iterable[str]) -> bool:
+    """Whether what a model wrote is about the question: one text that covers ANCHOR of it stands for all of an answer.
+
+    The others may be in another language, or in other words altogether.
+    """
+    asked = weighed(question)
+    return any(covered(asked, passages("", text)) >= ANCHOR for text in written)
+
+
+def has_words(question: str) -> bool:
+    """Whether there is anything that an answer could stay with."""
+    return len(weighed(question).terms) > 0
 
 
 def joined(first: Sequence[Hit[R]], further: Sequence[Sequence[Hit[R]]], floor: float) -> list[Hit[R]]:

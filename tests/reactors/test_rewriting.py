@@ -25,7 +25,7 @@ from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 QUERY = "怎么修那个登录的 bug"
 GOOD = ["登录页面 bug 修复方案", "用户认证错误排查", "login authentication error fix"]
-TEXT = "登录失败时先清除会话，再检查令牌是否过期。"
+TEXT = "怎么修登录的 bug：登录失败时先清除会话，再检查令牌是否过期。"
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def test_the_model_for_all_tasks_is_none_for_these(endpoint: EmbeddingEndp
 
 async def test_a_question_without_a_word_is_not_asked(endpoint: EmbeddingEndpoint, chat: ChatEndpoint) -> None:
     async with rewriting(endpoint) as asking:
-        assert not (await asking.asked_differently("?! … the", "en", "user:ann")).queries
+        assert not (await asking.asked_differently("?! …", "en", "user:ann")).queries
     assert not chat.asked
 
 
@@ -142,12 +142,12 @@ async def test_a_failing_model_is_as_none(endpoint: EmbeddingEndpoint, chat: Cha
 
 async def test_what_is_written_is_bounded_and_on_one_line(endpoint: EmbeddingEndpoint, chat: ChatEndpoint) -> None:
     written = [
-        "登录\n\0\u202e 修复\ud800".encode("utf-8", "replace").decode(),
-        "登录 修复",
+        "登录的 bug\n\0\u202e 怎么修\ud800".encode("utf-8", "replace").decode(),
+        "登录的 bug 怎么修",
         *(f"登录 {n}" for n in range(9)),
     ]
     chat.says({"queries": written}, to="in other words")
-    chat.says({"text": "登录" + "长" * 100_000}, to="is only compared")
+    chat.says({"text": "怎么修登录的 bug " + "长" * 100_000}, to="is only compared")
     async with rewriting(endpoint) as asking:
         found = await asking.asked_differently(QUERY, "zh", "user:ann")
     assert len(found.queries) == 3
@@ -196,7 +196,7 @@ async def test_no_caller_can_tell_what_another_one_asked(endpoint: EmbeddingEndp
 async def test_what_is_kept_is_bounded_holds_no_question_and_is_forgotten(
     endpoint: EmbeddingEndpoint, chat: ChatEndpoint
 ) -> None:
-    chat.says({"queries": ["登录 修复"]}, to="in other words")
+    chat.says({"queries": ["登录的 bug 怎么修好"]}, to="in other words")
     async with rewriting(endpoint, hyde="") as asking:
         for number in range(MOST_KEPT + 5):
             await asking.asked_differently(f"{QUERY} {number}", "zh", "user:ann")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from projections.search.asked_differently import CLEARLY, TRUST, Hit, joined
+from projections.search.asked_differently import CLEARLY, TRUST, Hit, joined, stays_with
 
 FLOOR = 0.5
 
@@ -18,6 +18,15 @@ def hits(*pairs: tuple[str, float]) -> list[Hit[str]]:
 
 def ids(found: Sequence[Hit[str]]) -> list[str]:
     return [hit.id for hit in found]
+
+
+def test_one_text_that_covers_a_part_of_the_question_stands_for_all_of_an_answer() -> None:
+    question = "怎么修那个登录的 bug"
+    assert stays_with(question, ["用户认证错误排查", "登录页面 bug 修复方案"])
+    assert stays_with("how can I undo my last commit", ["撤销上一次提交", "git undo last commit keep changes"])
+    assert not stays_with(question, ["用户认证错误排查", "login authentication error fix"])
+    assert not stays_with("Who won the chess match between Spassky and Fischer?", ["who won the last Tour de France"])
+    assert not stays_with("How do I fix it?", ["", "!", "bread"])
 
 
 def test_what_the_first_query_found_for_sure_stays_where_it_is() -> None:
