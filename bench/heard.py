@@ -26,8 +26,8 @@ from consumers.recall.scores import calibrated, with_controls
 from kledger.contract.recall import MATCH_FLOOR
 from projections.search.asked_differently import Hit, joined, stays_with
 from projections.search.match import Passages, covered, passages, weighed
+from projections.search.model_rerank import Place, reranked
 from projections.search.ranking import Candidate, Relevant, fuse
-from projections.search.reranked import Place, reranked
 from projections.vectors.store.port import SearchOptions
 from projections.vectors.tokens import query_terms
 from tests.rerank_endpoint import (

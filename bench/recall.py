@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import orjson
 
-from projections.search.ranking import Candidate, Fusion, fuse, lend
+from projections.search.ranking import Beside, Candidate, Fusion, fuse, lend
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point, SearchOptions
@@ -126,14 +126,14 @@ class Engine:
                 ]
             )
 
-    def by(self, path: str, scope: str = "public", beside: Mapping[str, Sequence[str]] | None = None) -> Search:
+    def by(self, path: str, scope: str = "public", beside: Beside | None = None) -> Search:
         """A search in one scope by one path, by all ("fused"), or by all with ranks instead of scores ("rrf").
 
         `beside` are the items beside each item, which get a part of its relevance.
         """
         return lambda query: self._search(query, path, scope, beside or {})
 
-    def _search(self, query: str, path: str, scope: str, beside: Mapping[str, Sequence[str]]) -> list[str]:
+    def _search(self, query: str, path: str, scope: str, beside: Beside) -> list[str]:
         words_only = path == "keyword"
         results = self._store.search(
             SearchOptions([scope], limit=CANDIDATES),
@@ -146,13 +146,15 @@ class Engine:
         self._store.close()
 
 
-def ranked(
-    results: Sequence[Found], fusion: Fusion, vector_weight: float, beside: Mapping[str, Sequence[str]]
-) -> list[str]:
+def ranked(results: Sequence[Found], fusion: Fusion, vector_weight: float, beside: Beside) -> list[str]:
     """The ids of the results after fusion, best first, with what stands beside them."""
     candidates = [Candidate(f.item_id, f.valid_from, keyword=f.keyword, vector=f.vector) for f in results]
     found = {each.item_id for each in candidates}
-    around = {other for each in candidates for other in beside.get(each.item_id, ())} - found
+    around_of: dict[str, list[str]] = {}
+    for item_id, hits in beside.items():
+        for hit, _ in hits:
+            around_of.setdefault(hit, []).append(item_id)
+    around = {other for each in candidates for other in around_of.get(each.item_id, ())} - found
     candidates += [Candidate(item_id, 0) for item_id in sorted(around)]
     fused = fuse(candidates, fusion=fusion, vector_weight=vector_weight)
     return [each.candidate.item_id for each in lend(fused, beside)]

@@ -63,11 +63,11 @@ def ways(engine: Engine) -> dict[str, By]:
         return engine.by("fused", scope(conversation))
 
     def neighbours(conversation: Conversation) -> Search:
-        beside: dict[str, list[str]] = {}
+        beside: dict[str, list[tuple[str, bool]]] = {}
         for one, other in pairwise(conversation.turns):
             if one.session == other.session:
-                beside.setdefault(one.id, []).append(other.id)
-                beside.setdefault(other.id, []).append(one.id)
+                beside.setdefault(one.id, []).append((other.id, False))
+                beside.setdefault(other.id, []).append((one.id, True))
         return engine.by("fused", scope(conversation), beside)
 
     return {"alone": alone, "neighbours": neighbours}

@@ -175,11 +175,12 @@ class Hit(Item):
     """An item that a search found; `why` where its scope alone puts it before a far more relevant one.
 
     `match` is the share of the query that it covers, 0 to 1, with the same meaning in every query; it is absent where
-    nothing was asked.
+    nothing was asked. `beside` is the item that it stands next to in its trace, where that lent it relevance.
     """
 
     relevance: float
     match: NotRequired[float]
+    beside: NotRequired[str]
     why: NotRequired[str]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.knowledge import Hit
+from kledger.answers.knowledge import Hit, Item
 from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
 from kledger.contract.language import Language
+from kledger.contract.recall import Intent, RecallLayer
 
 
 class StartupSections(TypedDict):
@@ -31,6 +32,61 @@ class Startup(Answered):
     count: int
     sections: StartupSections
     prompt: str
+    position: Position
+    recall_id: str | None
+
+
+class RecallWhy(TypedDict):
+    """The factors that ranked a result: `score` is the relevance, moved by each of the others within its bounds."""
+
+    relevance: Annotated[float, Field(description="Of the words and the meaning; compares within one answer")]
+    recency: Annotated[float, Field(description="1 for what changed just now, halved every 30 days")]
+    layer: Annotated[float, Field(description="Procedural before semantic before episodic: 0 to 1")]
+    intent: Annotated[float, Field(description="1 where the layer answers the intent, 0.5 where it is read as well")]
+    confidence: Annotated[float, Field(description="-1 to 1")]
+    use: Annotated[float, Field(description="Verdicts and score: -1 to 1")]
+    score: float
+
+
+class RecalledItem(Item):
+    """An item that answers: its layer, its `match` (0 to 1), and the factors that ranked it."""
+
+    relevance: float
+    match: float
+    layer: RecallLayer
+    why: RecallWhy
+    beside: NotRequired[str]
+
+
+class RecalledWords(TypedDict):
+    """An older message of the session that answers a follow-up; `number` counts from 1 in the session."""
+
+    id: str
+    layer: RecallLayer
+    role: str
+    number: int
+    task: str
+    content: str
+    updated_at: Time
+    match: float
+    relevance: float
+    why: RecallWhy
+
+
+class Recalled(Answered):
+    """What is known that answers a message, best first; `text` is the same for a prompt.
+
+    `nothing_known`: no result reaches the least match of an answer. `shown` of the results are in the text; `left_out`
+    are those that the session's context holds.
+    """
+
+    intent: Intent
+    results: list[RecalledItem | RecalledWords]
+    count: int
+    text: str
+    shown: int
+    nothing_known: bool
+    left_out: int
     position: Position
     recall_id: str | None
 

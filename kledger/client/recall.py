@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Startup
+from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Recalled, Startup
 from kledger.client.faces import Endpoint
+from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.language import Language
+from kledger.contract.recall import RecallLayer
 
 GOALS = "/api/goals"
 PROMPTS = "/api/prompts"
+RECALL = "/api/memory/recall"
 
 
 async def startup(
@@ -44,6 +47,44 @@ async def startup(
             "language": language,
         },
     )
+
+
+async def recall(
+    wire: Wire,
+    message: str,
+    *,
+    session: str | None = None,
+    target_agent: str | None = None,
+    layers: Sequence[RecallLayer] | None = None,
+    as_of: Moment | None = None,
+    top_k: int = 5,
+    min_score: int = 3,
+    min_match: float | None = None,
+    budget_tokens: int | None = None,
+    language: Language | None = None,
+    record: bool = True,
+) -> Recalled:
+    """What is known that answers a message, with its reasons; `text` is the same for a prompt, in your language.
+
+    `nothing_known` says that no result answers. With a `session` of yours, what its context holds already is left out.
+    `target_agent` asks what that agent and the project know; `layers` reads these alone. `text` has at most
+    `budget_tokens`.
+    """
+    asked = {
+        "message": message,
+        "session": session,
+        "target_agent": target_agent,
+        "layers": None if layers is None else list(layers),
+        "as_of": moment(as_of),
+        "top_k": top_k,
+        "min_score": min_score,
+        "min_match": min_match,
+        "budget_tokens": budget_tokens,
+        "language": language,
+        "record": record,
+    }
+    stated = {name: value for name, value in asked.items() if value is not None}
+    return await wire.read(RECALL, method="POST", body=stated)
 
 
 async def focus(
@@ -87,6 +128,7 @@ class RecallEndpoints:
     """Recall at an agent's start and on a goal's focus, and the prompts."""
 
     startup = Endpoint(startup)
+    recall = Endpoint(recall)
     focus = Endpoint(focus)
     goal = Endpoint(goal)
     prompts = Endpoint(prompts)

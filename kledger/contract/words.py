@@ -42,7 +42,7 @@ SessionStatus = Literal["open", "closed", "removed"]
 """What a session is; `removed`: its words are kept no longer."""
 SharedKind = Literal["project_context", "adr", "convention", "known_issue", "user_preference"]
 """The kinds of memories that a project shares; a coordinator of it approves them."""
-ServingPart = Literal["view", "vectors", "embeddings", "rewriting", "reranker"]
+ServingPart = Literal["view", "vectors", "embeddings", "sessions", "rewriting", "reranker"]
 """A part of a node that answers reads."""
 TokenRole = Literal["agent", "analyst", "operator"]
 Verdict = Literal["helpful", "harmful"]

@@ -5,15 +5,19 @@ Credit, promotion and "why did the agent believe this" are computed from these. 
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
+from kledger.contract.language import Language
 from kledger.contract.part import Part
+from kledger.contract.recall import Intent, Match, RecallKind
 from kledger.contract.scopes import Scope
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, USER
+
+MAX_POLICY = 64
 
 
 class ServedItem(Part):
@@ -24,6 +28,20 @@ class ServedItem(Part):
     relevance: Number
 
 
+class Ranking(Part):
+    """How the items of a recall were ranked: `policy` names the settings, `matches` has the match of each item in turn.
+
+    From the policy and the position of the views every factor can be computed again. A match is null where nothing was
+    asked. `intent` is what the message asked for, `session` the one that the recall was made in.
+    """
+
+    policy: Annotated[str, Field(min_length=1, max_length=MAX_POLICY)]
+    matches: Annotated[list[Match | None], Field(max_length=MOST_LISTED)] = Field(default_factory=list)
+    session: Annotated[str, Field(max_length=MAX_ID)] | None = None
+    language: Language | None = None
+    intent: Intent | None = None
+
+
 Served = Annotated[list[ServedItem], Field(max_length=MOST_LISTED)]
 
 
@@ -31,6 +49,8 @@ class RecallServed(Fact):
     """Items were handed out, best first. `view_position` is the log position that the answer knew."""
 
     name: ClassVar[str] = "recall.served"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("ranking",)
     personal: ClassVar[tuple[str, ...]] = ("query",)
     example: ClassVar[Example] = Example(
         RECALL,
@@ -39,13 +59,15 @@ class RecallServed(Fact):
         visible_scopes=[USER, "project:ledger", "public"],
         items=[ServedItem(id=ITEM, version=2, relevance=0.83)],
         view_position=6,
+        ranking=Ranking(policy="4f1c2a9d0b7e", matches=[0.71], language="zh", intent="new_task"),
     )
 
-    kind: Literal["search", "startup", "focus"] = "search"
+    kind: RecallKind = "search"
     query: Query
     visible_scopes: Annotated[list[Scope], Field(max_length=MOST_LISTED)]
     items: Served
     view_position: Annotated[int, Field(ge=0, le=MOST_POSITION)]
+    ranking: Annotated[Ranking | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 FACTS: tuple[type[Fact], ...] = (RecallServed,)

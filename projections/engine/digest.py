@@ -66,8 +66,9 @@ def rows_as_text(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> s
     added, excluded = ADDED.get(relation, ()), UNDIGESTED.get(relation, ())
     if added or excluded:
         names = [name for name, *_ in con.execute(f"DESCRIBE {relation}").fetchall() if name not in (*added, *excluded)]
-        row = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})::VARCHAR"
-        row += "".join(f" || coalesce(', {name}: ' || {name}::VARCHAR, '')" for name in added)
+        fields = ", ".join(f'"{name}" := "{name}"' for name in names)
+        row = f"struct_pack({fields})::VARCHAR"
+        row += "".join(f""" || coalesce(', {name}: ' || "{name}"::VARCHAR, '')""" for name in added)
     return f"SELECT {', '.join([*more, f'{row} AS row_text'])} FROM {relation}"
 
 

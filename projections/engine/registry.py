@@ -61,7 +61,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
         "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
     # Before feedback: the credit of a verdict depends on the recalls.
-    ViewOfLog("recalls", recalls.TABLES, recalls.fold, recalls.fold_few, {"recalls": ("position", "rank")}),
+    ViewOfLog(
+        "recalls",
+        recalls.TABLES,
+        recalls.fold,
+        recalls.fold_few,
+        {"recalls": ("position", "rank")},
+        {"recalls": ("match", "policy", "session", "language", "intent")},
+    ),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import duckdb
 import orjson
 
 from kledger.answers.parts import Degraded
+from kledger.contract.recall import RecallLayer
 from kledger.contract.scopes import PRIORITY, further_types
 from kledger.contract.words import EVERYTHING, RecallPath
 from ledger.event import JsonObject
@@ -17,9 +18,11 @@ from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
+from projections.search.layers import layer_of
 from projections.search.match import LENT_MATCH, Passages, covered, joined, passages, weighed
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
+from projections.search.policy import policy
 from projections.search.ranking import LENDING, Candidate, Ranked, Standing, freshness, rank
 from projections.search.remembered import Known, RememberedItems
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
@@ -41,7 +44,10 @@ Readable = Callable[[list[str]], Awaitable[set[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A search. `as_of` is a log position; `lacking` is called where the result is degraded."""
+    """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
+
+    With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
+    """
 
     org: str
     query: str
@@ -55,6 +61,8 @@ class Asked:
     lacking: Callable[[Degraded], None] | None = None
     only: Only | None = None
     min_match: float = 0.0
+    since: int | None = None
+    layers: Collection[RecallLayer] | None = None
 
 
 class Searcher:
@@ -76,7 +84,7 @@ class Searcher:
         hits = await self._hits(asked)
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
         items = await self._items_of(asked, [each.valid_from for each in hits])
-        beside: dict[str, list[str]] = {}
+        beside: dict[str, list[tuple[str, bool]]] = {}
         if asked.paths == "fused" and (traces := _traces_of_the_best(items, scores)):
             items, beside = await self._with_neighbours(asked, items, traces)
         if asked.readable is not None and items:
@@ -106,6 +114,10 @@ class Searcher:
             lent = 0.0 if ranked.beside is None else LENT_MATCH * own(ranked.beside)
             return round(max(own(ranked.item_id), lent), 4)
 
+        def keep(each: Ranked) -> bool:
+            of_layer = asked.layers is None or layer_of(by_id[each.item_id].shown()) in asked.layers
+            return of_layer and (not asked.min_match or match(each) >= asked.min_match)
+
         ranked = rank(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
             {standing.item_id: standing for standing in standings},
@@ -115,7 +127,7 @@ class Searcher:
             vector_weight=self._feed.vector_weight,
             priority=await self._priorities(asked.org, asked.visible),
             beside=beside,
-            keep=lambda each: not asked.min_match or match(each) >= asked.min_match,
+            keep=keep,
         )
         why = placed_by_scope(ranked)
         return [
@@ -126,6 +138,7 @@ class Searcher:
                 "match": match(each),
             }
             | ({"why": why[each.item_id]} if each.item_id in why else {})
+            | ({"beside": each.beside} if each.beside is not None else {})
             for each in ranked
         ]
 
@@ -139,7 +152,17 @@ class Searcher:
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
-        return answer.found
+        found = answer.found
+        if asked.since is not None:
+            fresh = await self._feed.search(asked.query, replace(options, limit=RECENT, since=asked.since), asked.paths)
+            known = {each.valid_from for each in found}
+            found = [*found, *(each for each in fresh.found if each.valid_from not in known)]
+        return found
+
+    @property
+    def policy(self) -> str:
+        """The name of the settings that rank."""
+        return policy(self._feed.model)
 
     async def _items_of(self, asked: Asked, positions: list[int]) -> Sequence[Known | Then]:
         """The items of these versions, and for the recency path the latest ones, without memories that are over."""
@@ -159,15 +182,15 @@ class Searcher:
 
     async def _with_neighbours(
         self, asked: Asked, items: Sequence[Known | Then], traces: Mapping[str, str]
-    ) -> tuple[Sequence[Known | Then], dict[str, list[str]]]:
+    ) -> tuple[Sequence[Known | Then], dict[str, list[tuple[str, bool]]]]:
         """The items and those beside the best of them; and for each item, the ones that it stands beside."""
         found = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
         here = {item.at for item in items}
         others = await self._items_of(asked, sorted({each.at for each in found} - here))
         more = [item for item in others if _fits(item.shown(), asked)]
-        beside: dict[str, list[str]] = {}
+        beside: dict[str, list[tuple[str, bool]]] = {}
         for each in found:
-            beside.setdefault(each.item_id, []).append(each.hit)
+            beside.setdefault(each.item_id, []).append((each.hit, each.follows))
         return [*items, *more], beside
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:

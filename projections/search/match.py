@@ -24,7 +24,7 @@ LENT_MATCH = 0.9
 LEAST_SHARE = 3e-5
 """A term in fewer texts than this is as rare as an unknown one."""
 _TEXTS = 1e5
-_UNRELATED = 0.25  # the usual cosine of texts that have nothing to do with each other
+UNRELATED = 0.25  # the usual cosine of texts that have nothing to do with each other
 
 PASSAGE = 700
 """Bytes of a passage: some 120 English words or 230 Chinese characters."""
@@ -76,7 +76,7 @@ def joined(words: float, cosine: float | None, meaning: bool) -> float:
     """
     if not meaning or cosine is None:
         return words
-    return max(words, min(1.0, max(0.0, (cosine - _UNRELATED) / (1 - _UNRELATED))))
+    return max(words, min(1.0, max(0.0, (cosine - UNRELATED) / (1 - UNRELATED))))
 
 
 def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:

@@ -21,11 +21,12 @@ _TRACE = "trace:"
 
 
 class Beside(NamedTuple):
-    """An item beside a hit: the position that made its version, and the id of the hit."""
+    """An item beside a hit: the position that made its version, the id of the hit, and whether it follows that one."""
 
     at: int
     item_id: str
     hit: str
+    follows: bool
 
 
 def traces_of(items: Mapping[str, JsonObject]) -> dict[str, str]:
@@ -73,8 +74,8 @@ def neighbours(
         [parameters],
     ).fetchall()
     return [
-        Beside(at, other, hit)
+        Beside(at, other, hit, follows)
         for hit, before, before_at, after, after_at in rows
-        for other, at in ((before, before_at), (after, after_at))
+        for other, at, follows in ((before, before_at, False), (after, after_at, True))
         if other is not None
     ]

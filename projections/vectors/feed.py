@@ -89,6 +89,12 @@ class VectorFeed:
         return self.trouble is None and self._may_write()
 
     @property
+    def model(self) -> str:
+        """The model that makes the vectors, with their size."""
+        embedding = self._settings.embedding
+        return f"{MODEL}/{DIMENSIONS}" if embedding is None else f"{embedding.model}/{embedding.dimensions}"
+
+    @property
     def vector_weight(self) -> float:
         """Weight of this model's cosine relative to the best keyword score."""
         return self._client.vector_weight if self._client else 0.0

@@ -42,6 +42,10 @@ class ContainingSearcher:
     def position(self) -> int:
         return self.view.position - self.behind
 
+    @property
+    def policy(self) -> str:
+        return "containing"
+
     async def wait_for(self, position: int, timeout: float) -> None:
         await self.view.wait_for(position, timeout)
 

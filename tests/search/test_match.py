@@ -60,7 +60,7 @@ def test_a_cosine_joins_where_a_sentence_model_made_it() -> None:
 
 def test_what_stands_beside_a_hit_gets_a_share_of_its_relevance_once() -> None:
     found = fuse([Candidate("lead", 1, keyword=8.0), Candidate("other", 2, keyword=3.0), Candidate("answer", 3)])
-    lent = lend(found, {"answer": ["lead", "other"], "other": ["answer"]})
+    lent = lend(found, {"answer": [("lead", True), ("other", True)], "other": [("answer", False)]})
     assert [each.candidate.item_id for each in lent] == ["lead", "answer", "other"]
     assert lent[1].beside == "lead"
     assert lent[1].relevance == pytest.approx(LENT * found[0].relevance)

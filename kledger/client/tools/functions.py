@@ -11,7 +11,7 @@ from dataclasses import replace
 from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
 from kledger.answers.memory import Confirmed, Decided, MemoryHealth, MemoryList, Remembered
 from kledger.answers.parts import Saved
-from kledger.answers.recall import FocusedGoal, Startup
+from kledger.answers.recall import FocusedGoal, Recalled, Startup
 from kledger.answers.resources import Resource
 from kledger.answers.sessions import AppendedMessages, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
@@ -247,6 +247,32 @@ async def knowledge_startup(
     return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)
 
 
+@tool("Recall for a message", reads=True, answers=Recalled)
+async def memory_recall(
+    wire: Wire,
+    message: given.Message,
+    session_id: given.OneSession = "",
+    target_agent: given.TargetAgent = "",
+    top_k: given.TopK = 5,
+    budget_tokens: given.Budget = None,
+    language: given.Language = None,
+) -> Recalled:
+    """Before you answer a message, ask what is known of it: memories of all layers, shared memory, documents.
+
+    `text` is all of it to put into the prompt. `nothing_known` true: nothing answers; say so, or research. State the
+    session_id, so that what its context holds is left out; target_agent asks what another agent knows.
+    """
+    return await recall.recall(
+        wire,
+        message,
+        session=session_id or None,
+        target_agent=target_agent or None,
+        top_k=top_k,
+        budget_tokens=budget_tokens,
+        language=language,
+    )
+
+
 @tool("Remember")
 async def memory_save(
     wire: Wire,
@@ -391,6 +417,7 @@ class ToolEndpoints:
     resource_get = Endpoint(resource_get)
     goal_focus = Endpoint(goal_focus)
     knowledge_startup = Endpoint(knowledge_startup)
+    memory_recall = Endpoint(memory_recall)
     memory_save = Endpoint(memory_save)
     session_append = Endpoint(session_append)
     session_context = Endpoint(session_context)

@@ -1,15 +1,18 @@
-"""Recall without a search: `kledger startup`, `focus`, `goal`, `prompt`."""
+"""Recall for an agent: `kledger startup`, `recall`, `focus`, `goal`, `prompt`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 from rich.console import Group
 
 from producers.cli import reading
-from producers.cli.screen import counted, facts, plain, short_time, table, words
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+
+if TYPE_CHECKING:
+    from kledger.contract.recall import RecallLayer
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
 MinMatch = Annotated[
@@ -50,6 +53,49 @@ def startup(
         language=language,
     )
     return Answer(answer, plain(answer["prompt"]) or "nothing is known yet that this caller may see")
+
+
+def recall(
+    session: Session,
+    message: Annotated[str, typer.Argument(help="What was said, or what you want to know.", show_default=False)],
+    in_session: Annotated[
+        str | None, typer.Option("--session", help="Leave out what the context of this session holds.")
+    ] = None,
+    target_agent: Annotated[str | None, typer.Option(help="Ask what this agent knows, and the project.")] = None,
+    layers: Annotated[list[str] | None, typer.Option(help="Read these layers alone, separated by commas.")] = None,
+    as_of: reading.AsOf = None,
+    top_k: Annotated[int, typer.Option(min=1, max=50, help="At most so many results.")] = 5,
+    min_match: MinMatch = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens of text.")] = None,
+    record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    language: Language = None,
+    trace: reading.Trace = None,
+    message_id: reading.Message = None,
+) -> Answer:
+    """What is known that answers a message, as the text that goes into a prompt.
+
+    Example: kledger recall "how do we roll back a release" --user ann --project web
+    """
+    answer = session.ledger.within(trace_id=trace, message_id=message_id).recall(
+        message,
+        session=in_session,
+        target_agent=target_agent,
+        layers=cast("list[RecallLayer] | None", reading.several(layers)),
+        as_of=reading.moment(as_of),
+        top_k=top_k,
+        min_match=min_match,
+        budget_tokens=budget_tokens,
+        language=language,
+        record=record,
+    )
+    reasons = table("#", "match", "layer", "id", "knowledge", right=("#", "match"), whole=("id",))
+    for rank, item in enumerate(answer["results"], 1):
+        reasons.add_row(str(rank), f"{item['match']:.2f}", item["layer"], plain(item["id"]), snippet(item["content"]))
+    said = "nothing is known that answers it; " if answer["nothing_known"] else ""
+    summary = f"{said}intent {answer['intent']}, {counted(answer['count'], 'result')}"
+    if not answer["results"]:
+        return Answer(answer, summary)
+    return Answer(answer, Group(plain(answer["text"]), "", reasons, summary))
 
 
 def focus(
@@ -116,6 +162,7 @@ def prompt(
 
 app = typer.Typer()
 app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(startup))
+app.command("recall", rich_help_panel=KNOWLEDGE)(as_caller(recall))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(goal))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(prompt))

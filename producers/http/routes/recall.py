@@ -7,17 +7,31 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Startup
+from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Recalled, Startup
 from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
 from kledger.contract.recall import MATCH_FLOOR, Match
 from kledger.requests.knowledge import FocusRequest
+from kledger.requests.recall import RecallRequest
 from ledger import prompts
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.parameters import Fresh, FreshQuery, From, GoalId, InLanguage, Own, Owner, Retry, Who, named_types
+from producers.http.parameters import (
+    Fresh,
+    FreshQuery,
+    From,
+    GoalId,
+    InLanguage,
+    Own,
+    Owner,
+    Retry,
+    Who,
+    moment_or_position,
+    named_types,
+)
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.recall import goals, startup
+from producers.operations.recall import recall as by_message
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -59,6 +73,22 @@ def _recall(desk: Desk) -> APIRouter:
                 types=named_types(asked.types),
                 record=asked.record,
                 language=language,
+                freshness=fresh,
+            ),
+            fresh,
+        )
+
+    @router.post("/api/memory/recall", responses=documented(Recalled, 400, 413))
+    async def recall(caller: Who, lineage: From, fresh: Fresh, language: InLanguage, body: RecallRequest) -> Json:
+        """What is known that answers a message, with its reasons and as a text for a prompt; recorded as served."""
+        return ReadJson(
+            await by_message.recall(
+                desk,
+                caller,
+                lineage,
+                body,
+                as_of=moment_or_position(str(body.as_of), "as_of") if body.as_of is not None else None,
+                language=body.language or language,
                 freshness=fresh,
             ),
             fresh,

@@ -74,7 +74,15 @@ async def focus(
         freshness=freshness,
     )
     recall = recall_event(
-        desk, caller, lineage, "focus", payload.description, recalled["results"], recalled["position"], retry
+        desk,
+        caller,
+        lineage,
+        "focus",
+        payload.description,
+        recalled["results"],
+        recalled["position"],
+        retry,
+        language=language,
     )
     assert isinstance(recall.fact, RecallServed)  # this is what recall_event makes
     fact = GoalFocused(

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Literal
 
 import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.language import Language
+from kledger.contract.recall import Intent, RecallKind, RecallLayer
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallPath
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.recall import RecallServed, ServedItem
+from ledger.events.recall import Ranking, RecallServed, ServedItem
 from ledger.runtime import tracing
 from ledger.runtime.log_once import Outage
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
@@ -29,7 +30,6 @@ from projections.views.knowledge import ask
 RECALL_PATIENCE = 2.0
 """Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
 
-RecallKind = Literal["search", "startup", "focus"]
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
 
@@ -47,6 +47,8 @@ async def search(
     visibility: Sequence[str] = (),
     as_of: int | datetime | None = None,
     paths: RecallPath = "fused",
+    layers: Collection[RecallLayer] | None = None,
+    since: int | None = None,
     record: bool = True,
     route: bool | None = None,
     freshness: Freshness = ANY,
@@ -89,6 +91,8 @@ async def search(
             top_k=most,
             min_score=min_score,
             min_match=min_match,
+            layers=layers,
+            since=since,
             types=types,
             as_of=then,
             paths=paths,
@@ -123,13 +127,29 @@ def recall_event(
     results: Sequence[JsonObject],
     position: int,
     retry: uuid.UUID | None = None,
+    *,
+    session: str | None = None,
+    language: Language | None = None,
+    intent: Intent | None = None,
 ) -> NewEvent:
     """The event of a served recall: these items, best first, from the state at `position`; one per `retry` key."""
     served = [
         ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
     ]
+    ranking = Ranking(
+        policy=desk.searcher.policy,
+        matches=[each.get("match") for each in results],
+        session=session,
+        language=language,
+        intent=intent,
+    )
     fact = RecallServed(
-        kind=kind, query=query, visible_scopes=caller.visible_scopes(), items=served, view_position=position
+        kind=kind,
+        query=query,
+        visible_scopes=caller.visible_scopes(),
+        items=served,
+        view_position=position,
+        ranking=ranking,
     )
     recall_id = f"recall-{(uuid.uuid4() if retry is None else uuid.uuid5(retry, 'recall')).hex}"
     return NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage, id=event_id(retry, "recall"))

@@ -61,7 +61,9 @@ async def startup(
     served = [*profile, *related]
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "startup", query, served, position))
+        recall_id = await keep(
+            desk, recall_event(desk, caller, lineage, "startup", query, served, position, language=language)
+        )
     return {
         "user_memory": memories.user_memory,
         "work_memory": memories.work_memory,

@@ -31,6 +31,8 @@ def admitted_by(options: SearchOptions) -> edge.Filter:
         must.append(edge.FieldCondition("valid_from", range=edge.RangeFloat(lte=options.as_of)))
         must.append(edge.FieldCondition("valid_to", range=edge.RangeFloat(gt=options.as_of)))
         must.append(edge.FieldCondition("retired", match=edge.MatchValue(0)))
+    if options.since is not None:
+        must.append(edge.FieldCondition("valid_from", range=edge.RangeFloat(gt=options.since)))
     if options.types:
         must.append(any_of("types", options.types))
     must += [any_of(field, values) for field, values in options.only.items() if values]

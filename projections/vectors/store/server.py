@@ -293,6 +293,8 @@ def _filter(options: SearchOptions) -> models.Filter:
         must.append(models.FieldCondition(key="valid_from", range=models.Range(lte=options.as_of)))
         must.append(models.FieldCondition(key="valid_to", range=models.Range(gt=options.as_of)))
         must.append(models.FieldCondition(key="retired", match=models.MatchValue(value=0)))
+    if options.since is not None:
+        must.append(models.FieldCondition(key="valid_from", range=models.Range(gt=options.since)))
     if options.types:
         must.append(_any("types", options.types))
     must += [_any(field, values) for field, values in options.only.items() if values]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from consumers.recall.scores import CONTROLS, MOST_TEXTS, calibrated, echoes, raw_scores, with_controls
-from projections.search.reranked import REACH, Place, rerank_factor, reranked
+from projections.search.model_rerank import REACH, Place, rerank_factor, reranked
 from tests.rerank_endpoint import (
     Scorer,
     all_on_the_worst,

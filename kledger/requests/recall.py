@@ -1,0 +1,37 @@
+"""Request body of a recall by a message."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from kledger.contract.bounds import MAX_ID, MOST_QUERY
+from kledger.contract.language import Language
+from kledger.contract.recall import MATCH_FLOOR, MOST_RECALLED, Match, RecallLayer
+from kledger.contract.sessions import SessionId
+from kledger.requests.body import Asked
+
+MOST_BUDGET = 1_000_000
+
+
+class RecallRequest(Asked):
+    """What to recall for a message.
+
+    With a `session` of the caller's, what its context holds already is left out. `target_agent` asks across agents: the
+    shared memory, and what that agent knows how to do. `layers` reads these alone. What matches the message less than
+    `min_match` is left out. `text` is cut to `budget_tokens`. `as_of` answers as it was then: a log position, or an
+    RFC 3339 moment.
+    """
+
+    message: Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
+    session: SessionId | None = None
+    target_agent: Annotated[str, Field(min_length=1, max_length=MAX_ID)] | None = None
+    layers: Annotated[list[RecallLayer], Field(min_length=1, max_length=8)] | None = None
+    as_of: int | str | None = None
+    top_k: Annotated[int, Field(ge=1, le=MOST_RECALLED)] = 5
+    min_score: Annotated[int, Field(ge=0, le=5)] = 3
+    min_match: Match = MATCH_FLOOR
+    budget_tokens: Annotated[int, Field(ge=1, le=MOST_BUDGET)] | None = None
+    language: Language | None = None
+    record: bool = True

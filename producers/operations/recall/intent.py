@@ -1,0 +1,84 @@
+"""Intent of a message (source 004, section 3.3): what it asks for, and which layers answer that.
+
+By rules in English and Chinese, the first that fits. The table test pins them (tests/recall/test_intent.py). Where a
+small model is set, it is asked instead, and the rules answer when it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from kledger.contract.recall import Intent, RecallLayer
+
+INTENTS: tuple[Intent, ...] = get_args(Intent)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The layers that answer an intent: the main one, and the one that is read as well."""
+
+    main: RecallLayer
+    also: RecallLayer
+
+
+READS: Mapping[Intent, Reads] = {
+    "new_task": Reads("semantic", "procedural"),
+    "follow_up": Reads("working", "episodic"),
+    "bug_fix": Reads("episodic", "document"),
+    "preference": Reads("semantic", "short"),
+    "cross_agent": Reads("shared", "procedural"),
+}
+"""The table of source 004, section 3.3."""
+
+
+def _words(english: str, chinese: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
+
+
+_RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
+    (
+        "cross_agent",
+        _words(
+            r"(?:other|another|which) agents?|(?:ask|hand over to|tell) the \w+ agent|the \w+ agent (?:knows?|did|does|"
+            r"decided|said|found|wrote)|what (?:do|does|did) the (?:team|others?|\w+ agent)",
+            r"(?:其他|其它|别的|另一个|哪个)\s*(?:agent|智能体|代理)|(?:架构|测试|审查|开发|运维|协调)\s*(?:agent|智能体)"
+            r"|团队(?:里|的)?(?:其他|别的)|交给.{0,8}(?:agent|智能体)",
+        ),
+    ),
+    (
+        "bug_fix",
+        _words(
+            r"bugs?|fix(?:e[sd]|ing)?|errors?|exceptions?|crash(?:e[sd]|ing)?|broken|fail(?:s|ed|ing|ure|ures)?|traceback|"
+            r"regressions?|(?:does ?n.t|not) work(?:ing)?|debug(?:ging)?|hangs?|stack ?trace",
+            r"bug|报错|出错|错误|修复|修一下|修好|怎么修|异常|崩溃|挂了|失败|不工作|不能用|排查|故障",
+        ),
+    ),
+    (
+        "preference",
+        _words(
+            r"prefer(?:s|red|ence|ences)?|favou?rites?|(?:do|would|what|how) (?:I|we) (?:usually )?(?:like|want)|"
+            r"(?:I|we) (?:usually )?like|my (?:style|taste|habits?)|remember that I",
+            r"偏好|喜欢|习惯|爱好|倾向|口味|我想要|我的风格|记住我",
+        ),
+    ),
+    (
+        "follow_up",
+        re.compile(
+            r"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why)\b"
+            r"|\b(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|that one|"
+            r"the same|you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
+            r"|继续|接着|然后呢|还有呢|刚才|刚刚|上次|上一次|之前|前面|上面说|那个|再(?:来|说|试)|下一步",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+def intent_of(message: str, *, target_agent: str | None = None) -> Intent:
+    """What a message asks for, by rules; a named target agent asks across agents."""
+    if target_agent is not None:
+        return "cross_agent"
+    return next((intent for intent, pattern in _RULES if pattern.search(message)), "new_task")

@@ -1,0 +1,35 @@
+"""Policy of a ranking: a name for all settings that rank, so that a recall can be computed again.
+
+The same settings have the same name on every node. A recall's event keeps it beside the position of the views.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+import orjson
+
+from kledger.contract.recall import MATCH_FLOOR
+from projections.search import match, ranking, rerank
+from projections.vectors import tokens
+from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
+
+_NAME_CHARACTERS = 12
+
+
+@cache
+def policy(model: str) -> str:
+    """The name of the settings that rank with vectors of this model."""
+    settings = {
+        "model": model,
+        "fusion": "scores",
+        "weights": [HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT, ranking.RECENCY_WEIGHT, ranking.QUALITY_SWAY],
+        "words": [
+            *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
+        ],
+        "lent": [ranking.LENDING, ranking.LENT, match.LENT_MATCH],
+        "match": [MATCH_FLOOR, match.PASSAGE, match.UNRELATED],
+        "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
+    }
+    return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_NAME_CHARACTERS]
