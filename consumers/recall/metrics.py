@@ -1,4 +1,4 @@
-"""Prometheus metrics of what recalls wait for: the reranker, and the models that rewrite a question."""
+"""Prometheus metrics of what recalls wait for: the reranker, and the models that read and rewrite a question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from consumers.recall.rewriting import Rewriting
 
 
 class RecallModelMetrics(Collector):
-    """Gauges and counters by work (rewrite, hyde, rerank)."""
+    """Gauges and counters by work (intent, rewrite, hyde, rerank)."""
 
     def __init__(self, awaited: Mapping[str, Awaited[Any]], rewriting: Rewriting) -> None:
         self._awaited = awaited

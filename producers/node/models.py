@@ -16,6 +16,7 @@ from consumers.reactors.subscription import Reactor
 from consumers.reactors.summarise import Summarising
 from consumers.reactors.work import Work
 from consumers.recall.awaited import Awaited
+from consumers.recall.intents import ModelIntents
 from consumers.recall.metrics import RecallModelMetrics
 from consumers.recall.rerank_settings import rerank_settings_from_environment
 from consumers.recall.reranker import Reranker
@@ -83,6 +84,12 @@ def _with_recall_models(desk: Desk, model: ChatModel, feed: VectorFeed, stack: A
         model.get_ready()
         desk.rewriter = rewriting
         stack.push_async_callback(rewriting.close)
+    if model.settings.has("intent"):
+        model.get_ready()
+        intents = ModelIntents(model)
+        awaited["intent"] = intents.awaited
+        desk.intents = intents
+        stack.push_async_callback(intents.awaited.close)
     if reranker is not None:
         awaited["rerank"] = reranker.awaited
         desk.reranker = reranker

@@ -11,6 +11,7 @@ from typing import Protocol, get_args
 from kledger.answers.models import ModelSet, ModelTried
 from kledger.contract.errors import NotAvailable
 from kledger.contract.language import Language
+from kledger.contract.recall import Intent
 from kledger.contract.words import ModelTask, ModelWork
 from ledger.event import JsonObject
 from projections.search.asked_differently import Rewritten
@@ -45,6 +46,13 @@ class Rewriter(Protocol):
 
     def forget(self) -> None:
         """Drop what is kept of earlier questions; on any thread."""
+
+
+class Intents(Protocol):
+    """Tells what a message is after."""
+
+    async def intent(self, message: str) -> tuple[Intent | None, str | None]:
+        """The intent, or None and why; within a deadline, never raises."""
 
 
 class Tiers(Protocol):

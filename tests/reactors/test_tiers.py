@@ -116,7 +116,7 @@ def test_one_that_does_not_answer_is_told_with_its_reason_and_no_key(
 
 def test_the_works_that_recalls_wait_for_have_metrics(tiered: RunningNode) -> None:
     told = httpx.get(f"{tiered.url}/metrics", timeout=30).text
-    for work in ("rewrite", "hyde", "rerank"):
+    for work in ("intent", "rewrite", "hyde", "rerank"):
         assert f'kledger_recall_model_available{{work="{work}"}} 1.0' in told
 
 
