@@ -36,6 +36,7 @@ BENCHMARKS = (
     "recall",
     "turns",
     "nothing_known",
+    "heard",
     "restart",
     "slim",
     "sessions",

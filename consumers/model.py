@@ -38,6 +38,8 @@ _NOT_DONE = {409, 429, 500, 503}
 # Timeouts on the way: the call may have been processed, and billed.
 _PERHAPS_DONE = {408, 502, 504}
 _NEVER_SENT = {"ConnectError", "ConnectTimeout"}
+# What is asked while a reader waits: no event has its cost, so this process counts it.
+_UNKEPT: frozenset[ModelTask] = frozenset({"route", "intent", "rewrite", "hyde"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,12 @@ class ChatModel:
         key: str,
         model: str | None = None,
         timeout: float | None = None,
+        tried: bool = False,
     ) -> Answer[A]:
         """Call the task's model and parse its answer as `answer`; an invalid answer is repaired by a second call.
 
-        `key` is the idempotency key of the call. `answer` has to forbid extra fields and have no defaults, as endpoints
+        `key` is the idempotency key of the call; `tried` says that it only tries the model, so no event will have its
+        cost. `answer` has to forbid extra fields and have no defaults, as endpoints
         with strict schemas require. Raises NotAvailable, BudgetSpent, ModelRefused, ModelFailed; the latter two have
         `usage` in their details where something was billed.
         """
@@ -109,7 +113,7 @@ class ChatModel:
         began, outcome = time.perf_counter(), "failed"
         try:
             async with self._slots:
-                value, usage = await self._answered(task, prompt, answer, key, usage, timeout)
+                value, usage = await self._answered(task, prompt, answer, key, usage, timeout, tried)
             outcome = "answered"
             return Answer(value, usage)
         except LedgerError as error:
@@ -130,12 +134,19 @@ class ChatModel:
             await self._client.close()
 
     async def _answered(
-        self, task: ModelTask, prompt: Prompt, answer: type[A], key: str, usage: Usage, timeout: float | None
+        self,
+        task: ModelTask,
+        prompt: Prompt,
+        answer: type[A],
+        key: str,
+        usage: Usage,
+        timeout: float | None,
+        tried: bool,
     ) -> tuple[A, Usage]:
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
         for repair in ("", ":repair"):
             completion = await self._completed(task, messages, answer, key + repair, usage, timeout)
-            usage = self._billed(task, usage, completion)
+            usage = self._billed(task, usage, completion, kept=not tried and task not in _UNKEPT)
             text = _text_of(completion, usage)
             try:
                 return document_in(text, answer), usage
@@ -229,8 +240,8 @@ class ChatModel:
             return self.idempotent or type(error.__cause__).__name__ in _NEVER_SENT
         return False
 
-    def _billed(self, task: ModelTask, before: Usage, completion: ChatCompletion) -> Usage:
-        """Count a completion's usage in the metrics, and add it to the usage so far."""
+    def _billed(self, task: ModelTask, before: Usage, completion: ChatCompletion, *, kept: bool) -> Usage:
+        """Count a completion's usage in the metrics, and add it to the usage so far; `kept` where an event will."""
         usage = completion.usage
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
         price = self.settings.prices.get(before.model)
@@ -240,7 +251,7 @@ class ChatModel:
         self.metrics.tokens.labels(task, label, "output").inc(tokens_out)
         if cost is not None:
             self.metrics.cost.labels(task, label).inc(cost)
-            self._today()["unkept" if task == "route" else "kept"] += cost  # no event has the cost of routing
+            self._today()["kept" if kept else "unkept"] += cost
         return Usage(
             model=before.model,
             prompt_version=before.prompt_version,

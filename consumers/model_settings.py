@@ -1,13 +1,14 @@
 """Settings of the chat models, from the environment: endpoint, models, prices and budget.
 
-KLEDGER_MODEL names the model, KLEDGER_MODEL_EVOLVE, _EXTRACT, _SLIM, _ROUTE and _SUMMARISE another one for a task.
+KLEDGER_MODEL names the model, KLEDGER_MODEL_<TASK> (ModelTask) another one for a task. Tasks that a recall waits for
+(OWN_MODEL) have a model only where their own setting names one: a small one that answers within its deadline.
 KLEDGER_ROUTING=on lets the routing model choose in every search that does not set it otherwise.
 KLEDGER_MODEL_URL is an OpenAI-compatible endpoint (by default OpenAI's), the key KLEDGER_MODEL_KEY or OPENAI_API_KEY.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -15,6 +16,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from kledger.contract.errors import NotAvailable
 from kledger.contract.words import ModelTask
 from ledger.wire.envelope import invalid_payload
+
+TASKS: Final[tuple[ModelTask, ...]] = get_args(ModelTask)
+OWN_MODEL: Final[frozenset[ModelTask]] = frozenset({"intent", "rewrite", "hyde"})
+"""Tasks that KLEDGER_MODEL does not give a model: they are asked in recalls, which nobody set it for."""
+
+
+def setting_of(task: ModelTask) -> str:
+    """The environment variable that names the model of a task."""
+    return f"KLEDGER_MODEL_{task.upper()}"
 
 
 class Price(NamedTuple):
@@ -38,8 +48,11 @@ class ModelSettings(BaseSettings):
     evolve: str = ""
     extract: str = ""
     slim: str = ""
-    route: str = ""
     summarise: str = ""
+    route: str = ""
+    intent: str = ""
+    rewrite: str = ""
+    hyde: str = ""
     timeout: float = Field(default=60.0, gt=0)
     retries: int = Field(default=3, ge=0, le=20)
     concurrency: int = Field(default=4, ge=1, le=1_000)
@@ -50,23 +63,31 @@ class ModelSettings(BaseSettings):
 
     def named(self) -> frozenset[str]:
         """All models that the settings name."""
-        return frozenset({self.model, *self._by_task().values()} - {""})
+        return frozenset({self.model, *(self._own(task) for task in TASKS)} - {""})
 
-    def _by_task(self) -> dict[ModelTask, str]:
-        return {
-            "evolve": self.evolve,
-            "extract": self.extract,
-            "slim": self.slim,
-            "route": self.route,
-            "summarise": self.summarise,
-        }
+    def _own(self, task: ModelTask) -> str:
+        return str(getattr(self, task))
+
+    def chosen(self, task: ModelTask) -> str:
+        """The model that the settings name for a task; empty where they name none."""
+        return self._own(task) or ("" if task in OWN_MODEL else self.model)
+
+    def has(self, task: ModelTask) -> bool:
+        """Whether there is a model for a task that may be asked."""
+        try:
+            self.model_for(task)
+        except NotAvailable:
+            return False
+        return True
 
     def model_for(self, task: ModelTask, requested: str | None = None) -> str:
         """The model for a task: the requested one, else the task's own, else the default.
 
         Raises NotAvailable when none is configured, or when a budget is set that its unknown price could break.
         """
-        chosen = self._by_task()[task] or self.model
+        chosen = self.chosen(task)
+        if not chosen and task in OWN_MODEL:
+            raise NotAvailable(f"no model is configured for {task}: set {setting_of(task)} where the node runs")
         if not chosen:
             raise NotAvailable(
                 f"to {task} is a model's work, and none is configured: set KLEDGER_MODEL (and KLEDGER_MODEL_URL, "

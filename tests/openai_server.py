@@ -1,6 +1,7 @@
 """A local HTTP server that speaks OpenAI's embeddings and chat APIs, for tests: it counts what it is asked.
 
 Its vectors are hashed n-grams, so that what it gives depends on the text alone; chats are scripted (openai_chat.py).
+It reranks as well (rerank_endpoint.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import orjson
 
 from projections.vectors.embedding.hashed import hashed_vectors
 from tests.openai_chat import ChatEndpoint
+from tests.rerank_endpoint import RerankEndpoint
 
 
 class EmbeddingEndpoint:
@@ -36,6 +38,7 @@ class EmbeddingEndpoint:
         self.retry_after = ""  # answer requests with status 429 and this header
         self.half = False  # give vectors for the first half of the texts alone
         self.chat = ChatEndpoint()
+        self.rerank = RerankEndpoint()
         self._now = 0
         self._lock = threading.Lock()
 
@@ -83,6 +86,10 @@ def embedding_endpoint(dimensions: int = 64) -> Iterator[EmbeddingEndpoint]:
             body = self.rfile.read(int(self.headers["content-length"]))
             if self.path == "/v1/chat/completions":
                 status, answer = endpoint.chat.answer({k.lower(): v for k, v in self.headers.items()}, body)
+            elif self.path.endswith("/rerank"):
+                time.sleep(endpoint.delay)
+                status, answer = endpoint.rerank.answer(self.path, self.headers.get("authorization", ""), body)
+                status = 0 if endpoint.dead else status
             else:
                 status, answer = endpoint.answer(self.headers.get("authorization", ""), body)
                 status = status if self.path == "/v1/embeddings" else 404

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
-from kledger.contract.words import ExtractionAction, ExtractionKind
+from kledger.contract.words import ExtractionAction, ExtractionKind, ModelWork
 
 EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
 ExtractionStatus = Literal["requested", "started", "completed", "failed"]
@@ -128,3 +129,33 @@ class Reverted(TypedDict):
     event_id: str
     to_version: int
     version: int
+
+
+class ModelSet(TypedDict):
+    """What is set for a work: the model (null: none), where it is, and what is wrong with it at the moment."""
+
+    model: str | None
+    url: Annotated[str | None, Field(description="Without user, password and query")]
+    trouble: str | None
+
+
+class ModelTried(TypedDict):
+    """One call of a model; `error` is null when it answered."""
+
+    seconds: float
+    error: str | None
+
+
+class ModelOfWork(ModelSet):
+    """What a model does for a node, which one, and what works without it; `tried` is null where none was called."""
+
+    work: ModelWork
+    setting: Annotated[str, Field(description="The environment variable that sets it")]
+    without: str
+    tried: ModelTried | None
+
+
+class ModelsOfNode(TypedDict):
+    """The models of a node by work."""
+
+    models: list[ModelOfWork]

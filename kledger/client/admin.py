@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kledger.answers.admin import Attach, Health, Job, NodeStatus, ParkingDecision, Proof, RefusedEvents, Table
+from kledger.answers.models import ModelsOfNode
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
@@ -32,6 +33,16 @@ async def health(wire: Wire) -> Health:
 async def sql(wire: Wire, query: str) -> Table:
     """One read-only query on the live view. IllegalQuery when it is not one SELECT, or takes too long."""
     return await wire.read(f"{ADMIN}/sql", method="POST", body={"query": query})
+
+
+async def models(wire: Wire) -> ModelsOfNode:
+    """Which model is set for which work, and what works without it; none is called."""
+    return await wire.look(f"{ADMIN}/models")
+
+
+async def try_models(wire: Wire) -> ModelsOfNode:
+    """The same, after each model that is set was called once, which may be billed."""
+    return await wire.order(f"{ADMIN}/models/try", {})
 
 
 async def attach(wire: Wire) -> Attach:
@@ -123,6 +134,8 @@ class AdminEndpoints:
     status = Endpoint(status)
     health = Endpoint(health)
     sql = Endpoint(sql)
+    models = Endpoint(models)
+    try_models = Endpoint(try_models)
     attach = Endpoint(attach)
     start_job = Endpoint(start_job)
     prove = Endpoint(prove)

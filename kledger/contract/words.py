@@ -22,7 +22,10 @@ JobKind = Literal[StartableJob, "retry"]
 LineageRole = Literal["origin", "change", "verdict", "cause", "use", "mention", "effect"]
 MemoryConcern = Literal["conflicting", "promoted", "never_recalled"]
 MemoryLayer = Literal["short", "semantic", "episodic", "procedural"]
-ModelTask = Literal["evolve", "extract", "slim", "route", "summarise"]
+ModelTask = Literal["evolve", "extract", "slim", "summarise", "route", "intent", "rewrite", "hyde"]
+"""What a chat model does for a node; `KLEDGER_MODEL_<TASK>` names the model of each."""
+ModelWork = Literal[ModelTask, "embed", "rerank"]
+"""What any model does for a node: chats, embeddings, a reranker."""
 PromotionCause = Literal["recalled", "confirmed"]
 ParkedState = Literal["parked", "dismissed", "released"]
 Permission = Literal["read", "read_write"]
@@ -43,7 +46,7 @@ SessionStatus = Literal["open", "closed", "removed"]
 """What a session is; `removed`: its words are kept no longer."""
 SharedKind = Literal["project_context", "adr", "convention", "known_issue", "user_preference"]
 """The kinds of memories that a project shares; a coordinator of it approves them."""
-ServingPart = Literal["view", "vectors", "embeddings", "sessions"]
+ServingPart = Literal["view", "vectors", "embeddings", "sessions", "rewriting", "reranker"]
 """A part of a node that answers reads."""
 TokenRole = Literal["agent", "analyst", "operator"]
 Verdict = Literal["helpful", "harmful"]

@@ -221,7 +221,9 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         desk.recorded, desk.lifetimes, desk.sizes = recorded, lifetimes, NodeSizes(settings.data, view)
         desk.sessions = sessions
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
-        reactors = await with_models(desk, view, searcher, settings.roles, stack)
+        reactors = await with_models(desk, view, searcher, feed, settings.roles, stack)
+        if desk.rewriter is not None:  # what it keeps may hold words of whoever is forgotten
+            keyring.when_forgotten(desk.rewriter.forget)
         if feed.settings.embedding is not None:
             desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
         projector.folded = of_folding(desk.tally)

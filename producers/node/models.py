@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from consumers.model import ChatModel
 from consumers.model_settings import model_settings_from_environment
@@ -14,19 +15,31 @@ from consumers.reactors.slim import Slimming
 from consumers.reactors.subscription import Reactor
 from consumers.reactors.summarise import Summarising
 from consumers.reactors.work import Work
+from consumers.recall.awaited import Awaited
+from consumers.recall.intents import ModelIntents
+from consumers.recall.metrics import RecallModelMetrics
+from consumers.recall.rerank_settings import rerank_settings_from_environment
+from consumers.recall.reranker import Reranker
+from consumers.recall.rewriting import Rewriting
 from consumers.routing import ModelRouter
-from kledger.contract.errors import NotAvailable
+from consumers.tiers import NodeTiers
 from kledger.contract.words import ModelTask, NodeRole
 from producers.operations.available_models import ModelsElsewhere
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
 from projections.engine.view import View
 from projections.search.ask import Searcher
+from projections.vectors.feed import VectorFeed
 from projections.views.processes.ask import spent_since
 
 
 async def with_models(
-    desk: Desk, view: View, searcher: Searcher, roles: frozenset[NodeRole], stack: AsyncExitStack
+    desk: Desk,
+    view: View,
+    searcher: Searcher,
+    feed: VectorFeed,
+    roles: frozenset[NodeRole],
+    stack: AsyncExitStack,
 ) -> list[Reactor]:
     """Configure the desk's models; returns the reactors of this node: those for tasks that have a model.
 
@@ -41,8 +54,9 @@ async def with_models(
     model = ChatModel(settings, spent_today)
     stack.push_async_callback(model.close)
     desk.collected = [model.metrics.registry]
-    desk.router = ModelRouter(model) if _has(model, "route") else None
+    desk.router = ModelRouter(model) if settings.has("route") else None
     desk.routing = settings.routing == "on"
+    _with_recall_models(desk, model, feed, stack)
     if "reactors" not in roles:
         desk.models = ModelsElsewhere()
         return []
@@ -57,12 +71,30 @@ async def with_models(
         ("summarise", Summarising(work)),
     ]
     # Without a model, slims keep the best item of each group.
-    return [*(reactor for task, reactor in known if _has(model, task)), Slimming(work)]
+    return [*(reactor for task, reactor in known if settings.has(task)), Slimming(work)]
 
 
-def _has(model: ChatModel, task: ModelTask) -> bool:
-    try:
-        model.named(task)
-    except NotAvailable:
-        return False
-    return True
+def _with_recall_models(desk: Desk, model: ChatModel, feed: VectorFeed, stack: AsyncExitStack) -> None:
+    """Configure the models that recalls wait for, and what tells of all models."""
+    reranking = rerank_settings_from_environment()
+    reranker = None if reranking is None else Reranker(reranking)
+    rewriting = Rewriting(model)
+    awaited: dict[str, Awaited[Any]] = dict(rewriting.ways.items())
+    if rewriting.ways:
+        model.get_ready()
+        desk.rewriter = rewriting
+        stack.push_async_callback(rewriting.close)
+    if model.settings.has("intent"):
+        model.get_ready()
+        intents = ModelIntents(model)
+        awaited["intent"] = intents.awaited
+        desk.intents = intents
+        stack.push_async_callback(intents.awaited.close)
+    if reranker is not None:
+        awaited["rerank"] = reranker.awaited
+        desk.reranker = reranker
+        stack.push_async_callback(reranker.close)
+    if awaited:
+        desk.collected = [*desk.collected, RecallModelMetrics(awaited, rewriting)]
+    embedding = feed.settings.embedding
+    desk.tiers = NodeTiers(model, rewriting, reranker, embedding, lambda: feed.backlog.state.trouble)

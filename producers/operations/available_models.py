@@ -1,16 +1,20 @@
-"""Models: which model does a task, and the router of a search.
+"""Models: which model does a task, and those that are asked while a reader waits (router, rewriter, reranker).
 
-Only the reactors call models; an interface publishes a request and waits for its outcome.
+All other tasks are the reactors': an interface publishes a request and waits for its outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, get_args
 
+from kledger.answers.models import ModelSet, ModelTried
 from kledger.contract.errors import NotAvailable
-from kledger.contract.words import ModelTask
+from kledger.contract.language import Language
+from kledger.contract.recall import Intent
+from kledger.contract.words import ModelTask, ModelWork
 from ledger.event import JsonObject
+from projections.search.asked_differently import Rewritten
 
 
 class Models(Protocol):
@@ -25,6 +29,52 @@ class Router(Protocol):
 
     async def pick(self, query: str, candidates: Sequence[JsonObject], most: int) -> list[str]:
         """Up to `most` ids out of the candidates (`id`, `types`, `task`). Raises NotAvailable, ModelFailed, …"""
+
+
+class Reranker(Protocol):
+    """Scores texts by how well they answer a query."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> tuple[list[float] | None, str | None]:
+        """A score from 0 to 1 for each of the first texts, or None and why; within a deadline, never raises."""
+
+
+class Rewriter(Protocol):
+    """Puts a question in other words."""
+
+    async def asked_differently(self, query: str, language: Language, whose: str) -> Rewritten:
+        """Further queries and a hypothetical answer; within a deadline, never raises. `whose`: kept for this caller."""
+
+    def forget(self) -> None:
+        """Drop what is kept of earlier questions; on any thread."""
+
+
+class Intents(Protocol):
+    """Tells what a message is after."""
+
+    async def intent(self, message: str) -> tuple[Intent | None, str | None]:
+        """The intent, or None and why; within a deadline, never raises."""
+
+
+class Tiers(Protocol):
+    """The models of a node by work."""
+
+    def told(self) -> dict[ModelWork, ModelSet]:
+        """What is set, without any key."""
+
+    async def tried(self) -> dict[ModelWork, ModelTried]:
+        """Each model that is set, called once; works that share one share its answer."""
+
+
+class NoTiers:
+    """A node without models of any kind."""
+
+    def told(self) -> dict[ModelWork, ModelSet]:
+        """See Tiers."""
+        return {work: ModelSet(model=None, url=None, trouble=None) for work in get_args(ModelWork)}
+
+    async def tried(self) -> dict[ModelWork, ModelTried]:
+        """See Tiers."""
+        return {}
 
 
 class NoModels:

@@ -20,7 +20,7 @@ from ledger.event import DEFAULT_ORG, utc_now
 from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
-from producers.operations.available_models import Models, NoModels, Router
+from producers.operations.available_models import Intents, Models, NoModels, NoTiers, Reranker, Rewriter, Router, Tiers
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally
@@ -49,6 +49,13 @@ class Desk:
     router: Router | None = None
     routing: bool = False
     """Whether a model routes a search by default."""
+    intents: Intents | None = None
+    """Tells what a message is after, where a model is set for it; the rules answer where it does not."""
+    rewriter: Rewriter | None = None
+    """Asks a question differently, where a model is set for it."""
+    reranker: Reranker | None = None
+    """Scores results against the query, where one is set."""
+    tiers: Tiers = field(default_factory=NoTiers)
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, exported with those of the HTTP interface."""
     recorded: Recorded = "all"

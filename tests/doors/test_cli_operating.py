@@ -88,6 +88,47 @@ def test_status_of_a_node_that_is_not_healthy_says_why_and_exits_with_one(node: 
     assert (ran.exit_code, json.loads(ran.stdout)["healthy"]) == (1, False)
 
 
+def work(name: str, model: str | None = None, **about: Any) -> dict[str, Any]:
+    known = {"url": None, "trouble": None, "setting": f"KLEDGER_{name.upper()}", "without": f"no {name}", "tried": None}
+    return {"work": name, "model": model, **known, **about}
+
+
+def test_models_shows_what_is_set_whether_it_answers_and_what_works_without(node: ScriptedNode) -> None:
+    found = [work("evolve", "big", tried={"seconds": 0.25, "error": None}), work("rerank")]
+    node.says("POST /api/admin/models/try", {"models": found})
+    ran = kledger("models")
+    assert ran.exit_code == 0, ran.output
+    assert "evolve big in 0.25 s KLEDGER_EVOLVE" in said(ran)
+    assert "rerank none KLEDGER_RERANK" in said(ran)
+    assert "rerank no rerank" in said(ran)
+    assert "no evolve" not in said(ran)
+
+
+def test_models_that_do_not_answer_are_named_and_exit_with_one(node: ScriptedNode) -> None:
+    found = [work("evolve", "big", tried={"seconds": 0.25, "error": "big answered with status 401"})]
+    node.says("POST /api/admin/models/try", {"models": found})
+    ran = kledger("models")
+    assert ran.exit_code == 1
+    assert "big answered with status 401" in said(ran)
+    node.says("POST /api/admin/models/try", {"models": found})
+    ran = kledger("models", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)) == (1, {"models": found})
+
+
+def test_models_are_not_called_where_that_is_said(node: ScriptedNode) -> None:
+    node.says("GET /api/admin/models", {"models": [work("evolve", "big")]})
+    ran = kledger("models", "--no-try")
+    assert ran.exit_code == 0
+    assert "evolve big ? KLEDGER_EVOLVE" in said(ran)
+
+
+def test_models_that_are_in_trouble_are_named_without_a_call(node: ScriptedNode) -> None:
+    node.says("GET /api/admin/models", {"models": [work("rerank", "r", trouble="the reranker is late")]})
+    ran = kledger("models", "--no-try")
+    assert ran.exit_code == 1
+    assert "the reranker is late" in said(ran)
+
+
 def test_rebuild_waits_and_shows_equal_digests(node: ScriptedNode) -> None:
     runs(node, "rebuild", REBUILT)
     ran = kledger("rebuild")

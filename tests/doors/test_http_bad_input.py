@@ -161,6 +161,8 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("POST", "/api/admin/replay", {"to": "soon", "into": "/tmp/x"}, {}, 422, "invalid_payload", "write 42"),
     ("POST", "/api/admin/sql", {"query": "DROP TABLE x"}, {}, 400, "illegal_query", "SELECT"),
     ("POST", "/api/admin/sql", {"query": "SELECT 1"}, ALICE, 403, "not_owner", "without identity"),
+    ("GET", "/api/admin/models", None, ALICE, 403, "not_owner", "without identity"),
+    ("POST", "/api/admin/models/try", None, ALICE, 403, "not_owner", "without identity"),
     ("GET", "/api/admin/attach", None, ALICE, 403, "not_owner", "without identity"),
     ("GET", "/api/admin/jobs/none", None, {}, 404, "unknown_reference", "no job"),
     ("GET", "/api/admin/jobs/none", None, ALICE, 403, "not_owner", "without identity"),

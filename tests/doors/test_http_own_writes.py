@@ -64,6 +64,7 @@ NOT_OF_THE_LOG = {
     "/api/admin/status",
     "/api/admin/jobs/{job_id}",
     "/api/admin/attach",
+    "/api/admin/models",
     "/api/prompts",
     "/api/prompts/{name}",
     "/api/sessions/{session_id}/messages",

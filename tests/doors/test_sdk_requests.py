@@ -169,6 +169,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/admin/status", lambda c: c.status(), {"healthy": True}),
     ("GET /health", lambda c: c.health(), {"healthy": True}),
     ("POST /api/admin/sql", lambda c: c.sql("SELECT 1"), {"columns": [], "rows": []}),
+    ("GET /api/admin/models", lambda c: c.models(), {"models": []}),
+    ("POST /api/admin/models/try", lambda c: c.try_models(), {"models": []}),
     ("GET /api/admin/attach", lambda c: c.attach(), {"statement": "ATTACH"}),
     ("POST /api/admin/replay", lambda c: c.start_job("replay", to=4, into=Path("/tmp/a.duckdb")), JOB),
     ("POST /api/admin/prove", lambda c: c.prove("k/1"), {"kind": "kledger proof"}),

@@ -76,6 +76,7 @@ def answers_anything(chat: ChatEndpoint) -> None:
     chat.says({"items": [{**found, "domain": "food", "message_ids": []}]}, to="<message id=")
     chat.says({"verdicts": []}, to="<new item=")
     chat.says({"ids": ["boil-eggs"]}, to="<query>")
+    chat.says({"word": "yes"}, to="Do you answer?")
 
 
 def said(block: Block, done: Done) -> str:

@@ -208,9 +208,11 @@ def beside_knowledge(ask: Callable[..., Any]) -> None:
 def operator(asking: Asking, folder: Path) -> None:
     """What the operator asks, and what others are refused."""
     ask = asking.ask
-    for name in ("status", "attach", "refused"):
+    for name in ("status", "attach", "refused", "models"):
         ask("GET", f"{A}/{name}", who={})
         ask("GET", f"{A}/{name}")
+    ask("POST", f"{A}/models/try", who={})
+    ask("POST", f"{A}/models/try")
     ask("POST", f"{A}/sql", {"query": "SELECT 1 AS n, 'x' AS t, NULL AS nothing, 0.5::DECIMAL(9, 2) AS d"}, {})
     ask("POST", f"{A}/sql", {"query": "DROP TABLE events"}, {})
     ask("POST", f"{A}/prove", {"id": "doc-1"}, {})

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from kledger import LedgerClient
+from ledger.runtime.breaker import FAILURES, LONGEST_STATED, Breaker
 from projections.vectors.client import VectorClient
-from projections.vectors.embedding.breaker import FAILURES, LONGEST_STATED, Breaker
 from projections.vectors.embedding.embeddings import PROBE, OpenAIEmbedder
 from projections.vectors.embedding.kept import KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.queries import QueryEmbedder

@@ -76,6 +76,41 @@ def _byte_counts(sizes: NodeSizes) -> Iterator[str]:
             yield f"{label}: " + ", ".join(f"{plain(name)} {size:,}" for name, size in largest_first)
 
 
+def models(
+    session: Session,
+    call: Annotated[bool, typer.Option("--try/--no-try", help="Call each model that is set once.")] = True,
+) -> Answer:
+    """Which model is set for which work, whether it answers, and what works without it.
+
+    Each model that is set is called once with a few words, which may be billed. Exits with 1 when one does not answer.
+
+    Example: kledger models
+    """
+    answer = session.ledger.try_models() if call else session.ledger.models()
+    works = table("work", "model", "answers", "setting", whole=("work",))
+    told: list[RenderableType] = [works]
+    lacking = table("without", "what works", whole=("without",))
+    well = True
+    for each in answer["models"]:
+        tried, trouble = each["tried"], each["trouble"]
+        error = trouble if tried is None else tried["error"]
+        well = well and error is None
+        state = words("no", "bold red") if error else words("?" if tried is None else f"in {tried['seconds']:.2f} s")
+        works.add_row(
+            plain(each["work"]),
+            words("none", "dim") if each["model"] is None else plain(each["model"]),
+            words("") if each["model"] is None else state,
+            plain(each["setting"]),
+        )
+        if error:
+            told.append(facts((each["work"], error)))
+        if each["model"] is None:
+            lacking.add_row(plain(each["work"]), plain(each["without"]))
+    if lacking.row_count:
+        told.append(lacking)
+    return Answer(answer, Group(*told), ok=well)
+
+
 def rebuild(session: Session) -> Answer:
     """Fold all views anew from the log, beside the live ones, compare digests, and swap.
 
@@ -343,6 +378,7 @@ def _is_number(kind: str) -> bool:
 app = typer.Typer()
 app.command("up", rich_help_panel=NODE)(up)
 app.command("status", rich_help_panel=NODE)(as_operator(status))
+app.command("models", rich_help_panel=NODE)(as_operator(models))
 app.command("version", rich_help_panel=NODE)(as_operator(show_version))
 app.command("rebuild", rich_help_panel=AUDIT)(as_operator(rebuild))
 app.command("verify", rich_help_panel=AUDIT)(as_operator(verify))

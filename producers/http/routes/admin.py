@@ -8,11 +8,13 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from kledger.answers.admin import Attach, Health, Job, Live, NodeStatus, Proof, Ready, Table
+from kledger.answers.models import ModelsOfNode
 from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.http.routing import router as new_router
 from producers.operations.admin import jobs as admin
+from producers.operations.admin import tiers
 from producers.operations.desk import Desk
 
 
@@ -80,6 +82,16 @@ def _admin(desk: Desk) -> APIRouter:
     async def sql(caller: Who, body: SqlRequest, fresh: Fresh) -> Json:
         """The rows of one SELECT over the live view."""
         return ReadJson(await admin.sql(desk, caller, body.query, fresh), fresh)
+
+    @router.get("/models", responses=documented(ModelsOfNode, 403))
+    async def models(caller: Who) -> Json:
+        """Which model is set for which work, never with its key, and what works without it; none is called."""
+        return Json(await tiers.models(desk, caller))
+
+    @router.post("/models/try", responses=documented(ModelsOfNode, 403))
+    async def try_models(caller: Who) -> Json:
+        """The same, after each model that is set was called once, with its time or error; calls may be billed."""
+        return Json(await tiers.models(desk, caller, call=True))
 
     @router.get("/attach", responses=documented(Attach, 403))
     async def attach(caller: Who) -> Json:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from projections.vectors.embedding.breaker import Breaker
+from ledger.runtime.breaker import Breaker
 from projections.vectors.embedding.embeddings import PROBE, Embedder, Vectors
 from projections.vectors.embedding.kept import Vector
 from projections.vectors.errors import EmbeddingFailed

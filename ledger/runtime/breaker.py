@@ -1,6 +1,6 @@
-"""Circuit breaker of the embedding endpoint: open after several failures in a row, until a probe succeeds.
+"""Circuit breaker of an endpoint that readers wait for: open after several failures in a row, until a probe succeeds.
 
-Existing libraries count failures and let a real call through to probe the endpoint. Here no search may be that call,
+Existing libraries count failures and let a real call through to probe the endpoint. Here no reader waits for that call,
 and the pause is the one that a refusal states (Retry-After).
 """
 

@@ -1,0 +1,53 @@
+"""Settings of the reranker, from the environment: an endpoint with `POST /rerank`, or none.
+
+KLEDGER_RERANK_URL is the endpoint, with or without `/rerank` at its end; KLEDGER_RERANK_MODEL the model, which some
+endpoints need; KLEDGER_RERANK_KEY its key; KLEDGER_RERANK_DEADLINE how many seconds a recall waits for it.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledger.wire.envelope import invalid_payload
+
+
+class RerankSettings(BaseSettings):
+    """The settings in the environment; without `url` there is no reranker."""
+
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True)
+
+    url: str = ""
+    model: str = ""
+    key: SecretStr = SecretStr("")
+    deadline: float = Field(default=1.0, gt=0, le=60)
+
+    @field_validator("url")
+    @classmethod
+    def _an_address(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("is no address: write http://… or https://…")
+        return url
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        url = self.url.rstrip("/")
+        return url if url.endswith("/rerank") else f"{url}/rerank"
+
+    @property
+    def name(self) -> str:
+        """How messages speak of it, without address and key."""
+        return f"the reranker {self.model}" if self.model else "the reranker"
+
+
+def rerank_settings_from_environment() -> RerankSettings | None:
+    """The configured reranker, or None. Raises InvalidPayload for a setting that makes no sense."""
+    try:
+        settings = RerankSettings()
+    except ValidationError as error:
+        raise invalid_payload("the KLEDGER_RERANK settings", error) from error
+    return settings if settings.url else None
