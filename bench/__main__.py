@@ -40,6 +40,7 @@ BENCHMARKS = (
     "restart",
     "slim",
     "sessions",
+    "savings",
     "feedback",
 )
 COLUMNS = ("row", "ours", "raw", "unit", "ratio", "target", "note")

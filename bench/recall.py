@@ -17,13 +17,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from projections.search.ranking import Beside, Candidate, Fusion, fuse, lend
 from projections.vectors.embedding.embeddings import HashedEmbedder
+from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point, SearchOptions
 from projections.vectors.tokens import document_terms, query_terms
@@ -101,11 +104,22 @@ def read_queries(data: Path, row: Row) -> list[Query]:
     return [query for query in queries if query.lang == row.lang]
 
 
+class Embedding(Protocol):
+    """What makes the vectors of an engine: hashed n-grams, or a model behind an endpoint."""
+
+    model: str
+    dimensions: int
+    vector_weight: float
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+
+
 class Engine:
     """Search over one corpus in this process: the store, the tokens and the fusion, without a node."""
 
-    def __init__(self, folder: Path, items: Sequence[Mapping[str, Any]]) -> None:
-        self._embedder = HashedEmbedder()
+    def __init__(self, folder: Path, items: Sequence[Mapping[str, Any]], embedder: Embedding | None = None) -> None:
+        self._embedder: Embedding = embedder or HashedEmbedder()
         self._store = EdgeStore(folder, self._embedder.model, self._embedder.dimensions)
         for at in range(0, len(items), 256):
             part = items[at : at + 256]
@@ -131,16 +145,25 @@ class Engine:
 
         `beside` are the items beside each item, which get a part of its relevance.
         """
-        return lambda query: self._search(query, path, scope, beside or {})
+        return lambda query: self.ordered(self.found(query, path, scope), path, beside)
 
-    def _search(self, query: str, path: str, scope: str, beside: Beside) -> list[str]:
+    def found(self, query: str, path: str = "fused", scope: str = "public") -> Sequence[Found]:
+        """What the paths find in one scope, with the score of each path."""
         words_only = path == "keyword"
-        results = self._store.search(
+        return self._store.search(
             SearchOptions([scope], limit=CANDIDATES),
             dense=None if words_only else self._embedder.vectors([query])[0],
             sparse=None if path == "vector" else query_terms(query, words_only=words_only),
         )
-        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight, beside)
+
+    def ordered(self, results: Sequence[Found], path: str = "fused", beside: Beside | None = None) -> list[str]:
+        """The ids of what was found, fused, best first."""
+        return ranked(results, "rrf" if path == "rrf" else "scores", self._embedder.vector_weight, beside or {})
+
+    @property
+    def meaning(self) -> bool:
+        """Whether the vectors are those of a model, not of words."""
+        return self._embedder.vector_weight > HASHED_VECTOR_WEIGHT
 
     def close(self) -> None:
         self._store.close()

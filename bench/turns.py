@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.conversations import Conversation, Language, conversations, items, scope
-from bench.recall import FIGURES, Engine, Quality, Query, Search, evaluate
+from bench.recall import FIGURES, Embedding, Engine, Quality, Query, Search, evaluate
 
 By = Callable[[Conversation], Search]
 """The search in one conversation."""
@@ -22,9 +22,9 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 FORMS = ("near", "told", "other")
 
 
-def engine_of(told: Iterable[Conversation], folder: Path) -> Engine:
+def engine_of(told: Iterable[Conversation], folder: Path, embedder: Embedding | None = None) -> Engine:
     """All conversations in one engine."""
-    return Engine(folder, [item for conversation in told for item in items(conversation)])
+    return Engine(folder, [item for conversation in told for item in items(conversation)], embedder)
 
 
 def quality(told: Iterable[Conversation], by: By, forms: Iterable[str] = FORMS) -> Quality:
